@@ -31,7 +31,7 @@ class vote_world {
  public:
   using machine = detail::vote_machine;
 
-  vote_world(std::uint64_t seed, detail::vote_rules rules) : random_(seed), rules_(rules) {
+  explicit vote_world(std::uint64_t seed) : random_(seed) {
     settings_.keep_alive_interval = std::chrono::seconds(1 + below(5));
     settings_.keep_alive_max_attempt = 2 + static_cast<int>(below(3));
     lives_.resize(below(3) == 0 ? 5 : 3);
@@ -179,7 +179,6 @@ class vote_world {
     options.node = of.number;
     options.has_restarted = was_there_.count(place) != 0;
     options.seed = random_.next();
-    options.rules = rules_;
     // The time of day is set back now and then, if there is somebody who knows the newest term.
     const bool is_set_back = below(10) == 0 && (most_term_ == 0 || majority_remembers());
     const std::int64_t wall = is_set_back ? 0 : now_.time_since_epoch().count() / 1'000'000;
@@ -665,7 +664,6 @@ class vote_world {
   }
 
   detail::random_source random_;
-  detail::vote_rules rules_;
   rendezvous_settings settings_;
   time_point begin_{std::chrono::hours(1)};
   time_point now_ = begin_;

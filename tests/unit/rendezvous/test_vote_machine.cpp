@@ -24,7 +24,6 @@ using elastic::detail::candidate_answer;
 using elastic::detail::round_register;
 using elastic::detail::vote_machine;
 using elastic::detail::vote_role;
-using elastic::detail::vote_rules;
 using elastic::test::number_from;
 using elastic::test::vote_world;
 
@@ -510,7 +509,7 @@ TEST_CASE("vote machine: whatever happens, one candidate leads and knows the new
   const std::uint64_t seeds = number_from("ELASTIC_SIMULATION_SEEDS", 300);
   std::uint64_t rounds = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-    vote_world world(seed, {});
+    vote_world world(seed);
     const std::string complaint = world.run();
     rounds += static_cast<std::uint64_t>(world.rounds());
     if (complaint.empty()) continue;
@@ -518,32 +517,6 @@ TEST_CASE("vote machine: whatever happens, one candidate leads and knows the new
     FAIL("seed " << seed << ": " << complaint);
   }
   CHECK(rounds > 10 * seeds);
-}
-
-TEST_CASE("vote machine: without any one of its rules something breaks", "[rendezvous]") {
-  struct row {
-    const char* name;
-    bool vote_rules::* rule;
-    /// A seed with which it does, and some that follow.
-    int seed;
-  };
-  const row rows[] = {{"promises", &vote_rules::promises, 1},
-                      {"leases", &vote_rules::leases, 1},
-                      {"blank_waits", &vote_rules::blank_waits, 2512},
-                      {"uncertainty", &vote_rules::uncertainty, 173},
-                      {"own_stop", &vote_rules::own_stop, 1},
-                      {"terms", &vote_rules::terms, 1}};
-  constexpr int tries = 300;
-  for (const row& entry : rows) {
-    vote_rules rules;
-    rules.*entry.rule = false;
-    std::string complaint;
-    for (int seed = entry.seed; seed < entry.seed + tries && complaint.empty(); ++seed) {
-      complaint = vote_world(static_cast<std::uint64_t>(seed), rules).run();
-    }
-    CAPTURE(entry.name);
-    CHECK_FALSE(complaint.empty());
-  }
 }
 
 }  // namespace vote_machine_tests

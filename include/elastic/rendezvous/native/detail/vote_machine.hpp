@@ -22,23 +22,6 @@ namespace elastic::detail {
 /// What a candidate is in the vote. One that waits for votes asks first whether it would get them.
 enum class vote_role { follows, asks, runs, leads };
 
-/// The rules that keep two candidates from leading at once, or one from forgetting. A test switches
-/// one off to show what it is for; nobody else does.
-struct vote_rules {
-  /// A voter is bound to its leader until that has certainly given up.
-  bool promises = true;
-  /// A leader acts only while a majority has heard it lately.
-  bool leases = true;
-  /// A candidate that knows nothing votes only when what it may have promised before is void.
-  bool blank_waits = true;
-  /// A leader that may not know the newest round waits until it is over.
-  bool uncertainty = true;
-  /// A leader that has stepped down is bound to itself until its own workers are gone.
-  bool own_stop = true;
-  /// A voter refuses terms that are older than it knows.
-  bool terms = true;
-};
-
 /// One candidate's part in choosing which of them leads a job, and in keeping what the leader
 /// writes: without sockets and clocks. What the others say, which connections begin and end, and
 /// the time go in; what is to be said comes out. docs/design/leaders.md has the rules.
@@ -61,7 +44,6 @@ class vote_machine {
     /// Whether the end of a leader's connections frees its voters sooner than its silence.
     bool fast_takeover = true;
     std::uint64_t seed = 0;
-    vote_rules rules = {};
   };
 
   /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice

@@ -95,7 +95,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
   candidate_messages::ack answer;
   answer.term = request.term;
   answer.stamp = request.stamp;
-  answer.is_taken = request.term >= term_ || !chosen_.rules.terms;
+  answer.is_taken = request.term >= term_;
   if (answer.is_taken) {
     if (role_ == vote_role::leads) step_down("another candidate leads", now);
     if (role_ == vote_role::runs) lose("another candidate leads", now);
@@ -247,14 +247,14 @@ ELASTIC_DECL void vote_machine::plan(time_point now) {
 ELASTIC_DECL bool vote_machine::may_vote_for(int peer, const candidate_messages::vote& request,
                                              time_point now) const {
   if (is_retired_) return false;
-  const bool is_bound = promise_ && !is_bound_to(peer) && chosen_.rules.promises;
+  const bool is_bound = promise_ && !is_bound_to(peer);
   if (is_bound) return false;
-  if (!request.is_try && request.term <= term_ && chosen_.rules.terms) return false;
+  if (!request.is_try && request.term <= term_) return false;
   return may_promise_blank(now) || (is_blank_ && request.is_fresh);
 }
 
 ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
-  return !is_blank_ || now >= started_ + silence() || !chosen_.rules.blank_waits;
+  return !is_blank_ || now >= started_ + silence();
 }
 
 ELASTIC_DECL bool vote_machine::is_bound_to(int peer) const {
@@ -407,7 +407,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   }
   const bool is_known = is_fresh_ ? !has_any_restarted_ : informed >= majority();
   // The leader before may have gone on not knowing it.
-  value_.is_uncertain = (!is_known || value_.is_uncertain) && chosen_.rules.uncertainty;
+  value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
   if (value_.is_uncertain) note_doubt();
   // The leader that made the round had given up, and its own workers were gone, before this one was
@@ -447,7 +447,6 @@ ELASTIC_DECL duration vote_machine::patience() const {
 }
 
 ELASTIC_DECL time_point vote_machine::lease_end() const {
-  if (!chosen_.rules.leases) return time_point::max();
   std::vector<time_point> ends(1, time_point::max());
   for (const other& entry : others_) {
     const time_point end = support_end(entry);
@@ -494,8 +493,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   has_begun_ = false;
   is_resignation_due_ = true;
   // Its own node's workers end first.
-  const duration stop = chosen_.rules.own_stop ? grace() / 2 : duration::zero();
-  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + stop};
+  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + grace() / 2};
 }
 
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {
