@@ -176,7 +176,7 @@ def measure_goodput(release, python, arguments):
                         with contextlib.suppress(ProcessLookupError):
                             job.kill_one(choose)
                 done = [step for _, rank, step, _ in job.read() if rank == 0]
-                print(f"| {name} | {max(done)} | {len(done) - max(done)} |", flush=True)
+                print(f"| {name} | {max(done)} | {len(done) - len(set(done))} |", flush=True)
         except Hung as reason:
             print(f"| {name} | {reason} | |", flush=True)
     print()
