@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A worker dies: all workers of the job are stopped and started again, until they succeed or the
-// restarts are used up. Then a report says which worker failed first, and of what.
+// A worker dies: all workers of the job are stopped and restarted, until they succeed or the
+// restarts are used up. Then a report says which worker failed first, and why.
 //
 //   build/release/examples/02_restart_on_failure
 //
-// The program is launcher and worker at once: it starts itself, and knows by its environment that
-// it is a worker.
+// The program is launcher and worker at the same time: it starts itself, and recognizes from its
+// environment that it is a worker.
 
 #include <elastic/elastic.hpp>
 #include <elastic/launch/console_log.hpp>
@@ -25,7 +25,7 @@
 #include <stdexcept>
 #include <string>
 
-// In the first attempt rank 1 is killed while rank 0 works on, until its agent stops it.
+// In the first attempt rank 1 is killed; rank 0 continues until its agent stops it.
 int work(bool hopeless) {
   const elastic::worker_context me = elastic::this_worker();
   if (hopeless && me.rank == 1) throw std::runtime_error("no such data set");
@@ -57,7 +57,7 @@ elastic::run_result run(const std::string& task, int max_restarts) {
 // [/launch]
 
 int main(int, char** words) {
-  // `record` leaves what is thrown where the agent finds it.
+  // `record` reports exceptions to the agent.
   if (elastic::is_worker()) {
     return elastic::record([&] { return work(words[1] == std::string("hopeless")); });
   }

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A job of two to three nodes: an agent runs the workers of each. The nodes meet over c10d, at a
-// port of the first. Here all of them are in this process; each would be a program on a host.
+// A job of two to three nodes; an agent runs the workers of each. The nodes meet with c10d, at a
+// port of the first. Here all of them are in this process; usually each is a program on its own
+// host.
 //
 //   build/release/examples/03_several_nodes
 //
-// The third node leaves while the job runs. The others meet again and go on in a smaller world,
+// The third node leaves while the job runs. The others meet again and continue in a smaller world,
 // without counting a restart.
 
 #include <elastic/elastic.hpp>
@@ -34,7 +35,7 @@ elastic::local_agent::options node(const std::string& endpoint, int number) {
   options.rendezvous = elastic::rendezvous_registry().make(meeting);
   options.workers.program = "sh";
   options.workers.environment = elastic::environment_from(environ);
-  // In a world of three nodes a worker would go on for ever.
+  // In a world of three nodes a worker would run for ever.
   options.workers.arguments = {"-c",
                                "echo \"rank $RANK of $WORLD_SIZE\"\n"
                                "if [ $WORLD_SIZE = 3 ]; then exec sleep 600; fi"};

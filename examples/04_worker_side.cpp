@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The worker's side: a data-parallel trainer that learns from its agent who it is, averages its
-// gradients through the agent's store, resumes from its checkpoint and leaves the reason of a
-// failure for the report. By hand it trains as one process. A worker can be killed in epoch 2:
+// The worker's side: a data-parallel trainer that gets its rank from its agent, averages its
+// gradients through the agent's store, resumes from its checkpoint and reports the reason of a
+// failure. Started by hand, it trains as a single process. A worker can be killed in epoch 2:
 //   elasticrun --standalone --nproc-per-node 2 --max-restarts 2 --no-python
 //       build/release/examples/04_worker_side --checkpoint /tmp/model --kill-rank 1
 // Each step takes the same global batch however many workers share it, so the parameters after an
@@ -73,7 +73,7 @@ elastic::task<numbers> average(elastic::store* shared, int rank, int world, int 
   co_await shared->set(key(step, rank), bytes);
   numbers sum(own.size(), 0.0);
   for (int peer = 0; peer < world; ++peer) {
-    bytes = co_await shared->get(key(step, peer));  // waits for it
+    bytes = co_await shared->get(key(step, peer));  // waits for the key
     if (bytes.size() != own.size() * sizeof(double)) throw std::runtime_error("bad gradient");
     std::memcpy(own.data(), bytes.data(), bytes.size());
     for (std::size_t at = 0; at < sum.size(); ++at) sum[at] += own[at] / world;
@@ -88,7 +88,7 @@ double checksum(const numbers& model) {
   return sum;
 }
 
-// Replaces the checkpoint at once: a reader finds the old one or the whole new one.
+// Replaces the checkpoint atomically: a reader finds the old one or the complete new one.
 void save(const std::string& path, int epoch, const numbers& model) {
   std::ofstream out(path + ".part");
   out << epoch;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Where the output of processes goes: to a file, or to a file and the console with a prefix. First
-// for the workers of a job, then for processes that you start yourself.
+// Where output goes: to a file, or to a file and, with a prefix, to the console. First for the
+// workers of a job, then for processes that you start yourself.
 //
 //   build/release/examples/05_redirect_and_tee
 
@@ -29,7 +29,7 @@ using namespace elastic;
 namespace fs = std::filesystem;
 
 // [sink]
-// Takes what would go to the console, as a log viewer in a window of its own might.
+// Receives the console's output, as a log viewer in a separate window might.
 class upper_case_sink final : public output_sink {
  public:
   task<void> write(std::string_view bytes) override {
@@ -56,7 +56,7 @@ launch_config configuration(const fs::path& logs) {
 // [/job]
 
 // [specs]
-// Shows the stderr of each worker behind its rank, and nothing else.
+// Shows only the stderr of each worker, with its rank as the prefix.
 class remarks_only final : public logs_specs {
  public:
   std::vector<logs_specs::worker_output> plan(const logs_specs::attempt_logs& attempt) override {
@@ -94,7 +94,7 @@ task<void> run_by_hand(std::shared_ptr<output_sink> console) {
   std::printf("process %zu ended first: %s\n", first.index, first.status.text().c_str());
   stop_plan politely;
   politely.signal = SIGINT;
-  co_await processes.stop(politely);  // nothing runs now, and all output was written
+  co_await processes.stop(politely);  // now nothing runs, and all output is written
   for (const process_set::process_end& end : processes.take_ends()) {
     std::printf("process %zu was stopped: %s\n", end.index, end.status.text().c_str());
   }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A launcher of your own with elasticrun's options, signals and status. Without arguments: a demo.
+// A custom launcher with elasticrun's options, signals and status. Without arguments: a demo.
 //   build/release/examples/06_launcher_of_your_own --status 8080 --drain-file /run/drain train.py
 
 #include <elastic/cli.hpp>

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A job that others can follow: a sink of your own receives each record of its journal, and a
-// status server shows it as a page, as JSON and as metrics for Prometheus.
+// A job that can be followed: a custom sink receives each record of its journal, and a status
+// server shows it as a page, as JSON and as metrics for Prometheus.
 //
 //   build/release/examples/07_follow_a_job
 //
-// The program asks its own server for the metrics when the job has ended.
+// The program requests the metrics from its own server when the job has ended.
 
 #include <elastic/elastic.hpp>
 #include <elastic/status.hpp>

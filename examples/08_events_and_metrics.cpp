@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Handlers of your own for events (what happened to whom) and metrics (how long, how many).
+// Custom handlers for events (what happened) and metrics (how long, how many).
 //
 //   build/release/examples/08_events_and_metrics
 //
 // Both are called on the agent's strand, so a handler of one agent needs no lock. Names and values
-// are torchelastic's, so that dashboards made for it go on working.
+// are torchelastic's, so that existing dashboards keep working.
 
 #include <elastic/elastic.hpp>
 
@@ -21,7 +21,7 @@
 #include <string>
 
 // [handlers]
-// Notes each event in one short line; elastic::console_event_handler writes it whole, as JSON.
+// Prints each event as a short line; elastic::console_event_handler writes all of it as JSON.
 class event_printer final : public elastic::event_handler {
  public:
   void record(const elastic::event& happened) override {
@@ -32,7 +32,7 @@ class event_printer final : public elastic::event_handler {
   }
 };
 
-// Keeps the newest value of each metric, as what a monitoring system asks for.
+// Keeps the newest value of each metric, as a monitoring system would read it.
 class metric_table final : public elastic::metric_handler {
  public:
   void emit(const elastic::metric_handler::metric& measured) override {
@@ -48,7 +48,7 @@ class metric_table final : public elastic::metric_handler {
 int main() {
   elastic::launch_config config;
   config.workers.program = "sh";
-  // Rank 1 fails in the first attempt, in which rank 0 would go on for ever.
+  // Rank 1 fails in the first attempt, in which rank 0 would run for ever.
   config.workers.arguments = {"-c",
                               "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then\n"
                               "  [ $RANK = 1 ] && exit 3\n"

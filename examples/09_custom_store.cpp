@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A store of your own. Everything that agents say to each other goes through one: a store made of a
-// database that you have already lets them meet there. This one counts what another does.
+// A custom store. Agents exchange everything through a store, so one on top of your own database
+// lets them meet there. This one counts the operations of another store.
 //
 //   build/release/examples/09_custom_store
 //

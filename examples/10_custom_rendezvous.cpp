@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A rendezvous of your own, registered under a name: how nodes find each other is yours to say.
+// A custom rendezvous, registered under a name: you decide how nodes find each other.
 //
 //   build/release/examples/10_custom_rendezvous
 //
 // Here the nodes are two agents of this process, which meet in its memory. A round is complete when
-// all are there, and over as soon as one of them leaves it: so the failure of a worker on one node
-// starts the workers of both anew.
+// both are there, and over as soon as one of them leaves it. So when a worker fails on one node,
+// the workers of both restart.
 
 #include <elastic/elastic.hpp>
 
@@ -31,7 +31,7 @@ struct lobby_round {
   explicit lobby_round(asio::any_io_executor executor)
       : complete(executor), over(executor), workers(executor, {}) {}
   event_flag complete, over;
-  std::vector<const void*> members;  // at the place of their ranks
+  std::vector<const void*> members;  // in the order of their ranks
   rendezvous_change why;             // it is over
   std::shared_ptr<store> agents = std::make_shared<memory_store>();
   tcp_store_server workers;
@@ -54,7 +54,7 @@ class lobby_rendezvous final : public rendezvous_handler {
   std::string run_id() const override { return parameters_.run_id; }
 
   task<rendezvous_round> next_round() override {
-    co_await shutdown();  // leaves the round before
+    co_await shutdown();  // leaves the previous round
     throw_if_closed();
     const auto executor = co_await asio::this_coro::executor;
     if (!lobby_->gathering) lobby_->gathering = std::make_shared<lobby_round>(executor);
@@ -139,8 +139,8 @@ class lobby_rendezvous final : public rendezvous_handler {
 };
 // [/rendezvous]
 
-// In the first round the fragile node's worker fails, while the stable node's works on for ever.
-// The fragile node is the first to come back, and so has rank 0 in the second.
+// In the first round the fragile node's worker fails, while the stable node's would run for ever.
+// The fragile node returns first, so it has rank 0 in the second round.
 launch_config node(const std::string& role) {
   launch_config config;
   config.workers.program = "sh";

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// An agent of your own, composed from the public steps. It restarts only the worker that failed and
-// leaves the others alone, as the replicas of an inference server want it.
+// A custom agent, composed from the public steps. It restarts only the failed worker, which suits
+// the replicas of an inference server.
 //
 //   build/release/examples/11_compose_your_own_agent
 //
-// Left out, unlike in local_agent: guards, log files, the watch for hung workers, and changes of
-// the membership: it stays in the round that it begins with.
+// It leaves out what local_agent also does: guards, log files, hung workers and membership changes.
+// It stays in its first round.
 //
-// Replica 1 crashes once. When it is back it sends SIGTERM to its agent, which then stops them all.
+// Replica 1 crashes once. When it is back, it sends SIGTERM to its agent, which stops all replicas.
 
 #include <elastic/elastic.hpp>
 
@@ -35,13 +35,13 @@ class replica_agent {
  public:
   replica_agent(asio::any_io_executor strand, local_agent::options options)
       : spec_(options.workers),
-        rendezvous_(options.rendezvous.handler()),  // a static one is there from the beginning
+        rendezvous_(options.rendezvous.handler()),  // a static handler already exists
         ledgers_(static_cast<std::size_t>(spec_.nproc_per_node),
                  restart_ledger(spec_.max_restarts, spec_.restart)),
         replicas_(strand) {}
 
-  // Keeps every replica running until one has used up its restarts, or until it is cancelled. When
-  // it returns, by whatever way, no replica is left and the rendezvous was left.
+  // Keeps every replica running until one has used up its restarts, or until it is cancelled. On
+  // every way out, no replica is left and this node has left the rendezvous.
   task<void> run() & {
     stop_plan ask_first;
     ask_first.grace = spec_.shutdown_timeout;
@@ -62,7 +62,7 @@ class replica_agent {
     for (std::size_t place = 0; place < who_.size(); ++place) co_await start(place);
     for (;;) {
       const process_set::process_end end = co_await replicas_.next_end();
-      co_await replicas_.clear(end.index);  // whatever it had started, and its last output
+      co_await replicas_.clear(end.index);  // ends what it had started, and copies its last output
       restart_ledger& ledger = ledgers_[end.index];
       ledger.failed(end.at);
       const restart_ledger::decision next =

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs inside a server that runs on Asio already: they take its executor, start no thread, handle
-// no signal, and end when they are stopped.
+// Jobs inside a server that already runs on Asio: they use its executor, start no thread, handle no
+// signal, and end when they are stopped.
 //
 //   build/release/examples/13_embed_in_a_server
 //
-// The server takes reports over TCP. It runs two jobs: "short", whose workers report and finish,
-// and "long", which would run for ever and is stopped when its worker has reported. All of it once
-// on one thread, and once on four.
+// The server receives reports over TCP. It runs two jobs: "short", whose workers report and finish,
+// and "long", which would run for ever and is stopped when its worker has reported. It does so
+// first on one thread, and then on four.
 
 #include <elastic/elastic.hpp>
 
@@ -38,7 +38,7 @@
 
 using asio::ip::tcp;
 
-// A worker: reports to the server, and works on for ever if that is the long job.
+// A worker: reports to the server, and in the long job runs for ever.
 int work(const std::string& job, const std::string& port) {
   asio::io_context context;
   tcp::socket server(context);
@@ -98,7 +98,7 @@ class job_server {
   }
   // [/job]
 
-  // Ends by the closing of the acceptor.
+  // Ends when the acceptor is closed.
   elastic::task<void> take_reports() {
     for (;;) {
       tcp::socket worker = co_await acceptor_.async_accept(asio::use_awaitable);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Workers that speak with their agent over the control channel: the first attempt of rank 1 hangs
-// and is killed, the second one of both saves a checkpoint before the job is stopped by SIGTERM,
-// as on a machine that is taken away. Started by hand, this program runs itself as the workers:
+// Workers that talk to their agent over the control channel. In the first attempt, rank 1 hangs and
+// is killed. In the second, both save a checkpoint before the job is stopped with SIGTERM, as when
+// a machine is taken away. Started by hand, this program runs itself as the workers:
 //   build/release/examples/14_talk_to_the_agent
 
 #include <elastic/elastic.hpp>
@@ -32,10 +32,10 @@ int work() {
     const auto limit = agent.expires(60s, "step");
     if (me.rank == 1 && me.restart_count == 0 && step == 3) {
       const auto here = agent.enter("all_reduce", 200ms);
-      for (;;) agent.wait(1h);  // for others that never come
+      for (;;) agent.wait(1h);  // simulates waiting for ranks that never arrive
     }
     agent.progress(step, 0, "training");
-    // What stands here for the training: the time of a step, or until the agent says something.
+    // Instead of training: waits for the time of a step, or until the agent sends a message.
     const auto message = agent.wait(10ms);
     if (!message) continue;
     if (const auto* request = std::get_if<messages::checkpoint>(&*message)) {
@@ -45,7 +45,7 @@ int work() {
   }
 }
 
-// What is told of the workers: hung ones, and when the second attempt is under way.
+// Observes the workers: hung ones, and the start of the second attempt.
 struct watcher : elastic::worker_observer {
   elastic::local_agent* agent = nullptr;
   bool is_second_attempt = false;

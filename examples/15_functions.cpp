@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A function as what the workers run: its arguments go there, what it returns comes back by rank,
-// and so does what it throws. The workers are new processes of this program.
+// Workers that run a function: it gets its arguments, and its return values and exceptions come
+// back by rank. The workers are new processes of this program.
 //
 //   build/release/examples/15_functions
 
@@ -21,7 +21,7 @@
 #include <string>
 
 // [function]
-// Known by its name in every process of this program: at namespace scope.
+// At namespace scope, so that every process of this program knows it by its name.
 const elastic::entrypoint train("train", [](int epochs, std::string optimizer) {
   const elastic::worker_context me = elastic::this_worker();
   if (me.rank == 1 && me.restart_count == 0) throw std::runtime_error("out of memory");
@@ -51,7 +51,7 @@ elastic::task<void> run(std::string optimizer) {
 
 // [main]
 int main() {
-  // A worker ends here, with its function.
+  // A worker runs its function here, and ends.
   if (const auto code = elastic::run_entrypoint()) return *code;
   asio::io_context context;
   for (const std::string optimizer : {"sgd", "magic"}) {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A Python program that starts again without its imports: an interpreter with them waits beside it,
-// and is the program of the next attempt. No agent: a `standby_set` is a launcher for any part that
-// starts processes, such as `process_set`.
+// A Python program that restarts without repeating its imports: an interpreter that has already
+// imported waits beside it, and becomes the next process. No agent is needed: a `standby_set` is a
+// launcher for anything that starts processes, such as `process_set`.
 //
 //   build/release/examples/16_warm_standby
 
@@ -35,7 +35,7 @@ signal.pause()
 )";
 
 // [run]
-// Runs the program of `programs` so often, and kills it when its standby is ready.
+// Runs the program repeatedly, and kills it when its standby is ready.
 task<void> run(process_set& programs, standby_set& standbys, std::string path, int attempts) {
   system_time clock;
   const auto fail_when_ready = [&]() -> task<void> {
@@ -57,13 +57,13 @@ task<void> run(process_set& programs, standby_set& standbys, std::string path, i
     program.process.environment = environment_entries(variables);
     standbys.begin_attempt();
     co_await programs.start(0, program);
-    // Standbys are made as long as this runs; it ends by the other task alone.
+    // Makes standbys as long as it runs; it ends only when the other task does.
     co_await race(standbys.keep_warm(true), fail_when_ready());
     co_await programs.clear(0);
   }
 }
 
-// However it ended: nothing is left of the program, nor of a standby.
+// However it ended, neither the program nor a standby is left.
 task<void> stop(process_set& programs, standby_set& standbys) {
   co_await programs.stop(stop_plan());
   co_await standbys.stop();

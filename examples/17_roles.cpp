@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Several roles in one job: a trainer, and rollouts that make its samples. A rollout that crashes
-// starts again without the trainer noticing, and when the trainer has done its work, the rest ends.
+// Several roles in one job: a trainer, and rollouts that generate its samples. A rollout that
+// crashes restarts without the trainer noticing, and when the trainer has finished, the rest ends.
 //
 //   build/release/examples/17_roles
 //
-// Both roles are this program, which asks for its role. The samples go through a named pipe.
+// Both roles run this program, which checks its role. The samples go through a named pipe.
 
 #include <elastic/elastic.hpp>
 #include <elastic/roles.hpp>

@@ -7,9 +7,9 @@
 #   examples/quickstart.sh              # with PyTorch if it can be installed
 #   examples/quickstart.sh --no-torch   # with the C++ example trainer
 #
-# Installs what is missing (Debian and Ubuntu; elsewhere it names it and stops), builds elasticrun,
-# trains with two workers of which one is killed halfway, and compares the result with a run of one
-# process that nothing happened to.
+# Installs missing packages (on Debian and Ubuntu; elsewhere it lists them and stops), builds
+# elasticrun, trains with two workers, one of which is killed halfway, and compares the result with
+# that of a single undisturbed process.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -6,11 +6,10 @@
     elasticrun --standalone --nproc-per-node 2 --max-restarts 2 \\
         examples/python/train_ddp.py --checkpoint /tmp/model.pt --kill-rank 1 --kill-epoch 2
 
-Runs unchanged under torchrun, and by hand as one process. It proves that it is data parallel: each
-step takes the same global batch however many workers share it, so the parameters after an epoch
-are the same (up to rounding) in every run, with any number of workers, interrupted or not. Every
-worker prints their checksum. On GPUs, if there is one for each worker of the node; else on the
-processors.
+Runs unchanged under torchrun, and by hand as a single process. Each step uses the same global
+batch, however many workers share it, so the parameters after an epoch are the same (up to
+rounding) in every run, with any number of workers, interrupted or not. Every worker prints their
+checksum. It uses GPUs if there is one for each worker of the node, and CPUs otherwise.
 """
 
 import argparse
@@ -48,7 +47,7 @@ def make_data():
 
 
 def choose_device():
-    """A GPU of its own for each worker of this node, else the processors."""
+    """A separate GPU for each worker of this node, or else the CPU."""
     local_rank = int(os.environ.get("LOCAL_RANK", 0))
     if torch.cuda.device_count() >= int(os.environ.get("LOCAL_WORLD_SIZE", 1)):
         torch.cuda.set_device(local_rank)
@@ -57,7 +56,7 @@ def choose_device():
 
 
 def checksum(model):
-    """One number that changes when any parameter does."""
+    """A number that changes when any parameter changes."""
     flat = torch.cat([parameter.detach().flatten().cpu() for parameter in model.parameters()])
     weights = torch.cos(torch.arange(flat.numel(), dtype=torch.float64))
     return float(flat @ weights)
@@ -65,7 +64,7 @@ def checksum(model):
 
 # [save]
 def save(path, epoch, model, optimizer):
-    """Replaces the checkpoint at once: a reader finds the old one or the whole new one."""
+    """Replaces the checkpoint atomically: a reader finds the old or the complete new one."""
     state = {"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
     torch.save(state, path + ".part")
     os.replace(path + ".part", path)
@@ -74,7 +73,7 @@ def save(path, epoch, model, optimizer):
 
 # [load]
 def load(path, model, optimizer, device):
-    """The epoch to begin with: 0 if there is no checkpoint."""
+    """The epoch to start with: 0 if there is no checkpoint."""
     if not path or not os.path.exists(path):
         return 0
     state = torch.load(path, map_location=device)
@@ -139,8 +138,8 @@ def main():
             save(arguments.checkpoint, epoch, model, optimizer)
     say(f"finished: checksum {checksum(model):.12f}")
     if world_size > 1:
-        # DDP must not be the last to let go of the group: PyTorch 2.13 would wait for the group's
-        # threads with Python's lock held, which these may want.
+        # DDP must not hold the last reference to the group: PyTorch 2.13 would wait for the group's
+        # threads while holding the GIL, which these may need.
         del parallel
         dist.destroy_process_group()
 

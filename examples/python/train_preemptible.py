@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""A worker that saves a checkpoint when its machine is taken away, and goes on from it.
+"""A worker that saves a checkpoint when its machine is taken away, and resumes from it.
 
   elasticrun --nproc-per-node 2 --max-restarts 3 --preempt-grace 30 --heartbeat-timeout 60 \\
       examples/python/train_preemptible.py --steps 100 --checkpoint /tmp/model
 
-On SIGTERM elasticrun asks each worker for a checkpoint, waits until it says that it is saved, and
-stops it only then. Run the same command again, and it resumes.
+On SIGTERM elasticrun asks each worker for a checkpoint, waits until the worker reports that it is
+saved, and only then stops it. Run the same command again to resume.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import os
 import sys
 import time
 
-# Not needed where elasticrun is installed as a package.
+# Not needed if elasticrun is installed as a package.
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python"))
 from elasticrun import worker  # noqa: E402
 
@@ -29,7 +29,7 @@ def load(path):
 
 
 def save(path, step):
-    """Replaces the checkpoint at once: a reader finds the old one or the whole new one."""
+    """Replaces the checkpoint atomically: a reader finds the old or the complete new one."""
     with open(path + ".part", "w", encoding="ascii") as file:
         file.write(str(step))
     os.replace(path + ".part", path)

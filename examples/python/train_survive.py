@@ -6,8 +6,8 @@
     elasticrun --standalone --nproc-per-node 4 --max-restarts 2 --on-failure replace \\
         examples/python/train_survive.py --kill-rank 1 --kill-step 20
 
-Every worker prints the checksum of its parameters at the end: that of an undisturbed run. Without
-`--on-failure replace`, under torchrun, or by hand as one process it is a plain script.
+At the end, every worker prints the checksum of its parameters, which is that of an undisturbed
+run. Without `--on-failure replace`, under torchrun, or started by hand, it is a plain script.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def parse_arguments():
 
 
 def batch(step, rank):
-    """What this rank computes with in this step, in every process of this rank."""
+    """The data of this rank in this step, the same in every process of the rank."""
     random = torch.Generator().manual_seed(1000 * rank + step)
     inputs = torch.randn(16, 8, generator=random, dtype=torch.float64)
     return inputs, torch.sin(inputs[:, :1])
