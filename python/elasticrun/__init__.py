@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""The launcher elasticrun as a Python package: the program lies beside `python`.
+"""The launcher elasticrun as a Python package. The program is in the same folder as `python`.
 
     elasticrun --standalone --nproc-per-node 8 train.py
-    python -m elasticrun …                       the same, with the scripts' Python named
+    python -m elasticrun …                       the same, with this Python for the scripts
 
 A training script talks to its launcher through `elasticrun.worker`.
 """

@@ -6,9 +6,9 @@
 
     state = survive.TorchState(model=model, optimizer=optimizer, step=0)
 
-    @survive.run                       # called again when the world has changed
+    @survive.run                       # called again when the world changes
     def train(state):
-        survive.init_process_group("gloo")       # of this epoch; also gives the newest state
+        survive.init_process_group("gloo")       # of this epoch; also restores the newest state
         ddp = DistributedDataParallel(state.model)
         while state.step < steps:
             ...
@@ -17,8 +17,8 @@
 
     train(state)
 
-It takes `elasticrun --on-failure replace`. Anywhere else `train` is called once, and all of this
-does what a plain script does. Needs Python 3.8; torch is imported when a function needs it.
+It needs `elasticrun --on-failure replace`. Otherwise `train` is called once, as in a plain script.
+Needs Python 3.8; torch is imported when a function needs it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _FREE_SECONDS = 0.05
 
 
 class WorldChanged(RuntimeError):
-    """This epoch has ended. It has to leave the function that `run` decorates."""
+    """This epoch has ended. The exception must leave the function that `run` decorates."""
 
 
 class _Epochs:
@@ -206,15 +206,15 @@ _epochs = _Epochs()
 
 
 def run(train: _Function) -> _Function:
-    """Decorates the function that trains. It is called again, in the same process, when a rank was
-    replaced or the number of ranks has changed; if one of its arguments is a `TorchState`, that is
-    brought back to its last commit before. It is one state, the first; if another one commits, this
-    module says on stderr that newcomers do not get it.
+    """Decorates the training function. It is called again, in the same process, when a rank was
+    replaced or the number of ranks has changed; if one of its arguments is a `TorchState`, this is
+    first restored to its last commit. Only the first such argument counts; if another state
+    commits, a line on stderr says that newcomers do not get it.
 
     An exception that leaves `train` counts as a change only if the agent says that this epoch has
-    ended; else it is raised, as this rank's failure. Exceptions that a lost peer does not cause are
-    raised at once. When `train` has returned, the process groups of the epoch are destroyed and
-    this rank rejoins no more.
+    ended; otherwise it is raised, as this rank's failure. Exceptions that a lost peer cannot cause
+    are raised at once. When `train` has returned, the process groups of the epoch are destroyed and
+    this rank does not rejoin.
     """
     @functools.wraps(train)
     def survive(*arguments: Any, **named: Any) -> Any:
@@ -242,14 +242,14 @@ def run(train: _Function) -> _Function:
 
 
 def prepare() -> None:
-    """Marks the point up to which a warm standby runs the script (`--warm-standby`): call it once,
-    outside of `train`, when the model is built, and compiled, and the data are open. The standby
-    waits here until it takes the place of a lost rank.
+    """Marks the point up to which a warm standby runs the script (`--warm-standby`). Call it once,
+    outside `train`, when the model is built and compiled and the data are open. The standby waits
+    here until it takes the place of a lost rank.
 
-    Before this point the script must neither write anything that others see nor meet other ranks,
-    and a standby knows LOCAL_RANK, but not RANK, WORLD_SIZE and the like: one in which the script
-    asks for these, raises or ends is not used, and standbys then import only, which the agent says
-    once. In any other process this returns at once.
+    Before this point the script must neither write anything that others see nor meet other ranks.
+    A standby knows LOCAL_RANK, but not RANK, WORLD_SIZE and the like. If its script asks for these,
+    raises or ends, the standby is not used, and standbys then only import, which the agent logs
+    once. In any other process this function returns at once.
     """
     standby = sys.modules.pop(_STANDBY, None)
     if standby is not None:
@@ -258,13 +258,14 @@ def prepare() -> None:
 
 
 def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
-    """Begins the default process group of this epoch, and brings the state that was given to the
-    function under `run` to the newest commit of all ranks: call it first in that function.
+    """Creates the default process group of this epoch, and brings the state that was passed to the
+    function under `run` to the newest commit of all ranks. Call it first in that function.
 
-    `backend` and `options` are those of `torch.distributed.init_process_group`; without a backend
-    it is NCCL if there are GPUs, else gloo. A script that was started by hand is a world of one.
+    `backend` and `options` are those of `torch.distributed.init_process_group`; the default backend
+    is NCCL if there are GPUs, and otherwise gloo. A script that was started by hand is a world of
+    one.
 
-    Errors: `WorldChanged`; those of PyTorch; RuntimeError if there is a process group already, or
+    Errors: `WorldChanged`; those of PyTorch; RuntimeError if there is already a process group, or
     if every rank that had a committed state is gone.
     """
     import torch
@@ -288,8 +289,9 @@ def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
 
 
 def new_group(*arguments: Any, **named: Any) -> Any:
-    """`torch.distributed.new_group`, for a group that a survivor can leave while a peer is silent.
-    As `train` is called again, the groups are made again, in the same order on all ranks."""
+    """`torch.distributed.new_group`, for a group that a survivor can leave even if a peer does not
+    respond. When `train` is called again, it must create its groups again, in the same order on all
+    ranks."""
     import torch.distributed as dist
     backend = arguments[2] if len(arguments) > 2 else named.get("backend")
     return _make_groups(backend or dist.get_backend(),
@@ -307,13 +309,13 @@ def world_size() -> int:
 
 
 def epoch() -> int:
-    """The number of the round in which the ranks met; it grows with every change. 0 without
+    """The number of the round in which the ranks met, which grows with every change. 0 without
     `--on-failure replace`."""
     return _epochs.current
 
 
 def is_new() -> bool:
-    """Whether this process began with this epoch: it has survived no change."""
+    """Whether this process started in this epoch, so that it has survived no change."""
     return not _epochs.has_survived
 
 
@@ -321,18 +323,18 @@ def is_new() -> bool:
 
 
 def on_change(callback: Callable[[int], None]) -> None:
-    """Says that this process can rejoin, and calls `callback` with the epoch that has ended, in a
-    thread of its own, as soon as the agent says so. The process then has to leave its process
-    groups and to call `ready` and `next_epoch`, within `--rejoin-timeout`."""
+    """Declares that this process can rejoin. `callback` is called with the epoch that has ended, in
+    a separate thread, as soon as the agent announces it. The process must then leave its process
+    groups and call `ready` and `next_epoch`, within `--rejoin-timeout`."""
     _end_standby()
     _epochs.add_callback(callback)
     _epochs.connect()
 
 
 def is_change(error: BaseException) -> bool:
-    """Whether this error comes from a change of the world. Asks the agent if that has said nothing
-    yet, and waits for its answer. False means that the error is a failure of this rank; always
-    false without an agent."""
+    """Whether this error was caused by a change of the world. Asks the agent, unless it has already
+    announced the change, and waits for its answer. False means that the error is a failure of this
+    rank; always false without an agent."""
     if not _epochs.is_connected or isinstance(error, torch_state.StateLost):
         return False
     if _epochs.has_ended:
@@ -348,10 +350,10 @@ def ready() -> None:
 
 
 def next_epoch(timeout: Optional[float] = None) -> int:
-    """Waits for the next epoch, for at most `timeout` seconds, and brings `os.environ` up to date:
-    RANK, WORLD_SIZE, MASTER_ADDR and all others are what a restarted process would find.
+    """Waits at most `timeout` seconds for the next epoch, and updates `os.environ`: RANK,
+    WORLD_SIZE, MASTER_ADDR and all other variables are what a restarted process would find.
 
-    Result: its number. Errors: RuntimeError if the time is over, or if the agent stops this worker
+    Result: its number. Errors: RuntimeError after the time-out, or if the agent stops this worker
     or is gone.
     """
     _epochs.wait_for_next(timeout)
@@ -359,7 +361,7 @@ def next_epoch(timeout: Optional[float] = None) -> int:
 
 
 def finished() -> None:
-    """Tells the agent that this rank has done its work and rejoins no more."""
+    """Tells the agent that this rank has finished its work and does not rejoin."""
     _epochs.send("finished")
 
 

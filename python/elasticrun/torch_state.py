@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""The training state that survivors keep in memory and give to a replaced rank (docs/survive.md).
+"""The training state that survivors keep in memory and send to a replaced rank (docs/survive.md).
 
 Import it as `elasticrun.survive.TorchState`. This module imports torch only when a state is used.
 """
@@ -26,11 +26,11 @@ tell_of_stray: Optional[Callable[[], None]] = None
 
 
 class ShardedState(TypeError):
-    """A tensor of the state is only this rank's part: no other rank could give it to a newcomer."""
+    """A tensor of the state is only this rank's part, which no other rank could replace."""
 
 
 class StateLost(RuntimeError):
-    """No rank that is left has the state of the training: it has to start from its checkpoint."""
+    """No remaining rank has the state of the training, which must start from its checkpoint."""
 
 
 class _Slot(NamedTuple):
@@ -50,15 +50,15 @@ class _Copy(NamedTuple):
 
 
 class TorchState:
-    """The state of a training, by names: `TorchState(model=model, optimizer=optimizer, step=0)`.
+    """The training state, by names: `TorchState(model=model, optimizer=optimizer, step=0)`.
 
     Takes modules (without their DDP wrapper), optimizers, schedulers, gradient scalers, anything
     else that has `state_dict` and `load_state_dict`, samplers with `set_epoch`, tensors, and plain
     values that can be pickled. Each is an attribute: `state.step += 1`. The random states of
     Python, of numpy if it is loaded, and of torch are part of every commit.
 
-    The state is what all ranks share. A rank that is replaced gets all of it from another rank,
-    the random states included.
+    The state must be the same on all ranks. A replaced rank gets all of it from another rank,
+    including the random states.
 
     Errors: TypeError for a module that is wrapped in DDP.
     """
@@ -90,14 +90,14 @@ class TorchState:
 
     @property
     def commits(self) -> int:
-        """How often the training has committed, those commits included that were received from
-        another rank; 0 before the first."""
+        """How often the training has committed, including commits received from another rank; 0
+        before the first."""
         return int(self.__dict__["_commits"])
 
     def commit(self) -> None:
-        """Copies the state into memory, where it survives a change of the world. The buffers are
-        made by the first commit and used again. Does nothing if nobody could use the copy: the
-        script runs without an agent, or without `--on-failure replace`.
+        """Copies the state into memory, where it survives a change of the world. The first commit
+        allocates the buffers, and later ones reuse them. Does nothing without an agent, or without
+        `--on-failure replace`, because the copy would be useless.
 
         Errors: `survive.WorldChanged`, after the copy, if the epoch has ended: let it pass.
         `ShardedState` if a tensor is sharded and the state is used without `survive.run`.
@@ -116,7 +116,7 @@ class TorchState:
             tell_of_stray()
 
     def restore(self) -> bool:
-        """Brings the state back to the last commit. Result: false if there is none."""
+        """Restores the state of the last commit. Result: false if there is none."""
         if not self._copied:
             return False
         self._write(_Copy(self._tree, self._buffers))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A worker's end of elasticrun's control channel (docs/control_channel.md), in one file.
 
-It needs Python 3.8 and nothing else. If elasticrun is not installed as a package, copy this file
+It needs only Python 3.8. If elasticrun is not installed as a package, copy this file
 next to your script.
 
     from elasticrun import worker
@@ -99,13 +99,13 @@ class Channel:
     # ---- sending -----------------------------------------------------------------------------
 
     def heartbeat(self, timeout: Optional[float] = None) -> None:
-        """Reports that this worker lives. From the first call on, the agent expects the next within
-        `timeout` seconds; without one, within its own time-out, which was given or learned."""
+        """Reports that this worker is alive. From the first call on, the next is due within
+        `timeout` seconds; without it, within the agent's own time-out, which is set or learned."""
         self._send({"kind": "heartbeat", "timeout": timeout}, can_be_lost=True)
 
     def beat_every(self, seconds: float, timeout: Optional[float] = None) -> None:
-        """Sends heartbeats from a thread of its own. They reveal a process that is stopped or gone,
-        but not a training loop that stands still."""
+        """Sends heartbeats from a separate thread. They reveal a process that is stopped or gone,
+        but not a training loop that hangs."""
         if self._end_of_beats is None and self.connected:
             self._end_of_beats = threading.Event()
             threading.Thread(target=self._beat, args=(self._end_of_beats, seconds, timeout),
@@ -123,7 +123,7 @@ class Channel:
     @contextlib.contextmanager
     def section(self, name: str, timeout: Optional[float] = None) -> Iterator[None]:
         """A part of the work. With a `timeout`, or a learned one, it must end by then, and no
-        heartbeat is due meanwhile. Without one, it only names where a worker hung."""
+        heartbeat is due meanwhile. Without one, it only says where a worker hung."""
         self._send({"kind": "enter", "section": _name(name), "timeout": timeout})
         try:
             yield
@@ -141,7 +141,7 @@ class Channel:
             self._send({"kind": "release", "timer": timer})
 
     def do_not_restart(self, reason: str = "") -> None:
-        """If workers fail from now on, the job does not start again."""
+        """If a worker fails from now on, the job does not restart."""
         self._send({"kind": "no_restart", "reason": str(reason)[:500]})
 
     def node_is_bad(self, reason: str = "") -> None:
@@ -182,8 +182,8 @@ class Channel:
             return _requests_of(messages)
 
     def wait(self, seconds: Optional[float] = None) -> List[Request]:
-        """The same, but waits for a message, for at most `seconds`. The list is empty if the time
-        is over or if there is no agent."""
+        """The same, but waits at most `seconds` for a message. The list is empty after that time,
+        or if there is no agent."""
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._receiving:
             while self.connected:
