@@ -29,7 +29,7 @@
 #include <string>
 
 // [sink]
-// Receives what the agent decides and why, on the agent's strand: be quick.
+// Receives the agent's decisions on the agent's strand, so it must return quickly.
 class record_printer final : public elastic::journal_sink {
  public:
   void take(const elastic::journal_record& record) override {
