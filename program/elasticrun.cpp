@@ -85,7 +85,9 @@ elastic::agent_services make_services(const elastic::program_config& config,
   services.worker_parent = executor;
   services.open_files = elastic::raise_open_files();
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
-  elastic::add_diagnosis(services, config.diagnosis);
+  elastic::job_diagnosis diagnosis = config.diagnosis;
+  diagnosis.node_name = config.job.rendezvous.node_name;
+  elastic::add_diagnosis(services, std::move(diagnosis));
   return services;
 }
 

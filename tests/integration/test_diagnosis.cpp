@@ -61,9 +61,9 @@ TEST_CASE("diagnosis: the rank that sleeps in its loader is named, and where", "
   const std::string python = test::torch_213_python();
   if (python.empty()) return;
   stalled_job job;
-  running_program program(job.command("sleep"), job.with_python(python));
+  running_program program(job.command("sleep", {"--node-name", "node3"}), job.with_python(python));
   program.await_err("the job stands still: ");
-  program.await_err("rank 1 (");
+  program.await_err("rank 1 (node3, local rank 1)");
   program.await_err("has not entered all_reduce");
   program.await_err("read_shard");
   const auto whole = job.stacks({job.socket()});

@@ -6,6 +6,7 @@
 #include <elastic/base/time.hpp>
 
 #include <optional>
+#include <string>
 
 namespace elastic {
 
@@ -37,6 +38,8 @@ struct job_diagnosis {
   std::optional<duration> stall_after;
   /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
+  /// What verdicts and stacks call this node. Empty: the host's name.
+  std::string node_name;
 };
 
 /// Makes the agent that uses these services inspect its workers on request

@@ -72,7 +72,7 @@ ELASTIC_DECL task<void> diagnosis_extension::run_inner(bool may_restart) {
 
 ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::request asked) {
   node_answer answer;
-  answer.node = host_name();
+  answer.node = terms_.node_name.empty() ? host_name() : terms_.node_name;
   answer.group_rank = round_->group_rank();
   const time_point deadline = context_.time->now() + limits::inspection_time;
   look seen;
