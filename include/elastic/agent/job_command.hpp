@@ -16,12 +16,12 @@
 
 namespace elastic {
 
-/// What an agent is to do while its job runs, as somebody asks for it.
+/// A command to an agent whose job runs.
 struct job_command {
-  /// What came of a command.
+  /// The outcome of a command.
   struct outcome {
     bool is_done = false;
-    /// One sentence: what was done, or why not; lines that an asked `stacks` has to show.
+    /// One sentence that says what was done, or why not; for `stacks`, several lines.
     std::string text = {};
   };
 

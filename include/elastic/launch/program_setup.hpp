@@ -21,12 +21,12 @@ namespace elastic {
 /// of the store may hold.
 ELASTIC_DECL void set_up_program();
 
-/// Lets this process open as many files as it may (the hard limit), up to `limits::open_files`: a
-/// host that serves the store of a large job has a connection to each worker. What it starts
-/// inherits that, unless it is told the limit before (`agent_services::open_files`), as is right
-/// for programs that use `select`.
+/// Raises this process's limit of open files to the hard limit, at most `limits::open_files`: a
+/// host that serves the store of a large job has a connection to each worker. Child processes
+/// inherit the new limit, unless `agent_services::open_files` is set to the former one, which
+/// programs that use `select` need.
 ///
-/// Result: the soft limit before.
+/// Result: the former soft limit.
 ELASTIC_DECL std::uint64_t raise_open_files();
 
 }  // namespace elastic

@@ -91,8 +91,8 @@ class status_server {
   std::shared_ptr<detail::status_server_core> core_;
 };
 
-/// The token in a file, without the ends of lines behind it. The file has to belong to this user or
-/// to root, and nobody else may read or write it.
+/// The token in a file, without line ends at its end. The file must belong to this user or to root,
+/// and nobody else may read or write it.
 /// Errors: `errc::invalid_argument`, naming the file and what is wrong with it.
 ELASTIC_DECL std::string read_status_token(const std::string& path);
 
