@@ -63,7 +63,7 @@ SHARED = {
              "json_document", "json_fields", "json_object", "json_text", "mailbox", "stable_order",
              "mount_table", "named_factories", "nearest_name", "new_shared", "random", "record",
              "required", "ring", "unique_fd"],
-    "contract": ["call_memfd", "macros", "visible_devices"],
+    "contract": ["call_memfd", "macros", "roles_document", "visible_devices"],
     "diagnosis": ["group_position", "process_texts", "rank_evidence", "rank_set", "recorder_dump",
                   "stack_frame", "stack_groups", "stall_history", "stall_judge", "stall_watch",
                   "straggler_watch", "thread_stack", "user_frame"],

@@ -83,6 +83,8 @@
 #include <elastic/cli/impl/io_choice.ipp>
 #include <elastic/cli/impl/machine.ipp>
 #include <elastic/contract/detail/impl/call_memfd.ipp>
+#include <elastic/contract/detail/impl/macros.ipp>
+#include <elastic/contract/detail/impl/roles_document.ipp>
 #include <elastic/contract/detail/impl/visible_devices.ipp>
 #include <elastic/contract/impl/environment.ipp>
 #include <elastic/contract/impl/error_file.ipp>

@@ -10,6 +10,8 @@
 #include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/detail/slurm_hosts.hpp>
+#include <elastic/contract/detail/macros.hpp>
+#include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/functions/detail/call_value.hpp>
 #include <elastic/health/detail/control_message.hpp>
@@ -22,6 +24,9 @@
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -53,6 +58,25 @@ void control_line(std::string_view input) {
 void agent_line(std::string_view input) {
   if (const auto message = elastic::detail::parse_agent_message(input))
     elastic::detail::to_line(*message);
+}
+
+void roles_file(std::string_view input) {
+  const detail::roles_document document = detail::parse_roles(input);
+  require(detail::parse_roles(detail::roles_text(document)) == document,
+          "what is written can be read");
+}
+
+void role_places(std::string_view input) {
+  const auto workers = detail::parse_workers(input);
+  require(detail::parse_workers(detail::workers_text(workers)) == workers,
+          "what is written can be read");
+}
+
+void port_macros(std::string_view input) {
+  const std::string argument(input);
+  std::map<std::string, std::uint16_t, std::less<>> ports;
+  for (const std::string& name : detail::port_names({argument})) ports[name] = 1;
+  detail::substitute_ports(argument, 0, ports);
 }
 
 void timer_line(std::string_view input) { elastic::detail::parse_timer_request(input); }
@@ -147,6 +171,8 @@ std::vector<target> text_targets() {
       {"arguments", arguments},       {"chaos_text", chaos_text},
       {"journal_line", journal_line}, {"journal_text", journal_text},
       {"slurm_hosts", slurm_hosts},   {"leader_record_text", leader_record_text},
+      {"roles_file", roles_file},     {"role_places", role_places},
+      {"port_macros", port_macros},
   };
 }
 

@@ -108,6 +108,13 @@ inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Roles of one job, and the name of one.
 inline constexpr std::size_t roles = 64;
 inline constexpr std::size_t role_name_bytes = 64;
+/// Named ports of one worker, and the name of one.
+inline constexpr std::size_t worker_ports = 16;
+inline constexpr std::size_t port_name_bytes = 32;
+/// The file that tells the workers of a job where those of all its roles are, and the part of it
+/// that a node tells the others of a role.
+inline constexpr std::size_t roles_file_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t role_places_bytes = 4 * 1024 * 1024;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// The run id of a job, by which its nodes find each other.

@@ -1,8 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/contract/detail/macros.hpp>
+#include <elastic/base/error.hpp>
 #include <support/catch.hpp>
 
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +54,52 @@ TEST_CASE("macros: an argument gets its local rank by the rules of string.Templa
     INFO(text);
     CHECK(elastic::detail::substitute_local_rank(text, 3) == expected);
   }
+}
+
+using names = std::set<std::string>;
+
+TEST_CASE("macros: an argument gets its ports", "[contract]") {
+  const std::map<std::string, std::uint16_t, std::less<>> ports = {{"http", 8001}, {"rpc_2", 8002}};
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"--port=${port.http}", "--port=8001"},
+      {"${port.http},${port.rpc_2}${local_rank}", "8001,80023"},
+      {"$${port.http}", "${port.http}"},
+      {"$$${port.http}", "$8001"},
+      {"${port.other}", "${port.other}"},
+      {"$port.http", "$port.http"},
+      {"${port}", "${port}"},
+      {"${ports.http}", "${ports.http}"},
+      {"${x.http}", "${x.http}"},
+  };
+  for (const auto& [text, expected] : rows) {
+    INFO(text);
+    CHECK(elastic::detail::substitute_ports(text, 3, ports) == expected);
+  }
+}
+
+TEST_CASE("macros: which ports a command has", "[contract]") {
+  using elastic::detail::port_names;
+  CHECK(port_names({}) == names{});
+  CHECK(port_names({"--port", "${port.http}", "${port.b}:${port.http}"}) == names{"b", "http"});
+  CHECK(port_names({"$${port.}", "$port.x", "${port", "${portable}", "{port.}"}) == names{});
+}
+
+TEST_CASE("macros: a port whose name cannot be is refused", "[contract]") {
+  using elastic::detail::port_names;
+  for (const std::string text :
+       {"${port.}", "${port.1}", "${port.a-b}", "${port.a", "${port.a b}", "x${port.}y"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(port_names({text}),
+                      "'" + text +
+                          "': the form of a port is ${port.NAME}, with a NAME of 1 to 32 letters, "
+                          "digits and '_' that does not begin with a digit");
+  }
+  const std::string longest(32, 'a');
+  CHECK(port_names({"${port." + longest + "}"}) == names{longest});
+  CHECK_THROWS_AS(port_names({"${port." + longest + "a}"}), elastic::error);
+  std::vector<std::string> many;
+  for (int count = 0; count < 17; ++count) many.push_back("${port.p" + std::to_string(count) + "}");
+  CHECK_THROWS_WITH(port_names(many), "17 named ports: at most 16 are allowed");
 }
 
 TEST_CASE("macros: a value is not looked at again", "[contract]") {

@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
+
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace elastic::detail {
 
@@ -36,6 +41,17 @@ struct macro_reference {
   std::size_t length = 0;
 };
 
+/// What "{port." begins: "{port.http}". Only names of ports have a point in them.
+inline constexpr std::string_view port_macro_begin = "{port.";
+
+inline macro_reference read_port_reference(std::string_view text) {
+  if (!text.starts_with(port_macro_begin)) return {};
+  const std::string_view name = leading_macro_name(text.substr(port_macro_begin.size()));
+  const std::size_t end = port_macro_begin.size() + name.size();
+  if (name.empty() || end >= text.size() || text[end] != '}') return {};
+  return {text.substr(1, end - 1), end + 1};
+}
+
 inline macro_reference read_macro_reference(std::string_view text) {
   if (!text.empty() && text[0] == '{') {
     const std::string_view name = leading_macro_name(text.substr(1));
@@ -49,7 +65,7 @@ inline macro_reference read_macro_reference(std::string_view text) {
 
 /// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
 /// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
-/// name, stay as they are.
+/// name, stay as they are. In braces a name may also be one of a port, such as "port.http".
 inline std::string substitute_macros(std::string_view text, const macro_values& values) {
   std::string result;
   result.reserve(text.size());
@@ -63,7 +79,9 @@ inline std::string substitute_macros(std::string_view text, const macro_values& 
       text.remove_prefix(1);
       continue;
     }
-    const macro_reference reference = read_macro_reference(text);
+    const bool is_port = text.starts_with(port_macro_begin);
+    const macro_reference reference =
+        is_port ? read_port_reference(text) : read_macro_reference(text);
     const auto value = values.find(reference.name);
     if (reference.length > 0 && value != values.end()) {
       result += value->second;
@@ -83,6 +101,16 @@ inline std::string substitute_local_rank(std::string_view argument, int local_ra
   return substitute_macros(argument, values);
 }
 
+/// The names of the ports in the arguments of a worker: "http" of "--port=${port.http}".
+/// Errors: `errc::invalid_argument` for one that is none, and for more than
+/// `limits::worker_ports`, with what is allowed.
+ELASTIC_DECL std::set<std::string> port_names(const std::vector<std::string>& arguments);
+
+/// An argument as the worker gets it: with its local rank and its ports.
+ELASTIC_DECL std::string substitute_ports(
+    std::string_view argument, int local_rank,
+    const std::map<std::string, std::uint16_t, std::less<>>& ports);
+
 /// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
 inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
   macro_values values;
@@ -99,3 +127,7 @@ inline bool names_rank(std::string_view text) {
 }
 
 }  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/contract/detail/impl/macros.ipp>
+#endif

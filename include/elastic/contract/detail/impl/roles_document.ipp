@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/contract/detail/roles_document.hpp>
+
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/detail/record.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+
+#include <cstddef>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic::detail {
+
+inline constexpr std::string_view roles_subject = "the file of ELASTIC_ROLES";
+inline constexpr std::string_view places_subject = "what a node told of its workers of a role";
+
+template <class Entry>
+std::string object_text(const Entry& entry) {
+  json_object object;
+  write_record(object, entry);
+  return object.text();
+}
+
+template <class Entry>
+std::string objects_text(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += (text.empty() ? "" : ", ") + object_text(entry);
+  return "[" + text + "]";
+}
+
+inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)& ports) {
+  std::string text;
+  for (const auto& [name, port] : ports) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name), port);
+  }
+  const auto* object = rows.json("ports", "{" + text + "}");
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::worker_ports) {
+    rows.refuse(fmt::format("has \"ports\" other than an object of at most {} numbers",
+                            limits::worker_ports));
+  }
+  for (const auto& [name, value] : object->items()) {
+    const bool is_number = value.is_number_integer() && value >= 1 && value <= 65535;
+    if (!is_number || name.size() > limits::port_name_bytes) {
+      rows.refuse(fmt::format("has a port {} that is no number from 1 to 65535, or whose name has "
+                              "more than {} bytes",
+                              in_quotes(name), limits::port_name_bytes));
+    }
+    ports[name] = value.get<std::uint16_t>();
+  }
+}
+
+inline void describe(roles_document::worker& worker, record_rows& rows) {
+  constexpr std::int64_t most = std::int64_t{limits::nodes} * limits::local_world_size;
+  rows.number("rank", worker.rank, 0, most - 1);
+  rows.number("local_rank", worker.local_rank, 0, limits::local_world_size - 1);
+  rows.text("node", worker.node, limits::host_name_bytes);
+  rows.text("address", worker.address, limits::host_name_bytes);
+  ports_row(rows, worker.ports);
+}
+
+inline std::vector<roles_document::worker> read_workers(std::string_view subject,
+                                                        const nlohmann::ordered_json& list) {
+  std::vector<roles_document::worker> workers;
+  workers.reserve(list.size());
+  for (const nlohmann::ordered_json& each : list) {
+    read_record(json_fields(subject, each), workers.emplace_back());
+  }
+  return workers;
+}
+
+inline void describe(roles_document::role& role, record_rows& rows) {
+  rows.text("state", role.state, limits::role_name_bytes);
+  rows.flag("ready", role.is_ready);
+  rows.number("epoch", role.epoch);
+  constexpr std::size_t most = std::size_t{limits::nodes} * limits::local_world_size;
+  const auto* list = rows.list("workers", objects_text(role.workers), most);
+  if (list != nullptr) role.workers = read_workers(roles_subject, *list);
+}
+
+inline void describe(roles_document& document, record_rows& rows) {
+  rows.number("revision", document.revision, 0, std::numeric_limits<std::int64_t>::max());
+  std::string text;
+  for (const roles_document::role& role : document.roles) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(role.name),
+                        object_text(role));
+  }
+  const auto* object = rows.json("roles", "{" + text + "}");
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::roles) {
+    rows.refuse(
+        fmt::format("has \"roles\" other than an object of at most {} roles", limits::roles));
+  }
+  for (const auto& [name, value] : object->items()) {
+    if (name.empty() || name.size() > limits::role_name_bytes) {
+      rows.refuse(fmt::format("has a role whose name has {} bytes; 1 to {} are allowed",
+                              name.size(), limits::role_name_bytes));
+    }
+    roles_document::role& role = document.roles.emplace_back();
+    role.name = name;
+    read_record(json_fields(roles_subject, value), role);
+  }
+}
+
+ELASTIC_DECL std::string roles_text(const roles_document& document) {
+  return object_text(document) + '\n';
+}
+
+ELASTIC_DECL roles_document parse_roles(std::string_view text) {
+  roles_document document;
+  read_record(json_fields(roles_subject, text, limits::roles_file_bytes), document);
+  return document;
+}
+
+/// A list of workers as a message.
+struct told_workers {
+  std::vector<roles_document::worker> workers;
+};
+
+inline void describe(told_workers& told, record_rows& rows) {
+  const auto* list =
+      rows.list("workers", objects_text(told.workers), std::size_t{limits::local_world_size});
+  if (list != nullptr) told.workers = read_workers(places_subject, *list);
+}
+
+ELASTIC_DECL std::string workers_text(const std::vector<roles_document::worker>& workers) {
+  return object_text(told_workers{workers});
+}
+
+ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view text) {
+  told_workers told;
+  read_record(json_fields(places_subject, text, limits::role_places_bytes), told);
+  return told.workers;
+}
+
+}  // namespace elastic::detail
