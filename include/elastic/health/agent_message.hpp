@@ -62,9 +62,15 @@ struct rejoin {
   std::map<std::string, std::string, std::less<>> environment;
 };
 
+/// The roles of the job have changed: the file named by ELASTIC_ROLES has this revision or a later
+/// one. See `worker_channel::await_roles`.
+struct roles {
+  std::int64_t revision = 0;
+};
+
 /// A message of the agent.
 using agent_message = std::variant<welcome, refused, checkpoint, pause_work, resume_work, stop,
-                                   change, no_change, rejoin>;
+                                   change, no_change, rejoin, roles>;
 
 }  // namespace control_messages
 

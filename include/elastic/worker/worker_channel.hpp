@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/health/agent_message.hpp>
 #include <elastic/health/detail/line_intake.hpp>
@@ -52,9 +53,9 @@ namespace elastic {
 ///     }
 ///     if (me.epoch) agent.finished(*me.epoch);
 ///
-/// Errors: only the constructors, for an invalid address, and `rejoin` throw.
+/// Errors: only the constructors, for an invalid address, `rejoin`, `roles` and `next_roles` throw.
 /// Thread-safety: any thread may call any member at any time, but only one of `poll`, `wait`,
-/// `is_change` and `rejoin` at a time.
+/// `is_change`, `rejoin` and `next_roles` at a time.
 class worker_channel {
  public:
   /// Options of a worker_channel.
@@ -72,11 +73,15 @@ class worker_channel {
     environment_map variables;
   };
 
+  /// The roles of the job, and where the workers of each are; see docs/roles.md.
+  using job_roles = detail::roles_document;
+
   /// Connects to the channel that this process's environment names.
   ELASTIC_DECL worker_channel();
   ELASTIC_DECL explicit worker_channel(options settings);
 
-  /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
+  /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK. ELASTIC_ROLES
+  /// names the file of the job's roles.
   /// Errors: `errc::invalid_argument` if their values are invalid.
   ELASTIC_DECL explicit worker_channel(const environment_map& variables);
   ELASTIC_DECL worker_channel(const environment_map& variables, options settings);
@@ -161,6 +166,26 @@ class worker_channel {
   /// Reports that the work of this worker has succeeded; it takes part in no further epoch.
   ELASTIC_DECL void finished(std::int64_t epoch);
 
+  /// The current roles of the job; empty if it has no roles.
+  /// Errors: `errc::file_access` if their file cannot be read, for example after the end of the
+  /// agent; `errc::protocol_violation` if its content is invalid.
+  ELASTIC_DECL std::optional<job_roles> roles() const;
+
+  /// Waits until the roles of the job have changed since `revision`: a worker was started, has
+  /// ended or has another port, or a role has another state. Messages of the agent that arrive
+  /// meanwhile are kept for `poll`.
+  ///
+  /// @param revision  that of the roles that the caller knows; 0: it knows none
+  /// @param longest   the longest wait, at least 0
+  /// Result: the roles; empty if they did not change in time, or there is no agent or no role.
+  /// Errors: those of `roles`.
+  ELASTIC_DECL std::optional<job_roles> next_roles(std::int64_t revision,
+                                                   std::chrono::milliseconds longest);
+
+  /// Asks the agent to send `control_messages::roles` once when the roles have changed since
+  /// `revision`, for callers that wait for several things.
+  ELASTIC_DECL void await_roles(std::int64_t revision);
+
   /// The oldest message of the agent that was not returned yet; empty if there is none. Does not
   /// wait.
   std::optional<control_messages::agent_message> poll() {
@@ -184,9 +209,13 @@ class worker_channel {
   void say(const Message& message, bool loses = false);
   ELASTIC_DECL void receive();
   ELASTIC_DECL std::optional<control_messages::agent_message> next_message();
+  // The next message that arrives by then.
+  ELASTIC_DECL std::optional<control_messages::agent_message> arrival_until(time_point deadline);
   // The next message that arrives; none: the agent is gone.
   ELASTIC_DECL std::optional<control_messages::agent_message> await_message();
 
+  /// Empty: the job has no roles.
+  std::string roles_file_;
   int socket_ = -1;
   pid_t owner_ = ::getpid();
   std::atomic<bool> is_open_ = false;

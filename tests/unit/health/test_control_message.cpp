@@ -88,6 +88,7 @@ TEST_CASE("control message: what a worker says arrives", "[health]") {
   CHECK(worker_round_trip(not_saved).id == 7);
   CHECK(worker_round_trip(not_saved).reason == "disk full");
   CHECK(worker_round_trip(messages::saved{9}).id == 9);
+  CHECK(worker_round_trip(messages::await_roles{7}).revision == 7);
   CHECK(worker_round_trip(messages::no_restart{"bad options"}).reason == "bad options");
   CHECK(worker_round_trip(messages::bad_node{"GPU 3 is lost"}).reason == "GPU 3 is lost");
   worker_round_trip(messages::bye());
@@ -116,6 +117,7 @@ TEST_CASE("control message: each kind has its bytes, which workers of other rele
        R"({"kind": "progress", "step": 12, "total": 100, "text": "epoch \"1\" –", )"
        R"("metrics": {"a \"b\"": 0.0001, "loss": 0.25}})"},
       {messages::saved{9}, R"({"kind": "saved", "id": 9})"},
+      {messages::await_roles{7}, R"({"kind": "await_roles", "revision": 7})"},
       {messages::not_saved{7, "full"}, R"({"kind": "not_saved", "id": 7, "reason": "full"})"},
       {messages::no_restart{"no"}, R"({"kind": "no_restart", "reason": "no"})"},
       {messages::bad_node{"bad"}, R"({"kind": "bad_node", "reason": "bad"})"},
@@ -140,6 +142,7 @@ TEST_CASE("control message: each kind has its bytes, which workers of other rele
       {messages::stop{elastic::duration::max()}, R"({"kind": "stop"})"},
       {messages::change{7, 10s}, R"({"kind": "change", "epoch": 7, "within": 10})"},
       {messages::no_change{7}, R"({"kind": "no_change", "epoch": 7})"},
+      {messages::roles{9}, R"({"kind": "roles", "revision": 9})"},
       {messages::rejoin{8, {{"MASTER_ADDR", "a \"b\" ü"}, {"RANK", "0"}}},
        R"({"kind": "rejoin", "epoch": 8, "environment": )"
        R"({"MASTER_ADDR": "a \"b\" ü", "RANK": "0"}})"}};

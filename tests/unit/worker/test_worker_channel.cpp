@@ -7,8 +7,12 @@
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
+#include <support/run_program.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,8 +40,10 @@ using texts = std::vector<std::string>;
 
 /// An agent's end for two workers.
 struct stage {
-  explicit stage(manual_time& clock) : time(clock), log(std::make_shared<log_recorder>()) {
+  explicit stage(manual_time& clock, std::function<std::int64_t()> roles = {})
+      : time(clock), log(std::make_shared<log_recorder>()) {
     elastic::detail::worker_channels_options options;
+    options.events.roles = std::move(roles);
     options.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
     options.log = log->log();
     options.events.hung = [this](int rank, const elastic::detail::liveness_verdict& verdict) {
@@ -117,6 +123,81 @@ TIME_TEST("worker channel: a worker leaves an epoch and joins the next one", "[w
   co_await stage.agent->close();
   CHECK_FALSE(worker.is_change(5, "alone"));
   CHECK_THROWS_WITH(worker.rejoin(5), contains_text("epoch 5 has no successor"));
+}
+
+// ---- the roles of the job -----------------------------------------------------------------------
+
+/// A file of ELASTIC_ROLES with one role and a worker at this port.
+void write_roles(const std::string& path, std::int64_t revision, std::uint16_t port) {
+  worker_channel::job_roles roles;
+  roles.revision = revision;
+  roles.roles.push_back({"rollout", "running", true, revision, {{0, 0, "n", "127.0.0.1"}}});
+  roles.roles[0].workers[0].ports["http"] = port;
+  std::ofstream(path) << elastic::detail::roles_text(roles);
+}
+
+TIME_TEST("worker channel: a worker hears once that roles have changed", "[worker][roles]") {
+  stage stage(time);
+  worker_channel worker(stage.worker(0));
+  worker_channel silent(stage.worker(1));
+  co_await stage.quiet();
+  stage.agent->tell_of_roles(3);
+  CHECK_FALSE(next_of(worker));
+  worker.await_roles(3);
+  co_await stage.quiet();
+  stage.agent->tell_of_roles(3);
+  CHECK_FALSE(next_of(worker));
+  stage.agent->tell_of_roles(5);
+  stage.agent->tell_of_roles(6);
+  const auto news = next_of(worker);
+  REQUIRE(news);
+  CHECK(std::get<messages::roles>(*news).revision == 5);
+  CHECK_FALSE(next_of(worker));
+  CHECK_FALSE(next_of(silent));
+  co_await stage.agent->close();
+}
+
+TIME_TEST("worker channel: who knows an earlier revision hears at once", "[worker][roles]") {
+  stage stage(time, [] { return std::int64_t{4}; });
+  worker_channel worker(stage.worker(0));
+  worker.await_roles(3);
+  co_await stage.quiet();
+  const auto news = next_of(worker);
+  REQUIRE(news);
+  CHECK(std::get<messages::roles>(*news).revision == 4);
+  worker.await_roles(4);
+  co_await stage.quiet();
+  CHECK_FALSE(next_of(worker));
+  co_await stage.agent->close();
+}
+
+TIME_TEST("worker channel: a worker that waits for roles reads them", "[worker][roles]") {
+  const elastic::test::temporary_directory files;
+  stage stage(time);
+  environment_map variables = stage.worker(0);
+  variables["ELASTIC_ROLES"] = files / "roles.json";
+  write_roles(files / "roles.json", 1, 8001);
+  worker_channel worker(variables);
+  CHECK(worker.roles().value().roles.at(0).workers.at(0).ports.at("http") == 8001);
+  worker.await_roles(1);
+  co_await stage.quiet();
+  write_roles(files / "roles.json", 2, 8002);
+  stage.agent->tell_of_roles(2);
+  const auto changed = worker.next_roles(1, 10min);
+  REQUIRE(changed);
+  CHECK(changed->revision == 2);
+  CHECK(changed->roles.at(0).workers.at(0).ports.at("http") == 8002);
+  CHECK_FALSE(worker.next_roles(2, 0ms));
+  co_await stage.agent->close();
+  CHECK_FALSE(worker.next_roles(2, 10min));
+}
+
+TEST_CASE("worker channel: without roles there is nothing to wait for", "[worker][roles]") {
+  worker_channel channel(environment_map{});
+  CHECK_FALSE(channel.roles());
+  CHECK_FALSE(channel.next_roles(0, 10min));
+  const worker_channel lost(environment_map{{"ELASTIC_ROLES", "/no/such/roles.json"}});
+  CHECK_THROWS_WITH(lost.roles(), contains_text("'/no/such/roles.json' cannot be read"));
 }
 
 TEST_CASE("worker channel: without an agent every call does nothing", "[worker]") {

@@ -38,6 +38,8 @@ struct channel_connection {
   bool checkpoints = false;
   /// It said `survive`.
   bool survives = false;
+  /// The revision of `await_roles`, which has not been answered; none: it was, or never said.
+  std::optional<std::int64_t> seen_roles;
   bool is_closed = false;
   /// The worker has closed its end.
   bool has_ended = false;
@@ -136,6 +138,8 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Result: whether it was taken; a client that does not read is disconnected.
   ELASTIC_DECL bool send(connection& client, const std::string& line);
   ELASTIC_DECL void send_all(const control_messages::agent_message& message);
+  // Answers `await_roles` of those that know an earlier revision.
+  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
   ELASTIC_DECL void refuse(connection& client, const std::string& why);
 
   // Result: how many lines there were.
@@ -159,6 +163,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::prepared&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::await_roles& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ask& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ready& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::finished& message);

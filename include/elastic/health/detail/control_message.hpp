@@ -111,6 +111,11 @@ struct finished {
   std::int64_t epoch = 0;
 };
 
+/// It wants to be told, once, when the file of the job's roles has a later revision than this one.
+struct await_roles {
+  std::int64_t revision = 0;
+};
+
 }  // namespace worker_messages
 
 /// What a worker says.
@@ -120,7 +125,8 @@ using worker_message =
                  worker_messages::progress, worker_messages::saved, worker_messages::not_saved,
                  worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye,
                  worker_messages::survive, worker_messages::ask, worker_messages::ready,
-                 worker_messages::finished, worker_messages::prepared>;
+                 worker_messages::finished, worker_messages::prepared,
+                 worker_messages::await_roles>;
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.

@@ -62,6 +62,9 @@ class worker_channels {
   /// Tells every connected worker that it is being stopped.
   ELASTIC_DECL void announce_stop(duration grace);
 
+  /// Tells the workers of a change of the job's roles that wait for one (`await_roles`).
+  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
+
   /// Whether that worker has a connection on which it said `survive`.
   bool survives(int local_rank) const { return state_ && state_->survives(local_rank); }
 

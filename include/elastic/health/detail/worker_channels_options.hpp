@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -28,6 +29,8 @@ struct channel_events {
   std::function<void(int local_rank, const worker_message&)> epoch{};
   /// The script of a worker can be run in advance up to a point.
   std::function<void()> prepared{};
+  /// The revision of the job's roles; empty: the job has none.
+  std::function<std::int64_t()> roles{};
   /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
   /// workers that run as another user.
   std::function<std::optional<int>(pid_t)> owner_of{};

@@ -4,8 +4,10 @@
 
 #include <elastic/worker/worker_channel.hpp>
 
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/health/detail/control_message.hpp>
 
 #include <fcntl.h>
@@ -55,6 +57,7 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables)
     : worker_channel(variables, options()) {}
 
 ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, options settings) {
+  roles_file_ = find_variable(variables, "ELASTIC_ROLES").value_or("");
   const std::string address = find_variable(variables, "ELASTIC_CONTROL").value_or("");
   if (address.empty()) return;
   sockaddr_un name{};
@@ -210,6 +213,54 @@ ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
   say(detail::worker_messages::finished{epoch});
 }
 
+namespace detail {
+
+/// A file that is replaced as a whole.
+inline std::string roles_file_text(const std::string& path) {
+  const auto refuse = [&](int number) {
+    throw error(errc::file_access, fmt::format("the file of ELASTIC_ROLES {} cannot be read: {}",
+                                               in_quotes(path), errno_text(number)));
+  };
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) refuse(errno);
+  std::string text;
+  std::array<char, 16 * 1024> piece;
+  for (;;) {
+    const ssize_t size = ::read(file.get(), piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) refuse(errno);
+    if (size == 0 || text.size() > limits::roles_file_bytes) return text;
+    text.append(piece.data(), static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::roles() const {
+  if (roles_file_.empty()) return std::nullopt;
+  return detail::parse_roles(detail::roles_file_text(roles_file_));
+}
+
+ELASTIC_DECL void worker_channel::await_roles(std::int64_t revision) {
+  say(detail::worker_messages::await_roles{std::max<std::int64_t>(revision, 0)});
+}
+
+ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::next_roles(
+    std::int64_t revision, std::chrono::milliseconds longest) {
+  if (roles_file_.empty()) return std::nullopt;
+  const time_point deadline = system_time().now() + longest;
+  await_roles(revision);
+  while (auto message = arrival_until(deadline)) {
+    const auto* const news = std::get_if<control_messages::roles>(&*message);
+    if (news == nullptr) {
+      kept_.push_back(std::move(*message));
+    } else if (news->revision > revision) {
+      return roles();
+    }
+  }
+  return std::nullopt;
+}
+
 ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::await_message() {
   for (;;) {
     if (auto message = next_message()) return message;
@@ -226,8 +277,12 @@ ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::wait
     kept_.pop_front();
     return message;
   }
+  return arrival_until(system_time().now() + longest);
+}
+
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::arrival_until(
+    time_point deadline) {
   const system_time clock;
-  const time_point deadline = clock.now() + longest;
   while (is_open_) {
     if (auto message = next_message()) return message;
     if (!is_open_) break;

@@ -209,6 +209,19 @@ ELASTIC_DECL void channel_attempt::send_all(const control_messages::agent_messag
   }
 }
 
+/// One answer at most is under way to each, however many changes there are: a worker that does not
+/// read keeps its channel.
+ELASTIC_DECL void channel_attempt::tell_of_roles(std::int64_t revision) {
+  const std::string line =
+      to_line(control_messages::agent_message(control_messages::roles{revision}));
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (!client->seen_roles || *client->seen_roles >= revision) continue;
+    client->seen_roles.reset();
+    send(*client, line);
+  }
+}
+
 ELASTIC_DECL void channel_attempt::refuse(connection& client, const std::string& why) {
   complain("the control channel of {} is closed: {}", name_of(client), why);
   send(client, to_line(control_messages::agent_message(control_messages::refused{why})));
@@ -339,6 +352,12 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
 
 ELASTIC_DECL void channel_attempt::handle(connection&, const worker_messages::prepared&) {
   if (options.events.prepared) options.events.prepared();
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::await_roles& message) {
+  client.seen_roles = message.revision;
+  if (options.events.roles) tell_of_roles(options.events.roles());
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask& message) {

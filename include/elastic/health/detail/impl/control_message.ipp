@@ -183,6 +183,10 @@ inline void describe(worker_messages::finished& message, record_rows& rows) {
   epoch_row(rows, message.epoch);
 }
 
+inline void describe(worker_messages::await_roles& message, record_rows& rows) {
+  count_row(rows, "revision", message.revision, presence::lenient);
+}
+
 // ---- from the agent -------------------------------------------------------------------------
 
 inline void describe(control_messages::welcome& message, record_rows& rows) {
@@ -219,14 +223,19 @@ inline void describe(control_messages::rejoin& message, record_rows& rows) {
   variables_row(rows, message.environment);
 }
 
+inline void describe(control_messages::roles& message, record_rows& rows) {
+  count_row(rows, "revision", message.revision);
+}
+
 // ---- lines ----------------------------------------------------------------------------------
 
 inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
-    "survive",  "ask",       "ready",     "finished",   "prepared"};
+    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles"};
 inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
-    "welcome", "refused", "checkpoint", "pause", "resume", "stop", "change", "no_change", "rejoin"};
+    "welcome", "refused", "checkpoint", "pause",  "resume",
+    "stop",    "change",  "no_change",  "rejoin", "roles"};
 
 /// With the line end it is one byte more.
 inline constexpr std::size_t most_control_bytes = limits::control_line_bytes - 1;

@@ -67,6 +67,10 @@ ELASTIC_DECL void worker_channels::announce_stop(duration grace) {
   if (state_) state_->send_all(control_messages::agent_message(control_messages::stop{grace}));
 }
 
+ELASTIC_DECL void worker_channels::tell_of_roles(std::int64_t revision) {
+  if (is_open()) state_->tell_of_roles(revision);
+}
+
 ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) {
   return channel_attempt::ask_checkpoint(state_, within);
 }
