@@ -56,7 +56,7 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 # "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
-    "agent": ["line_template", "request_inbox"],
+    "agent": ["line_template", "request_inbox", "role_link"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tcp", "base64", "blocking",
              "concurrent_run", "descriptor_share", "executor_work", "joined_text",

@@ -257,10 +257,14 @@
 #include <elastic/rendezvous/native/detail/impl/rendezvous_host.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_message.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_service.ipp>
+#include <elastic/roles/detail/impl/port_book.ipp>
+#include <elastic/roles/detail/impl/role_board.ipp>
+#include <elastic/roles/detail/impl/role_journal.ipp>
 #include <elastic/roles/detail/impl/role_log.ipp>
 #include <elastic/roles/detail/impl/role_machine.ipp>
 #include <elastic/roles/detail/impl/role_places.ipp>
 #include <elastic/roles/detail/impl/role_plan.ipp>
+#include <elastic/roles/detail/impl/role_post.ipp>
 #include <elastic/roles/detail/impl/role_run.ipp>
 #include <elastic/roles/detail/impl/role_watch.ipp>
 #include <elastic/roles/impl/role.ipp>

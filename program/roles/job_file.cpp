@@ -8,6 +8,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/cli/detail/option_row.hpp>
+#include <elastic/contract/detail/macros.hpp>
 #include <program/limits.hpp>
 
 #include <algorithm>
@@ -98,6 +99,7 @@ class job_file_reader {
     names options = outer_arguments_;
     for (auto&& [key, value] : root) {
       const std::string name(key.str());
+      key_ = name;
       if (name == "name") {
         job.name = text_in(name, value);
       } else if (name == "restarts") {
@@ -135,7 +137,8 @@ class job_file_reader {
  private:
   [[noreturn]] void refuse(const toml::source_region& place, const std::string& sentence) const {
     if (place.begin.line == 0) {
-      throw error(errc::invalid_argument, fmt::format("--set: {}", sentence));
+      throw error(errc::invalid_argument,
+                  elastic::printable_text(fmt::format("--set {}: {}", key_, sentence)));
     }
     throw error(errc::invalid_argument,
                 fmt::format("{}:{}: {}", source_, place.begin.line, sentence));
@@ -325,12 +328,13 @@ class job_file_reader {
 
   // ---- roles ------------------------------------------------------------------------------------
 
-  role_entry role_in(const std::string& name, const toml::table& table, names options) const {
+  role_entry role_in(const std::string& name, const toml::table& table, names options) {
     role_entry role;
     role.name = name;
     role.options = std::move(options);
     for (auto&& [key, value] : table) {
       const std::string word(key.str());
+      key_ = fmt::format("{}.{}", name, word);
       if (word == "command") {
         role.command = command_in(value);
       } else if (word == "on_failure") {
@@ -361,6 +365,11 @@ class job_file_reader {
       refuse(value,
              "command: a script is needed, or -m and a module, or --no-python and a program; then "
              "its arguments");
+    }
+    try {
+      detail::port_names(command);
+    } catch (const error& refusal) {
+      refuse(value, fmt::format("command: {}", refusal.what()));
     }
     return command;
   }
@@ -404,6 +413,8 @@ class job_file_reader {
   }
 
   std::string source_;
+  /// What is read now, as --set names it.
+  std::string key_;
   const elastic::command_line_facts& facts_;
   names role_options_;
   names job_options_;

@@ -17,6 +17,14 @@ next to your script.
                 save()
                 agent.saved(request)
 
+A script of a job of several roles (docs/roles.md) finds the workers of the others:
+
+    roles = worker.roles()
+    for each in roles["rollout"].workers:
+        ask(each.address, each.ports["http"])
+    for roles in worker.roles().changes():    # or async for
+        ...
+
 Without a channel (the script was started by hand, or by torchrun), or when the agent is gone, every
 call does nothing. All calls are thread-safe.
 """
@@ -32,9 +40,9 @@ import socket
 import threading
 import time
 from types import TracebackType
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Type
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Type
 
-__all__ = ["Channel", "Request", "connect"]
+__all__ = ["Channel", "Request", "Role", "RoleChanges", "RoleWorker", "Roles", "connect", "roles"]
 
 _LINE_BYTES = 4096
 _Fields = Dict[str, Any]
@@ -283,3 +291,192 @@ def connect(checkpoints: bool = False,
     channel._send({"kind": "hello", "version": 1, "local_rank": int(environment["LOCAL_RANK"]),
                   "checkpoints": bool(checkpoints)})
     return channel
+
+
+# ---- the roles of the job ------------------------------------------------------------------------
+
+class RoleWorker:
+    """A worker of a role that runs: its rank in the role, the name of its node, the address of the
+    node for others, and its ports by the names in the role's command (`${port.NAME}`)."""
+
+    rank: int
+    local_rank: int
+    node: str
+    address: str
+    ports: Dict[str, int]
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.rank = int(fields["rank"])
+        self.local_rank = int(fields["local_rank"])
+        self.node = str(fields["node"])
+        self.address = str(fields["address"])
+        self.ports = {str(name): int(port) for name, port in fields["ports"].items()}
+
+
+class Role:
+    """A role of the job: `state` is waiting, running, stopping, succeeded, failed or stopped.
+    `epoch` is the round in which its workers run, or ran last; None before the first."""
+
+    name: str
+    state: str
+    ready: bool
+    epoch: Optional[int]
+    workers: List[RoleWorker]
+
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
+        self.name = name
+        self.state = str(fields["state"])
+        self.ready = bool(fields["ready"])
+        self.epoch = fields.get("epoch")
+        self.workers = [RoleWorker(worker) for worker in fields["workers"]]
+
+
+class Roles(Mapping[str, Role]):
+    """The roles of the job by name, as they were at one moment. Empty if the job has none."""
+
+    revision: int
+
+    def __init__(self, fields: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        self.revision = int(fields.get("revision", 0))
+        self._roles = {str(name): Role(str(name), role)
+                       for name, role in fields.get("roles", {}).items()}
+        self._environment = environment
+
+    def __getitem__(self, name: str) -> Role:
+        return self._roles[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._roles)
+
+    def __len__(self) -> int:
+        return len(self._roles)
+
+    def changes(self) -> RoleChanges:
+        """These roles, then the roles after each change, until the agent is gone: to be iterated by
+        `for` or by `async for`. Changes that come while nobody waits are one."""
+        return RoleChanges(self, self._environment)
+
+    def on_change(self, call: Callable[[Roles], object]) -> RoleChanges:
+        """Calls `call` with the roles after each change, in a thread of its own, until the result
+        is closed or the agent is gone."""
+        changes = RoleChanges(self, self._environment)
+        changes.wait(0)
+
+        def follow() -> None:
+            for roles_now in changes:
+                call(roles_now)
+
+        threading.Thread(target=follow, daemon=True).start()
+        return changes
+
+
+class RoleChanges:
+    """Made by `Roles.changes`. One thread, or one task, at a time may wait; any may close it."""
+
+    def __init__(self, first: Roles, environment: Mapping[str, str]) -> None:
+        self._next: Optional[Roles] = first
+        self._revision = first.revision
+        self._environment = environment
+        self._channel: Optional[Channel] = None
+        self._is_asked = False
+        self._is_closed = False
+
+    def wait(self, seconds: Optional[float] = None) -> Optional[Roles]:
+        """The next roles, the first time those that are known; waits for a change, for at most
+        `seconds`. None if the time is over, or if there is no agent or no role."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        known, self._next = self._next, None
+        if known is not None:
+            return known
+        channel = self._ask()
+        while channel.connected:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if self._has_changed(channel._wait_for_messages(left)):
+                return self._read()
+            if deadline is not None and time.monotonic() >= deadline:
+                return None
+        return None
+
+    def close(self) -> None:
+        """Ends the iteration, also of one who waits."""
+        self._is_closed = True
+        connected = None if self._channel is None else self._channel._socket
+        if connected is not None:
+            with contextlib.suppress(OSError):
+                connected.shutdown(socket.SHUT_RDWR)
+
+    def __iter__(self) -> RoleChanges:
+        return self
+
+    def __next__(self) -> Roles:
+        roles_now = self.wait()
+        if roles_now is None:
+            raise StopIteration
+        return roles_now
+
+    def __aiter__(self) -> RoleChanges:
+        return self
+
+    async def __anext__(self) -> Roles:
+        known, self._next = self._next, None
+        if known is not None:
+            return known
+        channel = self._ask()
+        while channel.connected:
+            await _readable(channel)
+            if self._has_changed(channel._wait_for_messages(0)):
+                roles_now = self._read()
+                if roles_now is None:
+                    break
+                return roles_now
+        raise StopAsyncIteration
+
+    def _ask(self) -> Channel:
+        """Its own connection: nobody else takes its messages, and it says no bye for the worker."""
+        if self._channel is None:
+            has_roles = bool(self._environment.get("ELASTIC_ROLES")) and not self._is_closed
+            self._channel = connect(environment=self._environment) if has_roles else Channel()
+        if not self._is_asked:
+            self._channel._send({"kind": "await_roles", "revision": self._revision})
+            self._is_asked = True
+        return self._channel
+
+    def _has_changed(self, messages: List[_Fields]) -> bool:
+        news = [fields for fields in messages if fields.get("kind") == "roles"]
+        if news:
+            self._is_asked = False
+        return bool(news)
+
+    def _read(self) -> Optional[Roles]:
+        try:
+            roles_now = roles(self._environment)
+        except OSError:  # the agent has ended
+            return None
+        self._revision = roles_now.revision
+        return roles_now
+
+
+async def _readable(channel: Channel) -> None:
+    import asyncio
+
+    connected = channel._socket
+    if connected is None:
+        return
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    descriptor = connected.fileno()
+    loop.add_reader(descriptor, lambda: ready.done() or ready.set_result(None))
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def roles(environment: Mapping[str, str] = os.environ) -> Roles:
+    """The roles of this job as they are now. Errors: OSError if the file that ELASTIC_ROLES names
+    cannot be read, as after the end of the agent."""
+    path = environment.get("ELASTIC_ROLES", "")
+    if not path:
+        return Roles({}, environment)
+    with open(path, encoding="utf-8") as file:
+        return Roles(json.load(file), environment)

@@ -27,6 +27,7 @@ class logs_specs;
 namespace detail {
 class output_tails;
 class report_exchange;
+class role_link;
 class store_meter;
 }  // namespace detail
 
@@ -73,6 +74,8 @@ struct agent_services {
   std::shared_ptr<logs_specs> logs = {};
   /// Offers the last lines of each worker to viewers of the job. Default: none.
   std::shared_ptr<detail::output_tails> tails = {};
+  /// What ties the agent to the other roles of its job. Default: there are none.
+  std::shared_ptr<detail::role_link> roles = {};
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};

@@ -6,6 +6,7 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
 #include <elastic/agent/detail/hang_hooks.hpp>
+#include <elastic/agent/detail/role_link.hpp>
 #include <elastic/agent/detail/survivors.hpp>
 #include <elastic/agent/detail/worker_watch.hpp>
 #include <elastic/agent/log_layout.hpp>
@@ -349,6 +350,7 @@ class worker_group {
   /// What takes time to find out, after the others were told.
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
+  ELASTIC_DECL void tell_of_start();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
@@ -455,6 +457,8 @@ class worker_group {
   std::shared_ptr<job_journal> journal_;
   /// Null: nobody asks.
   std::shared_ptr<detail::output_tails> tails_;
+  /// Null: the job has no other roles.
+  std::shared_ptr<detail::role_link> roles_;
   std::optional<stop_plan> on_failure_;
   /// Empty: nobody looks.
   std::function<task<std::string>()> look_;

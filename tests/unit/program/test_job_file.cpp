@@ -133,6 +133,14 @@ nodes = 2
   CHECK(job.warnings.empty());
 }
 
+TEST_CASE("job file: a port whose name cannot be is refused at its line", "[program][roles]") {
+  CHECK_THROWS_WITH(parse("[role.rollout]\nnproc_per_node = 2\n"
+                          "command = [\"serve.py\", \"--port=${port.my-http}\"]\n"),
+                    "jobs/job1.toml:3: command: '--port=${port.my-http}': the form of a port is "
+                    "${port.NAME}, with a NAME of 1 to 32 letters, digits and '_' that does not "
+                    "begin with a digit");
+}
+
 TEST_CASE("job file: --set takes the place of what it says", "[program][roles]") {
   const job_of_roles job = make(
       sound, {"trainer.nproc_per_node=2", "trainer.command=[\"--no-python\", \"false\"]",
@@ -247,7 +255,13 @@ TEST_CASE("job file: settings and options that cannot be", "[program][roles]") {
                     contains_text("--set 'trainer': the form is ROLE.KEY=VALUE or KEY=VALUE"));
   CHECK_THROWS_WITH(setting("role=3"), contains_text("the form is ROLE.KEY=VALUE or KEY=VALUE"));
   CHECK_THROWS_WITH(setting("judge.nproc_per_node=3"), contains_text("there is no role 'judge'"));
-  CHECK_THROWS_WITH(setting("trainer.nproc=3"), contains_text("--set: unknown key 'nproc'"));
+  CHECK_THROWS_WITH(setting("trainer.nproc=3"),
+                    contains_text("--set trainer.nproc: unknown key 'nproc'"));
+  CHECK_THROWS_WITH(setting("trainer.on_failure=retry"),
+                    contains_text("--set trainer.on_failure: on_failure 'retry': allowed are"));
+  CHECK_THROWS_WITH(setting("rollout.command=[\"x\", \"${port.}\"]"),
+                    contains_text("--set rollout.command: command: '${port.}': the form"));
+  CHECK_THROWS_WITH(setting("nproc=3"), contains_text("--set nproc: unknown key 'nproc'"));
   const auto option = [](command_line_option given) { make(sound, {}, {std::move(given)}); };
   CHECK_THROWS_WITH(option({"--status", "8080", "--status"}),
                     contains_text("--status and --job exclude each other"));

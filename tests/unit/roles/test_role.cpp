@@ -61,6 +61,9 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
        "role '': a name is 1 to 64 letters, digits, '-' and '_'"},
       {[](auto& roles) { roles[2].config.workers.program.clear(); },
        "role 'reward' has no program"},
+      {[](auto& roles) { roles[1].config.workers.arguments = {"--port", "${port.}"}; },
+       "role 'rollout': '${port.}': the form of a port is ${port.NAME}, with a NAME of 1 to 32 "
+       "letters, digits and '_' that does not begin with a digit"},
       {[](auto& roles) { roles[1].stops_with = "trianer"; },
        "role 'rollout' stops with 'trianer', which is no role of the job (did you mean "
        "'trainer'?)"},

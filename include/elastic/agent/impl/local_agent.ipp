@@ -15,6 +15,7 @@
 #include <elastic/agent/detail/rejoin_machine.hpp>
 #include <elastic/agent/detail/replacement_line.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/detail/role_link.hpp>
 #include <elastic/agent/detail/round_agreement.hpp>
 #include <elastic/agent/detail/run_files.hpp>
 #include <elastic/agent/failure_report.hpp>
@@ -239,6 +240,8 @@ class agent_run {
     bool keeps_survivors = false;
     /// The same, and this node was in the epoch before.
     bool replaces = false;
+    /// What this node told of its workers for those of other roles; empty: nothing yet.
+    std::string places = {};
   };
 
   /// The way of the workers back to the furthest step that any of this node has reported.
@@ -626,11 +629,30 @@ class agent_run {
       last_epoch_.survivors = group_.stayers().ready();
       self = last_epoch_;
     }
-    task<round_agreement> agreeing = agree_on_round(services_.time, attempt_->round, role, self);
+    place_teller places;
+    if (services_.roles) {
+      places = [this](const round_agreement& agreed) { return places_in(agreed); };
+    }
+    task<round_agreement> agreeing =
+        agree_on_round(services_.time, attempt_->round, role, self, places);
     const round_agreement agreement = co_await std::move(agreeing);
     attempt_->round.master = agreement.master;
     if (agreement.epoch) take_epoch(*agreement.epoch);
+    if (services_.roles) services_.roles->met(agreement.places);
     co_return agreement.ranks;
+  }
+
+  /// Where the workers of this node are going to be, for those of other roles: the same each time.
+  std::string places_in(const round_agreement& agreed) {
+    std::string& places = attempt_->places;
+    if (!places.empty()) return places;
+    std::vector<std::size_t> fresh;
+    const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
+    for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
+      if (!keeps || !group_.stayers().is_ready(slot)) fresh.push_back(slot);
+    }
+    services_.roles->choose_ports(fresh);
+    return places = services_.roles->places(agreed.ranks.base_rank);
   }
 
   // ---- epochs: workers that outlive a round -----------------------------------------------------

@@ -133,7 +133,8 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
   std::error_code failure;
   for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
        !failure && entry != end; entry.increment(failure)) {
-    if (!entry->is_directory(failure) && entry->path() != journal_file()) return;
+    const bool is_own = entry->path() == journal_file() || entry->path() == root_ / "roles.json";
+    if (!entry->is_directory(failure) && !is_own) return;
   }
   discard();
 }

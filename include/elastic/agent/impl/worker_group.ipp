@@ -104,18 +104,22 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       observer_(services.observer),
       journal_(services.journal),
       tails_(services.tails),
+      roles_(services.roles),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
-  if (!tails_) return;
-  tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+  if (tails_) tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+  if (roles_) {
+    roles_->open(strand, [this](std::int64_t revision) { channels_.tell_of_roles(revision); });
+  }
 }
 
 ELASTIC_DECL worker_group::~worker_group() {
   if (tails_) tails_->close();
+  if (roles_) roles_->close();
 }
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
@@ -143,6 +147,7 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   co_await with_rollback(
       start_some(worker_identities(spec_, round, ranks), std::move(slots), job), stop(at_once));
   attempt_.state = worker_state::healthy;
+  tell_of_start();
   update_state();
 }
 
@@ -162,6 +167,13 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   next.steps.resize(workers);
   next.files.resize(workers);
   return next;
+}
+
+/// Some may have ended while others were started.
+ELASTIC_DECL void worker_group::tell_of_start() {
+  if (!roles_) return;
+  roles_->started(attempt_.round);
+  for (const std::size_t slot : attempt_.ended) roles_->ended(slot);
 }
 
 // ---- epochs -------------------------------------------------------------------------------------
@@ -216,6 +228,7 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   at_once.signal = SIGKILL;
   co_await with_rollback(start_some(identities, std::move(others), job), stop(at_once));
   attempt_.state = worker_state::healthy;
+  tell_of_start();
   update_state();
 }
 
@@ -387,6 +400,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
   hooks_.hurry();
+  if (roles_) roles_->stopped();
   announce_stop(plan);
   co_await processes_.stop(plan);
   co_await channels_.close();
@@ -498,6 +512,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
     log_.error("{}", *attempt_.bad_node);
     update_state();
   };
+  if (services.roles) {
+    events.roles = [roles = services.roles] { return roles->revision(); };
+  }
   events.owner_of = [this](pid_t pid) { return owner_of(pid); };
   events.prepared = [this] {
     if (on_prepared_) on_prepared_();
@@ -717,6 +734,7 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
       variables[name] = value;
     }
   }
+  if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
   for (const auto& [name, value] : spec_.env) {
     variables[name] = detail::substitute_macros(
         value, detail::macros_of(identity.role_name, identity.rank, identity.local_rank));
@@ -734,8 +752,11 @@ ELASTIC_DECL process_spec worker_group::process_of(const worker_identity& identi
                                                    const std::string& error_file) const {
   process_spec process;
   process.program = spec_.program;
+  const auto slot = static_cast<std::size_t>(identity.local_rank);
+  const detail::role_link::port_map ports =
+      roles_ ? roles_->ports(slot) : detail::role_link::port_map();
   for (const std::string& argument : spec_.arguments) {
-    process.arguments.push_back(detail::substitute_local_rank(argument, identity.local_rank));
+    process.arguments.push_back(detail::substitute_ports(argument, identity.local_rank, ports));
   }
   process.environment = environment_of(identity, job, error_file);
   if (!spec_.cpu_affinity.empty()) {
@@ -818,6 +839,7 @@ ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
   entry.end = end;
   channels_.ended(static_cast<int>(end.index));
   survivors_.ended(end.index, end.status.success());
+  if (roles_) roles_->ended(end.index);
   attempt_.ended.push_back(end.index);
   entry.stopped_by_agent = end.was_stopped && attempt_.stop_signal && entry.hung.empty() &&
                            detail::is_due_to_stop(end.status, *attempt_.stop_signal);

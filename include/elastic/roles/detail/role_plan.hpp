@@ -17,7 +17,13 @@
 #include <string>
 #include <vector>
 
-namespace elastic::detail {
+namespace elastic {
+
+class job_journal;
+
+namespace detail {
+
+class role_link;
 
 /// What a role_group was told, and how it makes the agents of its roles from it.
 class role_plan {
@@ -39,6 +45,10 @@ class role_plan {
     /// The server at which the role meets with those of other nodes is in this process.
     bool is_beside_server = false;
     std::shared_ptr<worker_observer> observer;
+    /// Null: the job has no journal.
+    std::shared_ptr<job_journal> journal = {};
+    /// What ties it to the other roles.
+    std::shared_ptr<role_link> link = {};
   };
 
   /// The servers at which several roles meet with those of other nodes, by their endpoints, and by
@@ -75,7 +85,9 @@ class role_plan {
   shared_meetings meetings_;
 };
 
-}  // namespace elastic::detail
+}  // namespace detail
+
+}  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
 #include <elastic/roles/detail/impl/role_plan.ipp>

@@ -13,8 +13,11 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/roles/detail/role_board.hpp>
+#include <elastic/roles/detail/role_journal.hpp>
 #include <elastic/roles/detail/role_machine.hpp>
 #include <elastic/roles/detail/role_plan.hpp>
+#include <elastic/roles/detail/role_post.hpp>
 
 #include <cstddef>
 #include <deque>
@@ -66,8 +69,13 @@ class role_run : public std::enable_shared_from_this<role_run> {
     /// Null until it starts, and again between two restarts of the job.
     std::shared_ptr<local_agent> agent;
     std::optional<run_result> result;
+    /// The address of this node for workers of other roles.
+    std::string address = {};
   };
 
+  ELASTIC_DECL task<void> open_board();
+  ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role) const;
+  ELASTIC_DECL std::string node_of(std::size_t role) const;
   ELASTIC_DECL task<void> open_servers();
   ELASTIC_DECL task<void> open_logs();
   ELASTIC_DECL task<void> leave_logs();
@@ -80,6 +88,8 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL void carry_out(std::vector<role_step> steps);
   ELASTIC_DECL void carry_out(const role_step& step);
   ELASTIC_DECL void note_verdict();
+  // Tells the workers of all roles.
+  ELASTIC_DECL void note_states();
   ELASTIC_DECL void note_waits() const;
   ELASTIC_DECL void note_ready(std::size_t role, int restarts);
   ELASTIC_DECL stop_request request_for(const role_step& step) const;
@@ -93,6 +103,9 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_machine machine_;
   std::vector<entry> entries_;
   log_layout logs_;
+  /// Null: there are no files.
+  std::shared_ptr<role_journal> journal_;
+  std::shared_ptr<role_board> board_;
   /// The servers of this node at which several roles meet with those of other nodes, by endpoint.
   std::map<std::string, std::unique_ptr<rendezvous_host>> servers_;
   std::optional<stop_request> stop_;

@@ -7,6 +7,7 @@
 #include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/roles/detail/role_places.hpp>
 
@@ -38,6 +39,14 @@ inline void check_role_name(const std::string& name) {
   }
   refuse_role(fmt::format("role '{}': a name is 1 to {} letters, digits, '-' and '_'", name,
                           limits::role_name_bytes));
+}
+
+inline void check_ports(const role& checked) {
+  try {
+    port_names(checked.config.workers.arguments);
+  } catch (const error& refusal) {
+    refuse_role(fmt::format("role '{}': {}", checked.name, refusal.what()));
+  }
 }
 
 inline void check_what_group_sets(const role& checked) {
@@ -185,6 +194,7 @@ ELASTIC_DECL void validate(const std::vector<role>& roles) {
     if (each.config.workers.program.empty() && !each.config.workers.function) {
       refuse_role(fmt::format("role '{}' has no program", each.name));
     }
+    detail::check_ports(each);
     detail::check_what_group_sets(each);
     detail::check_role_policy(each);
   }

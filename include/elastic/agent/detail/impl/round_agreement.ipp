@@ -47,16 +47,34 @@ inline task<round_agreement> agree_on_ranks(rendezvous_round round, role_info mi
   co_return agreement;
 }
 
+/// Each node learns of all, so that the workers of other roles there do.
+inline task<std::vector<std::string>> tell_places(rendezvous_round round, std::string mine) {
+  if (round.group_world_size == 1) co_return std::vector<std::string>{mine};
+  // Rounds may share a store.
+  const std::string prefix = fmt::format("elastic/places/{}/{}/", round.term, round.round);
+  task<std::vector<std::string>> telling = tell_and_read(
+      round.agents, prefix, std::move(mine), round.group_rank, round.group_world_size);
+  co_return co_await std::move(telling);
+}
+
 /// None: not all have told in time.
 inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
                                                         time_point deadline, rendezvous_round round,
                                                         role_info mine,
-                                                        std::optional<node_epoch> self) {
+                                                        std::optional<node_epoch> self,
+                                                        place_teller places) {
   task<round_agreement> exchange = agree_on_ranks(round, mine, std::move(self));
   std::optional<round_agreement> agreed =
       co_await with_deadline(*time, deadline, std::move(exchange));
   if (!agreed) co_return std::nullopt;
   round_agreement agreement = std::move(*agreed);
+  if (places) {
+    std::string mine_told = places(agreement);
+    task<std::vector<std::string>> telling = tell_places(round, std::move(mine_told));
+    const auto told = co_await with_deadline(*time, deadline, std::move(telling));
+    if (!told) co_return std::nullopt;
+    agreement.places = *told;
+  }
   if (round.dialect != rendezvous_round::agent_dialect::gather) co_return agreement;
   task<rendezvous_round::master_endpoint> agreeing =
       agree_on_master(round.agents, round.master, round.group_rank);
@@ -69,10 +87,10 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
 
 inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
                                            rendezvous_round round, role_info mine,
-                                           std::optional<node_epoch> self) {
+                                           std::optional<node_epoch> self, place_teller places) {
   const time_point deadline = deadline_after(time->now(), round.exchange_timeout);
   task<std::optional<round_agreement>> agreeing =
-      agree_until(time, deadline, round, mine, std::move(self));
+      agree_until(time, deadline, round, mine, std::move(self), std::move(places));
   const std::optional<round_agreement> agreement = co_await std::move(agreeing);
   if (agreement) co_return *agreement;
   throw error(errc::rendezvous_timeout,
@@ -83,12 +101,13 @@ inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
 
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
-                                                  std::optional<node_epoch> self) {
+                                                  std::optional<node_epoch> self,
+                                                  place_teller places) {
   constexpr int tries = 2;
   std::exception_ptr failure;
   for (int failures = 0; failures < tries; ++failures) {
     try {
-      task<round_agreement> agreeing = agree_in_time(time, round, mine, self);
+      task<round_agreement> agreeing = agree_in_time(time, round, mine, self, places);
       co_return co_await std::move(agreeing);
     } catch (const error& thrown) {
       if (thrown.code() != errc::connection_failed) throw;

@@ -31,6 +31,7 @@ inline void check_shared_services(const agent_services& services) {
   demand(services.journal == nullptr, "journal");
   demand(services.reports == nullptr, "reports");
   demand(services.tails == nullptr, "tails");
+  demand(services.roles == nullptr, "roles");
 }
 
 inline void check_restarts(const role_plan::job& options) {
@@ -135,6 +136,8 @@ ELASTIC_DECL launch_config role_plan::config_of(const role& which,
   const std::string again = around.restarts == 0 ? "" : fmt::format("_{}", around.restarts);
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
   if (!around.log_root.empty()) workers.log_name = which.name + again;
+  // That of the job has everything, unless somebody wants a file of the role alone.
+  if (workers.journal.empty()) workers.journal = "/dev/null";
   config.rendezvous.run_id = fmt::format("{}/{}{}", options_.run_id, which.name, again);
   return config;
 }
@@ -146,6 +149,8 @@ ELASTIC_DECL std::shared_ptr<local_agent> role_plan::make_agent(std::size_t role
   agent_services services = services_;
   services.log = log_of_role(which.name, services_.log);
   services.observer = std::move(around.observer);
+  services.roles = std::move(around.link);
+  services.journal = std::move(around.journal);
   try {
     if (meeting_of(role).empty()) return elastic::make_agent(config, services, backends_);
     return elastic::make_agent(config, services, backends_beside_server(around.is_beside_server));

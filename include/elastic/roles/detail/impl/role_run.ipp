@@ -11,7 +11,10 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/roles/detail/role_places.hpp>
 #include <elastic/roles/detail/role_watch.hpp>
 
@@ -49,9 +52,13 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
 ELASTIC_DECL task<void> role_run::run() {
   task<void> opening = open_logs();
   co_await std::move(opening);
+  task<void> posting = open_board();
+  co_await std::move(posting);
   task<void> supervising = supervise();
   task<void> ending = end_all();
   co_await with_cleanup(std::move(supervising), std::move(ending));
+  board_->finish();
+  if (journal_) co_await journal_->finish();
   task<void> leaving = leave_logs();
   co_await std::move(leaving);
   if (failure_) std::rethrow_exception(failure_);
@@ -106,6 +113,49 @@ ELASTIC_DECL task<void> role_run::open_logs() {
   } else {
     logs_ = making();
   }
+  journal_ = new_shared<role_journal>(logs_.journal_file(), log_);
+}
+
+/// Where workers of other nodes find those of this one.
+inline task<std::string> address_for_roles(launch_config config) {
+  const rendezvous_parameters& meeting = config.rendezvous;
+  if (config.standalone || meeting.max_nodes == 1) co_return std::string("127.0.0.1");
+  if (!meeting.local_addr.empty()) co_return meeting.local_addr;
+  std::vector<std::string> towards;
+  const bool is_host = !meeting.endpoint.empty() && meeting.endpoint.find('/') == std::string::npos;
+  if (is_host) {
+    const std::string first = meeting.endpoint.substr(0, meeting.endpoint.find(','));
+    towards.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
+  }
+  task<std::string> finding = reachable_address(std::string(), std::move(towards));
+  co_return co_await std::move(finding);
+}
+
+ELASTIC_DECL task<void> role_run::open_board() {
+  std::vector<std::string> names;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    names.push_back(name_of(place));
+    task<std::string> finding = address_for_roles(plan_->options().roles[place].config);
+    entries_[place].address = co_await std::move(finding);
+  }
+  const auto board = new_shared<role_board>(strand_, std::move(names), log_);
+  // Workers read it, who are not to wait for a file system.
+  board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
+  board_ = board;
+}
+
+ELASTIC_DECL std::string role_run::node_of(std::size_t role) const {
+  const std::string& name = plan_->options().roles[role].config.rendezvous.node_name;
+  return name.empty() ? host_name() : name;
+}
+
+ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) const {
+  const launch_config& config = plan_->options().roles[role].config;
+  role_post::place here;
+  here.node = node_of(role);
+  here.address = entries_[role].address;
+  return new_shared<role_post>(board_, role, config.workers.nproc_per_node,
+                               port_names(config.workers.arguments), std::move(here));
 }
 
 /// As an agent leaves its own: one in the temporary folder is removed after success.
@@ -175,6 +225,11 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     around.log_root = logs_.root();
     around.is_beside_server = servers_.contains(plan_->meeting_of(role));
     around.observer = watch;
+    around.link = make_post(role);
+    if (journal_) {
+      around.journal =
+          journal_->of_role(which.name, node_of(role), plan_->services().time, log_);
+    }
     const auto agent = plan_->make_agent(role, around);
     self.agent = agent;
     // The agent gets an empty slot: `stop` alone ends it, and so it has a result.
@@ -184,6 +239,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     failure = std::current_exception();
   }
   self.agent.reset();
+  board_->clear_workers(role);
   role_end end = end_of(role, failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
   carry_out(machine_.ended(role, std::move(end)));
@@ -219,6 +275,7 @@ ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_pt
 ELASTIC_DECL void role_run::note_ready(std::size_t role, int restarts) {
   if (restarts != machine_.restarts()) return;
   if (machine_.state(role) == role_state::running) log_.info("role '{}' is ready", name_of(role));
+  board_->set_ready(role);
   carry_out(machine_.ready(role));
 }
 
@@ -234,6 +291,7 @@ ELASTIC_DECL void role_run::carry_out(std::vector<role_step> steps) {
   }
   is_carrying_out_ = false;
   note_verdict();
+  note_states();
   if (machine_.is_over()) over_.set();
 }
 
@@ -250,6 +308,13 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
       if (entries_[step.role].agent) entries_[step.role].agent->stop(request_for(step));
       break;
     case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
+  }
+}
+
+ELASTIC_DECL void role_run::note_states() {
+  if (!board_) return;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    board_->set_state(place, to_string(machine_.state(place)));
   }
 }
 

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/role_link.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/contract/detail/roles_document.hpp>
+#include <elastic/roles/detail/role_board.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Stands between the agent of a role, on its strand, and the board of the job, on that of the
+/// group: chooses the ports of the workers, and says where those of the role are.
+///
+/// Thread-safety: as role_link.
+class role_post final : public role_link, public std::enable_shared_from_this<role_post> {
+ public:
+  /// Where this node is for others.
+  struct place {
+    std::string node;
+    std::string address;
+  };
+
+  /// @param role     its place on the board
+  /// @param workers  how many this node has
+  /// @param ports    the names of the ports that each of them gets
+  ELASTIC_DECL role_post(std::shared_ptr<role_board> board, std::size_t role, int workers,
+                         std::set<std::string> ports, place here);
+  ELASTIC_DECL ~role_post() override;
+
+  std::string file() const override { return board_->file(); }
+  std::int64_t revision() const override { return board_->revision(); }
+  ELASTIC_DECL void open(asio::any_io_executor executor,
+                         std::function<void(std::int64_t)> call) override;
+  ELASTIC_DECL void close() override;
+  ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& slots) override;
+  const port_map& ports(std::size_t slot) const override { return ports_[slot]; }
+  ELASTIC_DECL std::string places(int base_rank) override;
+  ELASTIC_DECL void met(const std::vector<std::string>& places) override;
+  ELASTIC_DECL void started(std::int64_t round) override;
+  ELASTIC_DECL void ended(std::size_t slot) override;
+  ELASTIC_DECL void stopped() override;
+
+ private:
+  // Result: whether somebody is there.
+  ELASTIC_DECL bool tell(std::int64_t revision);
+  ELASTIC_DECL void publish();
+
+  std::shared_ptr<role_board> board_;
+  std::size_t role_;
+  std::set<std::string> names_;
+  place here_;
+  /// By local rank.
+  std::vector<port_map> ports_;
+  /// The workers of all nodes of the round, by their ranks, and those that run.
+  std::vector<roles_document::worker> met_;
+  std::vector<roles_document::worker> workers_;
+  int base_rank_ = 0;
+  std::int64_t round_ = 0;
+  bool is_published_ = false;
+
+  std::mutex mutex_;
+  asio::any_io_executor executor_;
+  std::function<void(std::int64_t)> call_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/roles/detail/impl/role_post.ipp>
+#endif
