@@ -23,6 +23,9 @@ const std::vector<elastic::command_line_facts::command>& command_rows() {
        "Pause a whole job, over the socket of a node's --status unix:PATH: its workers save and "
        "stop, and its nodes wait for resume."},
       {"resume", "unix:PATH [REASON ...]", "Resume a job that was paused at this node."},
+      {"roles", "[--json] [LOGDIR|FILE]",
+       "Show the roles of a job that was started with --job and where their workers are, from its "
+       "log directory. Default: ELASTIC_ROLES. For a job that was killed, the last known state."},
       {"stacks", "[--rank R,...] unix:PATH|LOGDIR",
        "Show where the workers of a job are: over the socket of a node's --status unix:PATH, for "
        "the whole job if it was started with --diagnose; with a log directory, what the kernel "

@@ -9,6 +9,7 @@
 #include <elastic/status/detail/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
+#include <program/commands/roles_command.hpp>
 #include <program/commands/send_command.hpp>
 #include <program/commands/stacks_command.hpp>
 #include <program/commands/status_command.hpp>
@@ -97,6 +98,10 @@ int show_status(const strings& arguments) {
   return run_to_end(run_status_command(std::get<status_query>(parsed), show));
 }
 
+int show_roles(const strings& arguments) {
+  return print(shown_roles(arguments, elastic::environment_from(environ)));
+}
+
 int show_stacks(const strings& arguments) {
   const auto parsed = parse_stacks_command(arguments, elastic::environment_from(environ));
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
@@ -118,6 +123,7 @@ const std::map<std::string_view, int (*)(const strings&)>& functions() {
       {"explain", explain_journals},
       {"pause", send<elastic::job_command::kind::pause>},
       {"resume", send<elastic::job_command::kind::resume>},
+      {"roles", show_roles},
       {"stacks", show_stacks},
       {"status", show_status},
       {"trace", merge_journals},

@@ -15,6 +15,7 @@
 #include <ctime>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -126,6 +127,39 @@ std::string section(std::string_view title, const std::string& body) {
   return body.empty() ? std::string() : fmt::format("\n{}\n{}", title, body);
 }
 
+/// In the order in which the roles began.
+std::vector<std::pair<std::string, std::vector<journal_run>>> by_role(
+    std::vector<journal_run> runs) {
+  std::vector<std::pair<std::string, std::vector<journal_run>>> roles;
+  for (journal_run& run : runs) {
+    const auto same = std::find_if(roles.begin(), roles.end(),
+                                   [&](const auto& role) { return role.first == run.role; });
+    auto& of_role = same == roles.end() ? roles.emplace_back(run.role, std::vector<journal_run>())
+                                        : *same;
+    of_role.second.push_back(std::move(run));
+  }
+  return roles;
+}
+
+/// What happened, why and what for.
+std::string story(const std::vector<journal_run>& runs) {
+  std::string text;
+  for (const journal_run& run : runs) {
+    text += section(fmt::format("Time line of {} (UTC)", elastic::printable_text(run.view.node())),
+                    time_line(run));
+  }
+  text += section("Root causes", root_causes(runs));
+  text += section("Replacements", replacement_account(runs));
+  text += section("Where the time went", where_time_went(runs));
+  std::string help;
+  for (const advice_rule& rule : advice_rules()) {
+    const std::string sentence = rule.apply(runs);
+    if (!sentence.empty())
+      help += fmt::format("  {}: {}\n", rule.name, elastic::printable_text(sentence));
+  }
+  return text + section("What would have helped", help);
+}
+
 }  // namespace
 
 std::string explain(const std::vector<elastic::detail::journal_contents>& journals) {
@@ -145,20 +179,10 @@ std::string explain(const std::vector<elastic::detail::journal_contents>& journa
   for (const journal_run& run : runs) {
     text += headline(run);
   }
-  for (const journal_run& run : runs) {
-    text += section(fmt::format("Time line of {} (UTC)", elastic::printable_text(run.view.node())),
-                    time_line(run));
+  for (const auto& [role, of_role] : by_role(std::move(runs))) {
+    if (!role.empty()) text += fmt::format("\n== Role {} ==\n", elastic::printable_text(role));
+    text += story(of_role);
   }
-  text += section("Root causes", root_causes(runs));
-  text += section("Replacements", replacement_account(runs));
-  text += section("Where the time went", where_time_went(runs));
-  std::string help;
-  for (const advice_rule& rule : advice_rules()) {
-    const std::string sentence = rule.apply(runs);
-    if (!sentence.empty())
-      help += fmt::format("  {}: {}\n", rule.name, elastic::printable_text(sentence));
-  }
-  text += section("What would have helped", help);
   return text + section("Remarks", remarks);
 }
 

@@ -7,6 +7,7 @@
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 namespace elasticrun {
@@ -14,6 +15,8 @@ namespace elasticrun {
 /// One run of an agent in a journal. Points into the records.
 struct journal_run {
   std::vector<const elastic::journal_record*> records;
+  /// The role that the agent ran; empty: the only one of its job.
+  std::string role;
   /// The state after the last record, with every attempt and every failure.
   elastic::detail::job_view view;
 
@@ -24,8 +27,13 @@ struct journal_run {
   }
 };
 
-/// The runs in a journal, one for each epoch, in the order of the file. The records must outlive
-/// them.
+/// The runs in a journal, one for each epoch, in the order of their first records. Those of the
+/// roles of a job are mixed there. The records must outlive them.
 std::vector<journal_run> runs_of(const std::vector<elastic::journal_record>& records);
+
+/// The newest state in a journal; of a job of several roles that of each, in the order in which
+/// they began.
+std::vector<elastic::detail::job_view> views_of(
+    const std::vector<elastic::journal_record>& records);
 
 }  // namespace elasticrun

@@ -14,6 +14,7 @@
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
+#include <program/commands/journal_run.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -134,22 +135,27 @@ bool is_worker(const elastic::detail::viewed_worker& worker, const std::string& 
   return has("RANK", std::to_string(worker.rank)) && has("TORCHELASTIC_RUN_ID", run_id);
 }
 
+void add_workers(const elastic::detail::job_view& view, const std::vector<int>& ranks,
+                 std::vector<elastic::agent_extension::attempt_worker>& workers) {
+  for (const elastic::detail::viewed_worker& each : view.workers()) {
+    const bool is_wanted =
+        ranks.empty() || std::find(ranks.begin(), ranks.end(), each.rank) != ranks.end();
+    const bool may_run = each.state == elastic::detail::viewed_worker::condition::running;
+    if (!is_wanted || !may_run || !is_worker(each, view.run_id())) continue;
+    workers.push_back({static_cast<int>(each.rank), static_cast<int>(each.local_rank),
+                       static_cast<pid_t>(each.pid)});
+  }
+}
+
 elastic::task<int> stacks_of_journals(stacks_query query,
                                       std::function<void(std::string_view)> out) {
   std::vector<elastic::agent_extension::attempt_worker> workers;
   bool has_ended = true;
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
-    const elastic::detail::job_view view =
-        elastic::detail::view_of(elastic::detail::read_journal(path).records);
-    has_ended = has_ended && view.has_ended();
-    for (const elastic::detail::viewed_worker& each : view.workers()) {
-      const bool is_wanted = query.ranks.empty() || std::find(query.ranks.begin(),
-                                                              query.ranks.end(), each.rank) !=
-                                                        query.ranks.end();
-      const bool may_run = each.state == elastic::detail::viewed_worker::condition::running;
-      if (view.has_ended() || !is_wanted || !may_run || !is_worker(each, view.run_id())) continue;
-      workers.push_back({static_cast<int>(each.rank), static_cast<int>(each.local_rank),
-                         static_cast<pid_t>(each.pid)});
+    for (const elastic::detail::job_view& view :
+         views_of(elastic::detail::read_journal(path).records)) {
+      has_ended = has_ended && view.has_ended();
+      if (!view.has_ended()) add_workers(view, query.ranks, workers);
     }
   }
   if (has_ended) {

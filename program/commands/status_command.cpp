@@ -15,6 +15,7 @@
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/status/status_server.hpp>
+#include <program/commands/journal_run.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -175,11 +176,12 @@ shown_status status_of_journals(const status_query& query, std::int64_t now_us) 
   shown_status shown;
   shown.has_ended = true;
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
-    const elastic::detail::job_view view =
-        elastic::detail::view_of(elastic::detail::read_journal(path).records);
-    shown.has_ended = shown.has_ended && view.has_ended();
-    shown.text += query.as_json ? elastic::detail::job_json(view, now_us)
-                                : elastic::detail::job_text(view, now_us);
+    for (const elastic::detail::job_view& view :
+         views_of(elastic::detail::read_journal(path).records)) {
+      shown.has_ended = shown.has_ended && view.has_ended();
+      shown.text += query.as_json ? elastic::detail::job_json(view, now_us)
+                                  : elastic::detail::job_text(view, now_us);
+    }
   }
   return shown;
 }

@@ -16,6 +16,8 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -155,6 +157,115 @@ stops_with = "trainer"
     const program_result result = (*node)->wait();
     INFO(result.err);
     CHECK(result.code == 0);
+  }
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: one journal and one file tell of all roles afterwards",
+          "[integration][roles]") {
+  const job_stage stage(trainer_and_rollout);
+  CHECK(stage.run_command(stage.command()).code == 0);
+  const program_result roles =
+      stage.run_command(elasticrun_stage::elasticrun({{"roles", stage.logs()}}));
+  CHECK(roles.code == 0);
+  CHECK_THAT(roles.out, contains_text("trainer  succeeded, round "));
+  CHECK_THAT(roles.out, contains_text("rollout  stopped, round "));
+  const program_result story =
+      stage.run_command(elasticrun_stage::elasticrun({{"explain", stage.logs()}}));
+  CHECK(story.code == 0);
+  CHECK_THAT(story.out, contains_text("Run job1/trainer on "));
+  CHECK_THAT(story.out, contains_text("== Role trainer =="));
+  CHECK_THAT(story.out, contains_text("== Role rollout =="));
+  for (const auto& run : std::filesystem::directory_iterator(stage.logs())) {
+    CHECK(std::filesystem::exists(run.path() / "journal.jsonl"));
+    CHECK_FALSE(std::filesystem::exists(run.path() / "trainer" / "journal.jsonl"));
+  }
+}
+
+// ---- who is where -------------------------------------------------------------------------------
+
+/// The worker of tests/integration/python/role_worker.py.
+const std::string python_worker =
+    std::string(ELASTIC_SOURCE_DIR) + "/tests/integration/python/role_worker.py";
+
+TEST_CASE("job file: each worker has a port of its own in its command", "[integration][roles]") {
+  const job_stage stage(R"(
+log_dir = "FILES/logs"
+redirects = 3
+[role.rollout]
+command = ["--no-python", "PUPPET", "line", "${port.http} ${port.rpc} $${port.x} ${port"]
+nproc_per_node = 2
+)");
+  const program_result result = stage.run_command(stage.command());
+  INFO(result.err);
+  CHECK(result.code == 0);
+  std::set<std::string> ports;
+  for (const int rank : {0, 1}) {
+    std::istringstream said(output(stage, "rollout", rank));
+    std::string http;
+    std::string rpc;
+    std::string rest;
+    said >> http >> rpc;
+    std::getline(said, rest);
+    CHECK(rest == " ${port.x} ${port");
+    ports.insert({http, rpc});
+  }
+  CHECK(ports.size() == 4);
+  for (const std::string& port : ports) {
+    CHECK(std::stoi(port) > 0);
+    CHECK(std::stoi(port) < 65536);
+  }
+}
+
+TEST_CASE("job file: a trainer finds a rollout that came back at another port",
+          "[integration][roles][channel]") {
+  const std::string how = GENERATE("wait", "iterate", "async", "call");
+  CAPTURE(how);
+  const job_stage stage(fmt::format(R"(
+log_dir = "FILES/logs"
+redirects = 3
+[role.trainer]
+command = ["{0}", "find", "{1}"]
+[role.rollout]
+command = ["{0}", "serve", "${{port.http}}"]
+max_restarts = 1
+stops_with = "trainer"
+)",
+                                    python_worker, how));
+  const program_result result = stage.run_command(stage.command());
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(output(stage, "trainer", 0) == "found two servers\n");
+  CHECK(std::filesystem::is_empty(stage.temporary()));
+}
+
+TEST_CASE("job file: the workers of one node find those of the other", "[integration][roles]") {
+  const job_stage stage(fmt::format(R"(
+nodes = 2
+rdzv_backend = "c10d"
+[role.trainer]
+command = ["{0}", "gather", "4"]
+[role.rollout]
+command = ["--no-python", "PUPPET", "line", "serves at ${{port.http}}", "hang"]
+nproc_per_node = 2
+stops_with = "trainer"
+)",
+                                    python_worker));
+  const std::string place = fmt::format("127.0.0.1:{}", elastic::test::reserved_port());
+  const auto first = stage.start({"--rdzv-endpoint", place, "--node-name", "alpha"});
+  const auto second = stage.start({"--rdzv-endpoint", place, "--node-name", "beta"});
+  for (const auto* node : {&first, &second}) {
+    const program_result result = (*node)->wait();
+    INFO(result.err);
+    CHECK(result.code == 0);
+    for (const std::string name : {"alpha", "beta"}) {
+      const auto lines = [&](int rank) {
+        return result.out.find(fmt::format("rank {} on {}: ['http']\n", rank, name)) !=
+               std::string::npos;
+      };
+      // Each node has two ranks in a row.
+      CHECK((lines(0) && lines(1)) != (lines(2) && lines(3)));
+    }
   }
   CHECK(stage.left.processes_become(0));
 }

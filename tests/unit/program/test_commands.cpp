@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <program/commands/roles_command.hpp>
 #include <program/commands/send_command.hpp>
 #include <program/commands/status_command.hpp>
 
@@ -7,6 +8,8 @@
 #include <support/run_program.hpp>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +17,43 @@
 namespace command_tests {
 
 using strings = std::vector<std::string>;
+
+TEST_CASE("roles command: it shows the file of a job, by its log directory or its own name",
+          "[program][roles]") {
+  const elastic::test::temporary_directory folder;
+  std::filesystem::create_directories(folder / "grpo_1");
+  std::filesystem::create_directories(folder / "other");
+  const std::string file = folder / "grpo_1/roles.json";
+  const std::string text =
+      R"({"revision": 4, "roles": {"trainer": {"state": "running", "ready": true, "epoch": 1, )"
+      R"("workers": [{"rank": 0, "local_rank": 0, "node": "node0", "address": "10.0.0.1", )"
+      R"("ports": {"http": 8001}}]}, "eval": {"state": "waiting", "ready": false, )"
+      R"("workers": []}}})"
+      "\n";
+  std::ofstream(file) << text;
+  const std::string shown =
+      "trainer  running, ready, round 1, 1 worker\n"
+      "         rank 0 on node0 (10.0.0.1), http 8001\n"
+      "eval     waiting\n";
+  CHECK(elasticrun::shown_roles({folder.path()}, {}) == shown);
+  CHECK(elasticrun::shown_roles({folder / "grpo_1"}, {}) == shown);
+  CHECK(elasticrun::shown_roles({file}, {}) == shown);
+  CHECK(elasticrun::shown_roles({}, {{"ELASTIC_ROLES", file}}) == shown);
+  CHECK(elasticrun::shown_roles({"--json", file}, {}) == text);
+}
+
+TEST_CASE("roles command: what cannot be shown is refused by one sentence", "[program][roles]") {
+  using elastic::test::contains_text;
+  const elastic::test::temporary_directory folder;
+  const auto show = [](const strings& arguments) { elasticrun::shown_roles(arguments, {}); };
+  CHECK_THROWS_WITH(show({}), "roles: which job? Name its log directory");
+  CHECK_THROWS_WITH(show({"a", "b"}), contains_text("'b' cannot be used"));
+  CHECK_THROWS_WITH(show({"--watch"}), contains_text("'--watch' cannot be used"));
+  CHECK_THROWS_WITH(show({folder.path()}), contains_text("there is no roles.json in"));
+  CHECK_THROWS_WITH(show({folder / "none"}), contains_text("cannot be read: No such file"));
+  std::ofstream(folder / "roles.json") << "nonsense";
+  CHECK_THROWS_WITH(show({folder.path()}), contains_text("is no JSON object"));
+}
 
 TEST_CASE("command call: which job, and why", "[program]") {
   using kind = elastic::job_command::kind;

@@ -4,6 +4,7 @@
 #include <program/commands/advice.hpp>
 #include <program/commands/explanation.hpp>
 
+#include <elastic/base/detail/stable_order.hpp>
 #include <support/catch.hpp>
 
 #include <csignal>
@@ -132,6 +133,50 @@ TEST_CASE("explanation: the story of a run with a failure and a restart", "[prog
         "  start                  0.1 %  2 s\n"
         "  work                  99.9 %  1 h 0 min\n"
         "  stop                   0.0 %  0.5 s\n");
+}
+
+TEST_CASE("explanation: each role of a job has a story of its own", "[program][roles]") {
+  // Two agents write into one journal at the same time.
+  narrator trainer;
+  narrator rollout;
+  rollout.epoch += 1;
+  trainer.begin();
+  rollout.begin();
+  trainer.start();
+  rollout.start();
+  rollout.fail(10, 0, "exit code 3");
+  rollout.end_round(true);
+  rollout.start();
+  trainer.tell(kind::workers_judged, 100, "", "succeeded");
+  trainer.end("succeeded");
+  rollout.end("stopped");
+  std::vector<journal_record> records;
+  const auto add = [&](const narrator& from, const std::string& role) {
+    for (journal_record record : from.journal.records) {
+      record.event.role = role;
+      if (record.event.kind == kind::agent_started) record.event.run_id = "grpo/" + role;
+      records.push_back(std::move(record));
+    }
+  };
+  add(trainer, "trainer");
+  add(rollout, "rollout");
+  detail::sort_stably(records, [](const auto& left, const auto& right) {
+    return left.time_us < right.time_us;
+  });
+  detail::journal_contents journal;
+  journal.records = records;
+  const std::string text = explain({journal});
+  INFO(text);
+  CHECK_THAT(text, contains_text("Run grpo/trainer on host0: succeeded after 1 min 42 s, "
+                                 "0 restarts\n"
+                                 "Run grpo/rollout on host0: stopped after"));
+  const std::size_t of_trainer = text.find("\n== Role trainer ==\n");
+  const std::size_t of_rollout = text.find("\n== Role rollout ==\n");
+  REQUIRE(of_trainer < of_rollout);
+  REQUIRE(of_rollout != std::string::npos);
+  CHECK(text.find("exit code 3") > of_rollout);
+  CHECK_THAT(text, contains_text("Root causes\n  round 1 on host0: rank 4 (local rank 0, pid 4411) "
+                                 "failed: exit code 3\n"));
 }
 
 TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]") {

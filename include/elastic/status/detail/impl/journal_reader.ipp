@@ -78,6 +78,13 @@ inline std::int64_t last_write_us(const std::string& path) {
   return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
 }
 
+/// The run id of the job: in one of several roles, that of a role is "JOB/ROLE".
+inline std::string run_id_of_job(const job_event& first) {
+  const std::string end = "/" + first.role;
+  if (first.role.empty() || !first.run_id.ends_with(end)) return first.run_id;
+  return first.run_id.substr(0, first.run_id.size() - end.size());
+}
+
 /// None of a file whose first line is no record.
 inline std::optional<journal_head> journal_head_of(const std::string& path) {
   std::ifstream file(journal_parts(path).front(), std::ios::binary);
@@ -87,7 +94,7 @@ inline std::optional<journal_head> journal_head_of(const std::string& path) {
   line.resize(std::min(line.find('\n'), line.size()));
   try {
     const journal_record first = parse_journal_line(line);
-    return journal_head{path, first.event.run_id, first.time_us,
+    return journal_head{path, run_id_of_job(first.event), first.time_us,
                         std::max(first.time_us, last_write_us(path))};
   } catch (const error&) {
     return std::nullopt;

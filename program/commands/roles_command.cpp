@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/commands/roles_command.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/contract/detail/roles_document.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+namespace fs = std::filesystem;
+using elastic::errc;
+using elastic::error;
+using elastic::detail::roles_document;
+
+namespace {
+
+constexpr const char* file_name = "roles.json";
+
+/// The newest of the log directories in a folder; empty: none is of a job of roles.
+fs::path newest_below(const fs::path& folder) {
+  fs::path newest;
+  fs::file_time_type time;
+  std::error_code failure;
+  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+       entry.increment(failure)) {
+    const fs::path file = entry->path() / file_name;
+    std::error_code missing;
+    const fs::file_time_type written = fs::last_write_time(file, missing);
+    if (missing || (!newest.empty() && written < time)) continue;
+    newest = file;
+    time = written;
+  }
+  return newest;
+}
+
+std::string file_at(const std::string& path) {
+  std::error_code failure;
+  if (!fs::is_directory(path, failure)) return path;
+  if (fs::exists(fs::path(path) / file_name, failure)) return fs::path(path) / file_name;
+  const fs::path newest = newest_below(path);
+  if (!newest.empty()) return newest;
+  throw error(errc::file_access,
+              fmt::format("roles: there is no {} in {}, nor in a folder there: is it the log "
+                          "directory of a job of several roles?",
+                          file_name, elastic::in_quotes(path)));
+}
+
+std::string text_at(const std::string& path) {
+  struct closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::unique_ptr<std::FILE, closer> file(std::fopen(path.c_str(), "rbe"));
+  std::string text;
+  constexpr std::size_t piece = 64 * 1024;
+  for (std::size_t size = piece; file && size == piece;) {
+    if (text.size() > elastic::limits::roles_file_bytes) break;
+    const std::size_t before = text.size();
+    text.resize(before + piece);
+    size = std::fread(text.data() + before, 1, piece, file.get());
+    text.resize(before + size);
+  }
+  if (file && std::ferror(file.get()) == 0) return text;
+  throw error(errc::file_access, fmt::format("roles: {} cannot be read: {}",
+                                             elastic::in_quotes(path), elastic::errno_text(errno)));
+}
+
+std::string line_of(const roles_document::role& role, std::size_t width) {
+  std::string text = fmt::format("{:<{}}  {}", role.name, width, role.state);
+  if (role.is_ready) text += ", ready";
+  if (role.epoch) text += fmt::format(", round {}", *role.epoch);
+  if (!role.workers.empty()) {
+    const std::size_t count = role.workers.size();
+    text += fmt::format(", {} worker{}", count, count == 1 ? "" : "s");
+  }
+  text = elastic::printable_line(text) + "\n";
+  for (const roles_document::worker& worker : role.workers) {
+    std::string line =
+        fmt::format("rank {} on {} ({})", worker.rank, worker.node, worker.address);
+    for (const auto& [name, port] : worker.ports) line += fmt::format(", {} {}", name, port);
+    text += fmt::format("{:{}}  {}\n", "", width, elastic::printable_line(line));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string shown_roles(const std::vector<std::string>& arguments,
+                        const elastic::environment_map& environment) {
+  bool as_json = false;
+  std::optional<std::string> path;
+  for (const std::string& argument : arguments) {
+    if (argument == "--json") {
+      as_json = true;
+    } else if (argument.starts_with("-") || path) {
+      throw error(errc::invalid_argument,
+                  fmt::format("roles: {} cannot be used; see elasticrun roles --help",
+                              elastic::in_quotes(argument)));
+    } else {
+      path = argument;
+    }
+  }
+  if (!path) path = elastic::find_variable(environment, "ELASTIC_ROLES");
+  if (!path || path->empty()) {
+    throw error(errc::invalid_argument, "roles: which job? Name its log directory");
+  }
+  const std::string text = text_at(file_at(*path));
+  const roles_document document = elastic::detail::parse_roles(text);
+  if (as_json) return roles_text(document);
+  std::size_t width = 0;
+  for (const roles_document::role& role : document.roles) width = std::max(width, role.name.size());
+  std::string shown;
+  for (const roles_document::role& role : document.roles) shown += line_of(role, width);
+  return shown;
+}
+
+}  // namespace elasticrun
