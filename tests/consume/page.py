@@ -243,21 +243,25 @@ def check_join(browser, agent):
 
 
 def check_stall(browser):
-    """While a job stands still, the page says for whom it waits, as text."""
+    """While a job stands still, the page says for whom it waits, as text, and marks that rank."""
     shown = browser.run("""
         const kept = job.stall, words = document.querySelector('#stall');
+        const runs = workers().find(worker => worker.state === 'running').rank;
         job.stall = { is_there: true, sentence: 'rank 5 (<b>node3</b>) has not entered barrier #6',
-                      evidence: 'rank 5 sleeps' };
+                      evidence: 'rank 5 sleeps', rank: runs };
+        const legend = () => { drawGrid(); return document.querySelector('#legend').textContent; };
         showHead();
-        const during = [words.hidden, words.textContent, words.title, words.children.length];
+        const during = [words.hidden, words.textContent, words.title, words.children.length,
+                        legend().includes('rank ' + runs + ' (holds up the job)')];
         job.stall.is_there = false;
         showHead();
-        const after = words.hidden;
+        const after = [words.hidden, legend().includes('holds up')];
         job.stall = kept;
         showHead();
-        return [...during, after];""")
+        legend();
+        return [...during, ...after];""")
     check(shown == [False, "The job stands still: rank 5 (<b>node3</b>) has not entered barrier #6",
-                    "rank 5 sleeps", 0, True], f"a stall is shown as {shown}")
+                    "rank 5 sleeps", 0, True, True, False], f"a stall is shown as {shown}")
 
 
 def check_many_ranks(browser):

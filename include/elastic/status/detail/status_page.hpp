@@ -124,8 +124,12 @@ const span = seconds => {
 const isOver = document => ["succeeded", "failed", "stopped"].includes(document.state);
 const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
-const slow = worker => worker.state === "running" && (worker.suspicion || worker.ratio > 1.25);
-const lags = worker => worker.suspicion || worker.ratio.toFixed(1) + " × the median";
+const stalled = () => job.stall && job.stall.is_there && !over() ? job.stall : null;
+const blamed = worker => stalled() && stalled().rank === worker.rank;
+const slow = worker => worker.state === "running" &&
+  (blamed(worker) || worker.suspicion || worker.ratio > 1.25);
+const lags = worker => blamed(worker) ? "holds up the job" :
+  worker.suspicion || worker.ratio.toFixed(1) + " × the median";
 
 // Every worker that is known, with its node, by rank.
 function rankAll() {
@@ -147,7 +151,7 @@ function showHead() {
   $("state").textContent = state;
   $("state").className = state;
   $("reason").textContent = job.reason;
-  const stall = job.stall && job.stall.is_there && !over() ? job.stall : null;
+  const stall = stalled();
   $("stall").hidden = !stall;
   $("stall").textContent = stall ? "The job stands still: " + stall.sentence : "";
   $("stall").title = stall ? stall.evidence : "";
