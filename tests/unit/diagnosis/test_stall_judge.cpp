@@ -117,6 +117,14 @@ TEST_CASE("the transport is at fault where all have entered", "[diagnosis]") {
              contains_text("all 4 ranks have entered all_reduce #6 of group default_pg"));
 }
 
+TEST_CASE("nothing is at fault if a slow rank has just entered", "[diagnosis]") {
+  rank_evidence slow = waiting(3);
+  slow.groups[0].outstanding->age = 1s;
+  CHECK(judge_stall(waiting_but(3, slow)).cause == stall_verdict::kind::unknown);
+  slow.groups[0].outstanding->age = 3s;
+  CHECK(judge_stall(waiting_but(3, slow)).cause == stall_verdict::kind::transport);
+}
+
 TEST_CASE("the sentence is the one of the documents", "[diagnosis]") {
   const stall_verdict verdict = judge_stall(waiting_but(5, settled(5)));
   CHECK(verdict.sentence ==

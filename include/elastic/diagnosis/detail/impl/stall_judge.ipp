@@ -340,14 +340,16 @@ ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
                              whereabouts(first(ranks), stall_verdict::kind::behind)));
 }
 
-/// All of a group have entered an operation, and it does not end.
+/// All of a group have entered an operation, and it does not end. If one of them has only just
+/// entered, it was slow, and the operation is about to end.
 ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
   const auto waiting = select([&](std::size_t rank) {
     return graph_.waits(rank) && !graph_.is_held_up(rank);
   });
   if (waiting.empty()) return {};
   const awaited_operation operation = graph_.most_awaited();
-  if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown) {
+  if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown ||
+      operation.group->waiting < operation.group->members.size()) {
     return {};
   }
   return verdict(
