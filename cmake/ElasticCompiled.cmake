@@ -63,6 +63,13 @@ set_target_properties(elastic_compiled PROPERTIES
 target_link_libraries(elastic_compiled
   PUBLIC elastic::elastic PRIVATE "$<BUILD_INTERFACE:elastic_warnings>")
 target_compile_definitions(elastic_compiled PUBLIC ELASTIC_SEPARATE_COMPILATION=1)
+set(elastic_common_headers
+  <elastic/elastic.hpp> <elastic/base/asio.hpp> <fmt/format.h> <nlohmann/json.hpp>)
+if(ELASTIC_PRECOMPILE)
+  target_precompile_headers(elastic_compiled PRIVATE ${elastic_common_headers})
+endif()
+# What programs of this repository read that link the library.
+elastic_precompile(precompiled_library elastic::compiled ${elastic_common_headers})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ takes the lambdas in a definition file for those of a header, because it is included.
   target_compile_options(elastic_compiled PRIVATE -Wno-subobject-linkage)

@@ -251,6 +251,9 @@ if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 if [[ $run_ci == 1 ]]; then export ELASTIC_SIMULATION_FIRST=1 ELASTIC_SIMULATION_SEEDS=200; fi
 generator=()
 if command -v ninja >/dev/null; then generator=(-G Ninja); fi
+# Whoever builds once reads most headers once; ccache, which builds again, cannot.
+precompile=OFF
+if [[ $run_ci == 1 ]] && ! command -v ccache >/dev/null; then precompile=ON; fi
 
 # ---- the stages ---------------------------------------------------------------------------------
 
@@ -259,7 +262,7 @@ build() {  # preset
   # The generator of an existing build directory stays what it is.
   [[ -f build/$1/CMakeCache.txt ]] || known=("${generator[@]}")
   cmake --preset "$1" "${known[@]}" -DELASTIC_TEST_PYTHON="$ELASTIC_TEST_PYTHON" \
-    -DELASTIC_TEST_PYTHON_113="$ELASTIC_TEST_PYTHON_113"
+    -DELASTIC_TEST_PYTHON_113="$ELASTIC_TEST_PYTHON_113" -DELASTIC_PRECOMPILE="$precompile"
   cmake --build --preset "$1" -j "$jobs"
 }
 
