@@ -107,6 +107,16 @@ TEST_CASE("role board: in a folder that it was given its file stays, with the la
   CHECK(left.roles.at(0).state == "succeeded");
 }
 
+TEST_CASE("role board: workers can read the file from any directory", "[roles]") {
+  const elastic::test::temporary_directory files;
+  asio::io_context context;
+  const auto board = std::make_shared<role_board>(
+      context.get_executor(), std::vector<std::string>{"trainer"}, elastic::logger());
+  board->open(std::filesystem::relative(files.path()).string());
+  CHECK(std::filesystem::path(board->file()).is_absolute());
+  CHECK(std::filesystem::equivalent(board->file(), files / "roles.json"));
+}
+
 TEST_CASE("role board: nothing is left of the file", "[roles]") {
   auto board = std::make_unique<stage>();
   const std::filesystem::path folder = std::filesystem::path(board->board->file()).parent_path();

@@ -51,7 +51,11 @@ inline std::string make_roles_folder() {
 
 ELASTIC_DECL void role_board::open(const std::string& folder) {
   if (folder.empty()) folder_ = make_roles_folder();
-  file_ = (folder.empty() ? folder_ : folder) + "/roles.json";
+  const std::string chosen = (folder.empty() ? folder_ : folder) + "/roles.json";
+  // A worker may read it from another directory.
+  std::error_code failure;
+  const std::filesystem::path absolute = std::filesystem::absolute(chosen, failure);
+  file_ = failure ? chosen : absolute.string();
   document_.revision = 1;
   write();
   revision_ = document_.revision;
