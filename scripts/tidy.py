@@ -43,7 +43,8 @@ OPT_IN_LAYERS = {
     "file": ["base", "store", "rendezvous"],
     "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
     "functions": ["base", "contract", "process", "worker", "agent", "launch"],
-    "roles": ["base", "net", "contract", "telemetry", "rendezvous", "agent", "launch"],
+    "roles": ["base", "net", "contract", "telemetry", "process", "health", "rendezvous", "agent",
+              "launch"],
     "status": ["base", "net", "telemetry", "store", "rendezvous", "agent", "launch"],
     "diagnosis": ["base"],
     "inspection": ["base", "net", "contract", "telemetry", "process", "store", "rendezvous",
@@ -56,7 +57,8 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 # "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
-    "agent": ["line_template", "request_inbox", "role_link"],
+    "agent": ["agent_journal", "agent_telemetry", "line_template", "request_inbox", "role_link",
+              "run_files"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tcp", "base64", "blocking",
              "concurrent_run", "descriptor_share", "executor_work", "joined_text",
@@ -69,7 +71,7 @@ SHARED = {
                   "straggler_watch", "thread_stack", "user_frame"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
-    "launch": ["function_preparer", "node_journal", "signal_relay"],
+    "launch": ["function_preparer", "node_journal", "signal_relay", "worker_preparation"],
     "net": ["byte_stream", "http_connection", "message_channel", "message_frame", "secure_session",
             "socket_hook", "stream_listener", "tcp_message_channel", "tcp_stream", "tls_options",
             "tls_stream"],

@@ -145,6 +145,7 @@
 #include <elastic/launch/detail/impl/numa_placement.ipp>
 #include <elastic/launch/detail/impl/processor_topology.ipp>
 #include <elastic/launch/detail/impl/signal_relay.ipp>
+#include <elastic/launch/detail/impl/worker_preparation.ipp>
 #include <elastic/launch/impl/console_log.ipp>
 #include <elastic/launch/impl/drain_file.ipp>
 #include <elastic/launch/impl/job.ipp>
@@ -258,6 +259,8 @@
 #include <elastic/rendezvous/native/detail/impl/rendezvous_message.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_service.ipp>
 #include <elastic/roles/detail/impl/port_book.ipp>
+#include <elastic/roles/detail/impl/replica_ledger.ipp>
+#include <elastic/roles/detail/impl/replica_run.ipp>
 #include <elastic/roles/detail/impl/role_board.ipp>
 #include <elastic/roles/detail/impl/role_journal.ipp>
 #include <elastic/roles/detail/impl/role_log.ipp>
@@ -267,6 +270,7 @@
 #include <elastic/roles/detail/impl/role_post.ipp>
 #include <elastic/roles/detail/impl/role_run.ipp>
 #include <elastic/roles/detail/impl/role_watch.ipp>
+#include <elastic/roles/impl/replica_set.ipp>
 #include <elastic/roles/impl/role.ipp>
 #include <elastic/roles/impl/role_group.ipp>
 #include <elastic/status/detail/impl/agent_phase.ipp>

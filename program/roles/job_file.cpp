@@ -62,6 +62,16 @@ constexpr std::array options_of_role{
     "--log-max-size",           "--log-max-files",
     "--monitor-interval"};
 
+/// Of these, those that replicas do not have.
+constexpr std::array options_of_world{"--nproc-per-node",           "--nnodes",
+                                      "--rejoin-timeout",           "--exit-barrier-timeout",
+                                      "--node-check",               "--node-check-timeout",
+                                      "--duplicate-stdout-filters", "--duplicate-stderr-filters",
+                                      "--monitor-interval"};
+
+/// How many replicas a role has on each node.
+constexpr const char* replicas_key = "processes_per_node";
+
 /// Those that are the same for all roles of a job.
 constexpr std::array options_of_job{
     "--standalone",    "--scale-up-delay",    "--rdzv-backend",    "--rdzv-endpoint",
@@ -308,8 +318,8 @@ class job_file_reader {
     }
   }
 
-  void check(const std::string& key, const std::string& option, const std::string& text,
-             const toml::node& at) const {
+  void check_type(const std::string& key, const std::string& option, const std::string& text,
+                  const toml::node& at) const {
     detail::option_target unused;
     unused.config.job.workers.environment = facts_.environment;
     try {
@@ -317,6 +327,11 @@ class job_file_reader {
     } catch (const error& refusal) {
       refuse(at, refusal.what());
     }
+  }
+
+  void check(const std::string& key, const std::string& option, const std::string& text,
+             const toml::node& at) const {
+    check_type(key, option, text, at);
     for (const command_line_option& given : outer_) {
       if (given.name != option || given.source != given.name || given.text == text) continue;
       if (detail::option_named(option).repeats) continue;
@@ -345,14 +360,32 @@ class job_file_reader {
         role.stops_with = text_in(word, value);
       } else if (word == "readiness") {
         role.readiness = readiness_in(value);
+      } else if (word == replicas_key) {
+        role.has_world = false;
+        const std::string count = option_text(word, "--nproc-per-node", value).value_or("");
+        check_type(word, "--nproc-per-node", count, value);
+        role.options.push_back(argument("--nproc-per-node", count));
       } else {
         add_option(word, key.source(), value, role_options_,
-                   {"command", "on_failure", "starts_after", "stops_with", "readiness"},
+                   {"command", "on_failure", "starts_after", "stops_with", "readiness",
+                    replicas_key},
                    role.options);
       }
     }
     if (role.command.empty()) refuse(table, fmt::format("role '{}' has no command", name));
+    if (!role.has_world) check_replicas(table);
     return role;
+  }
+
+  /// Replicas neither meet nor wait for each other.
+  void check_replicas(const toml::table& table) const {
+    for (const char* const option : options_of_world) {
+      const std::string key = key_of(option);
+      const toml::node* const found = table.get(key);
+      if (found == nullptr) continue;
+      refuse(*found, fmt::format("{} is for workers with a world; those of {} have none", key,
+                                 replicas_key));
+    }
   }
 
   /// "train.py", "-m" and a module, or "--no-python" and a program; then its arguments.
@@ -379,7 +412,7 @@ class job_file_reader {
     std::string allowed;
     for (const role_policy policy :
          {role_policy::fail_job, role_policy::restart_role, role_policy::replace,
-          role_policy::restart_job, role_policy::ignore}) {
+          role_policy::restart_worker, role_policy::restart_job, role_policy::ignore}) {
       if (word == to_string(policy)) return policy;
       allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(policy));
     }
@@ -422,6 +455,13 @@ class job_file_reader {
   names outer_arguments_;
   std::string outer_log_dir_;
 };
+
+/// Whether what the job says for all of its roles is not for a role.
+bool is_left_out(const role_entry& role, const std::string& option) {
+  if (role.has_world || option == "--nproc-per-node") return false;
+  return std::find(options_of_world.begin(), options_of_world.end(), option) !=
+         options_of_world.end();
+}
 
 std::string quoted(const std::string& text) {
   std::string quoted = "\"";
@@ -500,7 +540,9 @@ std::string text_of(const job_file& job) {
       options.emplace_back(option, equals == std::string::npos ? "true" : quoted(value));
     }
     for (const auto& [option, value] : options) {
-      text += fmt::format("{} = {}\n", key_of(option), value);
+      if (is_left_out(role, option)) continue;
+      const bool counts_replicas = option == "--nproc-per-node" && !role.has_world;
+      text += fmt::format("{} = {}\n", counts_replicas ? replicas_key : key_of(option), value);
     }
     if (!variables.empty()) text += fmt::format("env = {{ {} }}\n", variables);
     if (role.on_failure) {

@@ -20,6 +20,8 @@ struct role_entry {
   std::vector<std::string> options;
   /// The script and its arguments, after --no-python or -m if it has one of them.
   std::vector<std::string> command;
+  /// False: it said processes_per_node instead of nproc_per_node.
+  bool has_world = true;
   std::optional<elastic::role::policy> on_failure = {};
   std::vector<elastic::role::condition> starts_after = {};
   std::string stops_with = {};

@@ -55,14 +55,23 @@ elastic::command_line line_of(const role_entry& role, const elastic::command_lin
 /// Whatever has restarts starts again, unless the file says otherwise.
 elastic::role::policy policy_of(const role_entry& role, const elastic::worker_spec& workers) {
   if (role.on_failure) return *role.on_failure;
-  return workers.max_restarts > 0 ? elastic::role::policy::restart_role
-                                  : elastic::role::policy::fail_job;
+  if (workers.max_restarts == 0) return elastic::role::policy::fail_job;
+  return role.has_world ? elastic::role::policy::restart_role
+                        : elastic::role::policy::restart_worker;
+}
+
+/// What the job says for all of its roles, and replicas do not have.
+void leave_out_world(elastic::worker_spec& workers) {
+  workers.node_check.command.clear();
+  workers.logs.duplicate_stdout_filters.clear();
+  workers.logs.duplicate_stderr_filters.clear();
 }
 
 elastic::role role_of(const role_entry& entry, const elastic::launch_config& config) {
   elastic::role role;
   role.name = entry.name;
   role.config = config;
+  role.has_world = entry.has_world;
   role.on_failure = policy_of(entry, config.workers);
   role.starts_after = entry.starts_after;
   role.stops_with = entry.stops_with;
@@ -73,6 +82,7 @@ elastic::role role_of(const role_entry& entry, const elastic::launch_config& con
   role.config.workers.log_dir = defaults.log_dir;
   role.config.workers.on_failure = defaults.on_failure;
   role.config.rendezvous.run_id = elastic::rendezvous_parameters().run_id;
+  if (!role.has_world) leave_out_world(role.config.workers);
   return role;
 }
 
@@ -81,8 +91,13 @@ void check_nodes(const std::vector<elastic::role>& roles) {
   const auto is_single = [](const elastic::role& role) {
     return role.config.rendezvous.max_nodes == 1;
   };
-  const auto one = std::find_if(roles.begin(), roles.end(), is_single);
-  const auto several = std::find_if_not(roles.begin(), roles.end(), is_single);
+  const auto is_several = [&](const elastic::role& role) {
+    return role.has_world && !is_single(role);
+  };
+  const auto one = std::find_if(roles.begin(), roles.end(), [&](const elastic::role& role) {
+    return role.has_world && is_single(role);
+  });
+  const auto several = std::find_if(roles.begin(), roles.end(), is_several);
   if (one == roles.end() || several == roles.end()) return;
   throw error(errc::invalid_argument,
               fmt::format("role '{}' has one node and role '{}' several: each role of a job of "

@@ -8,6 +8,7 @@
 #include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/text.hpp>
 
 #include <signal.h>
 
@@ -118,6 +119,83 @@ nproc_per_node = 2
   for (const std::string prefix : {"[trainer0]:", "[data0]:", "[data1]:"}) {
     CHECK_THAT(result.out, contains_text(prefix + "works\n"));
   }
+}
+
+const std::string trainer_and_replicas = R"(
+log_dir = "FILES/logs"
+[role.trainer]
+command = ["--no-python", "sh", "-c", "echo trainer is $$$$; exec PUPPET await FILES/done exit 0"]
+[role.rollout]
+command = ["--no-python", "sh", "-c", "echo rollout $ROLE_RANK is $$$$; exec PUPPET hang"]
+processes_per_node = 2
+on_failure = "restart-worker"
+max_restarts = 3
+stops_with = "trainer"
+)";
+
+/// The number after "rollout 0 is ", the last one.
+pid_t pid_after(const std::string& text, const std::string& begin) {
+  const std::size_t at = text.rfind(begin);
+  REQUIRE(at != text.npos);
+  return static_cast<pid_t>(std::stol(text.substr(at + begin.size())));
+}
+
+TEST_CASE("job file: a replica that is killed comes back alone", "[integration][roles]") {
+  const job_stage stage(trainer_and_replicas);
+  const auto program = stage.start();
+  program->await_out("trainer is ");
+  program->await_out("rollout 0 is ");
+  program->await_out("rollout 1 is ");
+  program->await_out("\n", 3);
+  ::kill(pid_after(program->out(), "rollout 1 is "), SIGKILL);
+  program->await_out("rollout 1 is ", 2);
+  std::ofstream(stage.folder / "done") << "done";
+  const program_result result = program->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, contains_text("ended: SIGKILL; restart 1 of 3"));
+  CHECK(elastic::test::occurrences(result.out, "trainer is ") == 1);
+  CHECK(elastic::test::occurrences(result.out, "rollout 0 is ") == 1);
+  CHECK(elastic::test::occurrences(result.out, "rollout 1 is ") == 2);
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: replicas die with elasticrun", "[integration][roles]") {
+  const job_stage stage(trainer_and_replicas);
+  const auto program = stage.start();
+  program->await_out("rollout 0 is ");
+  program->await_out("rollout 1 is ");
+  program->signal(SIGKILL);
+  CHECK(program->wait().code == -SIGKILL);
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: replicas run on each of two nodes", "[integration][roles]") {
+  const job_stage stage(R"(
+nodes = 2
+rdzv_backend = "c10d"
+[role.trainer]
+command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET await FILES/done"]
+[role.rollout]
+command = ["--no-python", "sh", "-c", "echo rollout of $ROLE_WORLD_SIZE; exec PUPPET hang"]
+processes_per_node = 1
+stops_with = "trainer"
+)");
+  const words place{"--rdzv-endpoint",
+                    fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
+  const auto first = stage.start(place);
+  const auto second = stage.start(place);
+  for (const auto* node : {&first, &second}) {
+    (*node)->await_out("trainer of 2\n");
+    (*node)->await_out("rollout of 1\n");
+  }
+  std::ofstream(stage.folder / "done") << "done";
+  for (const auto* node : {&first, &second}) {
+    const program_result result = (*node)->wait();
+    INFO(result.err);
+    CHECK(result.code == 0);
+  }
+  CHECK(stage.left.processes_become(0));
 }
 
 TEST_CASE("job file: SIGINT ends all roles", "[integration][roles]") {

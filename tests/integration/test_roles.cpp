@@ -228,6 +228,97 @@ TEST_CASE("roles: a role that fails starts again alone", "[integration][roles]")
   CHECK(result.restarts == 0);
 }
 
+TEST_CASE("roles: a replica that fails starts again alone, and no other role notices",
+          "[integration][roles]") {
+  program host;
+  host.add("trainer", {"stamp", host.files / "trained", "await", host.files / "back", "exit", "0"});
+  const std::string puppet = ELASTIC_PUPPET;
+  role& rollout = host.add_script(
+      "rollout", "echo $ROLE_NAME $ROLE_RANK/$ROLE_WORLD_SIZE ${RANK-none}; life=$ROLE_RANK"
+                 "$TORCHELASTIC_RESTART_COUNT; test $life = 00 && exec " +
+                     fail_after(host.files / "trained") + "; test $life = 01 && touch " +
+                     host.files / "back" + "; exec " + puppet + " stamp " + host.files / "served" +
+                     " hang");
+  rollout.has_world = false;
+  rollout.config.workers.nproc_per_node = 2;
+  rollout.config.workers.max_restarts = 1;
+  rollout.config.workers.redirects = elastic::stream_selection(elastic::std_streams::both);
+  rollout.on_failure = role_policy::restart_worker;
+  rollout.stops_with = "trainer";
+  const roles_result result = host.run();
+  CHECK(result.state == worker_state::succeeded);
+  CHECK(of(result, "trainer").run->restarts == 0);
+  CHECK(host.starts("trained") == 1);
+  CHECK(of(result, "rollout").state == role_state::stopped);
+  CHECK(of(result, "rollout").run->restarts == 1);
+  for (const std::string file : {"attempt_0/0", "attempt_0/1", "attempt_1/0"}) {
+    CHECK(elastic::test::file_text(result.log_directory + "/rollout/" + file + "/stdout.log") ==
+          "rollout " + file.substr(file.size() - 1) + "/2 none\n");
+  }
+}
+
+TEST_CASE("roles: replicas that have used up their restarts fail the job",
+          "[integration][roles]") {
+  program host;
+  host.add("trainer", {"hang"});
+  role& rollout = host.add("rollout", {"exit", "3"});
+  rollout.has_world = false;
+  rollout.stops_with = "trainer";
+  std::string end = "no restarts were allowed (--max-restarts 0)";
+  SECTION("at once") {}
+  SECTION("after one") {
+    rollout.on_failure = role_policy::restart_worker;
+    rollout.config.workers.max_restarts = 1;
+    end = "all 1 restarts are used up";
+  }
+  SECTION("although all may start again, which has been in vain") {
+    rollout.on_failure = role_policy::restart_job;
+    host.options.max_restarts = 1;
+    end += "; all 1 restarts of the job are used up";
+  }
+  const roles_result result = host.run();
+  CHECK(result.state == worker_state::failed);
+  CHECK(result.decided_by == "rollout");
+  CHECK(result.reason == "role 'rollout' failed: replica 0 ended: exit code 3: " + end);
+  CHECK(of(result, "trainer").state == role_state::stopped);
+  CHECK_THAT(closing_words("job", result), elastic::test::contains_text("exit code 3"));
+}
+
+TEST_CASE("roles: one starts after replicas are ready, another after their success",
+          "[integration][roles]") {
+  program host;
+  role& data = host.add("data", {"await", host.files / "trainer_runs", "exit", "0"});
+  data.has_world = false;
+  data.config.workers.nproc_per_node = 2;
+  host.add("trainer", {"touch", host.files / "trainer_runs", "exit", "0"}).starts_after = {
+      {"data", role_condition::event::ready}};
+  host.add("evaluator", {"exit", "0"}).starts_after = {{"data", role_condition::event::success}};
+  const roles_result result = host.run();
+  CHECK(result.state == worker_state::succeeded);
+  CHECK(of(result, "data").state == role_state::succeeded);
+  CHECK(of(result, "data").reason == "all replicas ended with success");
+}
+
+TEST_CASE("roles: a signal and a stop reach replicas, too", "[integration][roles]") {
+  program host;
+  role& rollout = host.add("rollout", {"on", "10", "exit", "0", "touch", host.files / "serves",
+                                       "hang"});
+  rollout.has_world = false;
+  rollout.config.workers.ignored_signals = {SIGUSR1};
+  host.add("judge", {"await", host.files / "serves", "exit", "0"});
+  role& last = host.add("last", {"hang"});
+  last.has_world = false;
+  last.config.workers.ignored_signals = {SIGUSR1};
+  last.starts_after = {{"judge", role_condition::event::success}};
+  last.stops_with = "rollout";
+  host.observer->roles = 3;
+  host.observer->on_start = [&] { host.group->signal(SIGUSR1); };
+  const roles_result result = host.run();
+  CHECK(result.state == worker_state::succeeded);
+  CHECK(of(result, "rollout").state == role_state::succeeded);
+  CHECK(of(result, "last").state == role_state::stopped);
+}
+
 TEST_CASE("roles: restart-job starts all of them again", "[integration][roles]") {
   program host;
   host.options.max_restarts = 1;

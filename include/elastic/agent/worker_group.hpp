@@ -93,6 +93,8 @@ class worker_group {
     bool out_of_memory = false;
     /// It was started for an earlier epoch.
     bool has_stayed = false;
+    /// How often workers had failed when it was started; of a replica, how often this one had.
+    int restart_count = 0;
   };
 
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
@@ -119,6 +121,26 @@ class worker_group {
   /// Sets a function, which must not throw, that is called when a worker reports that its script
   /// can be run in advance up to a point.
   void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
+
+  /// From now on the workers are replicas: each is given no world, and one that ends decides
+  /// nothing for the others, but `call`, which must not throw, is told of it. To be called before
+  /// `start`, whose round and ranks then only number them in their role.
+  void treat_as_replicas(std::function<void(std::size_t local_rank)> call) {
+    on_replica_end_ = std::move(call);
+  }
+
+  /// Ends what is left of a worker that has ended, and waits for its last output.
+  ///
+  /// Errors and cancellation: those of `process_set::clear`.
+  task<void> clear(std::size_t local_rank) & { return processes_.clear(local_rank); }
+
+  /// Starts a replica again that has ended, while the others run.
+  ///
+  /// @param restart_count  how often this one has failed
+  /// Result: it runs. Errors: those of `start`; then it does not run.
+  /// `errc::invalid_argument` if it has not ended.
+  /// Cancellation: all types; it may run then. One call at a time.
+  ELASTIC_DECL task<void> restart(std::size_t local_rank, std::string run_id, int restart_count) &;
 
   /// Treats a running worker as hung, for this reason.
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
@@ -346,6 +368,10 @@ class worker_group {
   /// The reason of a failure that a function left if there is no error file.
   ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
   ELASTIC_DECL void note(const process_set::process_end& end);
+  // Forgets a replica that has ended, as if it had never run.
+  ELASTIC_DECL void forget(std::size_t slot);
+  ELASTIC_DECL job_context context_of(const rendezvous_round& round, std::string run_id,
+                                      int restart_count) const;
 
   /// What takes time to find out, after the others were told.
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
@@ -464,6 +490,8 @@ class worker_group {
   std::function<task<std::string>()> look_;
   std::function<void(std::int64_t)> on_step_;
   std::function<void()> on_prepared_;
+  /// Empty: the workers are no replicas.
+  std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;

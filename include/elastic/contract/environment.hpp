@@ -51,6 +51,9 @@ struct worker_identity {
 
 /// What the workers of one attempt on one node have in common.
 struct job_context {
+  /// The workers have ranks in one world and meet. False: they are replicas, which know who they
+  /// are on their node and in their role alone; ROLE_RANK is there, RANK and MASTER_ADDR are not.
+  bool has_world = true;
   /// Where the workers meet.
   std::string master_addr;
   std::uint16_t master_port = 0;

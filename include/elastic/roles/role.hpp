@@ -23,6 +23,9 @@ struct role {
     /// The same, but workers of the role that can rejoin keep their processes
     /// (`elastic::on_failure::replace`).
     replace,
+    /// Of replicas: one that fails starts again, and no other notices. When `max_restarts` of the
+    /// role's worker_spec are used up, the job fails.
+    restart_worker,
     /// All roles start again. When the restarts of the job are used up, the job fails.
     restart_job,
     /// The role may use up its restarts. Then it has ended, and the others go on.
@@ -78,6 +81,10 @@ struct role {
   /// `workers.on_failure`, `workers.log_dir` and `rendezvous.run_id`, which therefore stay as they
   /// are by default. `signals` is not used.
   launch_config config;
+  /// The workers are those of one world, with ranks and a place where they meet. False: they are
+  /// replicas (`replica_set`), `nproc_per_node` of them on each node, which nobody meets: how the
+  /// nodes of `config` do is not used.
+  bool has_world = true;
   /// What follows if workers fail.
   policy on_failure = policy::fail_job;
   /// The role starts when all of these hold; empty: at once.
@@ -95,6 +102,7 @@ constexpr std::string_view to_string(role::policy policy) {
     case role::policy::fail_job: return "fail-job";
     case role::policy::restart_role: return "restart-role";
     case role::policy::replace: return "replace";
+    case role::policy::restart_worker: return "restart-worker";
     case role::policy::restart_job: return "restart-job";
     case role::policy::ignore: return "ignore";
   }

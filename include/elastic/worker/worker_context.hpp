@@ -20,7 +20,8 @@ struct worker_context : worker_identity, job_context {
   worker_context() = default;
 };
 
-/// Parses the environment of a worker, as set by elasticrun or torchrun.
+/// Parses the environment of a worker, as set by elasticrun or torchrun. A replica has no world
+/// (`has_world`): it is rank 0 of a world of one, and `role_rank` tells it from the others.
 ///
 /// Errors: `errc::invalid_argument` if a variable is missing, not a number, or out of bounds (a
 /// rank must be less than its world size); the sentence names the variable and says what is
@@ -30,8 +31,8 @@ ELASTIC_DECL worker_context worker_context_from(const environment_map& variables
 /// The same for the environment of this process.
 ELASTIC_DECL worker_context this_worker();
 
-/// Whether this process was started as a worker: RANK is set. A program that can also run by hand,
-/// as a single process, calls this first.
+/// Whether this process was started as a worker: RANK is set, or ROLE_RANK as for replicas. A
+/// program that can also run by hand, as a single process, calls this first.
 ELASTIC_DECL bool is_worker();
 
 }  // namespace elastic

@@ -70,6 +70,27 @@ TEST_CASE("environment: a worker gets everything that torchrun promises", "[cont
   CHECK(environment_test::worker_variables({}) == expected);
 }
 
+TEST_CASE("environment: a replica has no world, whatever its launcher has", "[contract]") {
+  elastic::job_context job = environment_test::job();
+  job.has_world = false;
+  const elastic::environment_map outer = {
+      {"RANK", "9"},        {"WORLD_SIZE", "9"},  {"GROUP_RANK", "9"}, {"GROUP_WORLD_SIZE", "9"},
+      {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}, {"LOCAL_RANK", "9"}};
+  const elastic::environment_map expected = {
+      {"LOCAL_RANK", "1"},
+      {"ROLE_RANK", "2"},
+      {"LOCAL_WORLD_SIZE", "2"},
+      {"ROLE_WORLD_SIZE", "6"},
+      {"ROLE_NAME", "trainer"},
+      {"TORCHELASTIC_RESTART_COUNT", "1"},
+      {"TORCHELASTIC_MAX_RESTARTS", "3"},
+      {"TORCHELASTIC_RUN_ID", "night"},
+      {"TORCHELASTIC_ERROR_FILE", "/log/error.json"},
+  };
+  CHECK(elastic::environment_from(elastic::worker_environment(
+            outer, environment_test::second_of_four(), job, "/log/error.json")) == expected);
+}
+
 TEST_CASE("environment: what the agent says replaces what was inherited", "[contract]") {
   const auto variables = environment_test::worker_variables(
       {{"RANK", "99"}, {"MASTER_PORT", "1"}, {"TORCHELASTIC_ERROR_FILE", "/outer/error.json"}});

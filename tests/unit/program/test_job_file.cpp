@@ -102,6 +102,53 @@ TEST_CASE("job file: each key has its meaning", "[program][roles]") {
   CHECK(job.options.roles[2].on_failure == role_policy::ignore);
 }
 
+TEST_CASE("job file: processes_per_node is the number of replicas", "[program][roles]") {
+  const std::string text = R"(
+max_restarts = 3
+node_check = "true"
+duplicate_stdout_filters = "loss"
+[role.trainer]
+command = ["--no-python", "true"]
+[role.rollout]
+command = ["--no-python", "true"]
+processes_per_node = 2
+stops_with = "trainer"
+)";
+  const std::vector<command_line_option> outer{{"--nproc-per-node", "4", "--nproc-per-node"}};
+  const job_of_roles job = make(text, {}, outer);
+  const elastic::role& trainer = job.options.roles[0];
+  CHECK(trainer.has_world);
+  CHECK(trainer.config.workers.nproc_per_node == 4);
+  CHECK(trainer.on_failure == role_policy::restart_role);
+  const elastic::role& rollout = job.options.roles[1];
+  CHECK_FALSE(rollout.has_world);
+  CHECK(rollout.config.workers.nproc_per_node == 2);
+  CHECK(rollout.on_failure == role_policy::restart_worker);
+  CHECK(rollout.config.workers.node_check.command.empty());
+  CHECK(rollout.config.workers.logs.duplicate_stdout_filters.empty());
+  const std::string understood = text_of(parse(text));
+  CHECK(text_of(parse(understood)) == understood);
+  CHECK_THAT(understood, elastic::test::contains_text("processes_per_node = \"2\""));
+  CHECK(make(text, {"rollout.processes_per_node=5"}).options.roles[1].config.workers
+            .nproc_per_node == 5);
+}
+
+TEST_CASE("job file: replicas run on each node beside roles of several", "[program][roles]") {
+  const job_of_roles job = make(R"(
+nodes = 2
+rdzv_backend = "c10d"
+rdzv_endpoint = "host0"
+[role.trainer]
+command = ["--no-python", "true"]
+[role.rollout]
+command = ["--no-python", "true"]
+processes_per_node = 2
+starts_after = ["trainer:ready"]
+stops_with = "trainer"
+)");
+  CHECK_FALSE(job.options.roles[1].has_world);
+}
+
 TEST_CASE("job file: what nothing is said of", "[program][roles]") {
   const job_of_roles job = make("[role.trainer]\ncommand = [\"--no-python\", \"true\"]\n");
   CHECK(job.options.run_id == "job1");
@@ -203,6 +250,14 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
       {with("name = \"grpo\"", "name = 7"), "jobs/job1.toml:1: name: a text is needed"},
       {with("restarts = 2", "restarts = -1"),
        "jobs/job1.toml:2: restarts: a whole number from 0 on is needed"},
+      {with("virtual_local_rank = false", "processes_per_node = 2\nnproc_per_node = 2"),
+       "jobs/job1.toml:19: nproc_per_node is for workers with a world; those of "
+       "processes_per_node have none"},
+      {with("virtual_local_rank = false", "processes_per_node = 2\nnode_check = \"true\""),
+       "jobs/job1.toml:19: node_check is for workers with a world; those of processes_per_node "
+       "have none"},
+      {with("virtual_local_rank = false", "processes_per_node = \"many\""),
+       "jobs/job1.toml:18: processes_per_node"},
       {with("log_dir =", "log_dri ="),
        "jobs/job1.toml:3: unknown key 'log_dri'; did you mean 'log_dir'?"},
       {with("nproc_per_node", "nproc_pre_node"),
@@ -229,7 +284,7 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
        "role 'trainer': the script '/no/such/train.py' does not exist"},
       {with("\"replace\"", "\"retry\""),
        "jobs/job1.toml:14: on_failure 'retry': allowed are fail-job, restart-role, replace, "
-       "restart-job, ignore"},
+       "restart-worker, restart-job, ignore"},
       {with("data:success", "data"),
        "jobs/job1.toml:15: starts_after 'data': the form is ROLE:ready or ROLE:success"},
       {with("readiness = \"start\"", "readiness = \"port\""),

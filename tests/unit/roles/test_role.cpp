@@ -88,6 +88,32 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
       {[](auto& roles) { roles[0].config.workers.max_restarts = 3; },
        "role 'trainer': on_failure fail-job allows no restarts of the role alone, but max_restarts "
        "is 3"},
+      {[](auto& roles) {
+         roles[1].on_failure = role_policy::restart_worker;
+         roles[1].config.workers.max_restarts = 1;
+       },
+       "role 'rollout': on_failure restart-worker is for replicas; workers with a world have "
+       "replace"},
+      {[](auto& roles) {
+         roles[1].has_world = false;
+         roles[1].on_failure = role_policy::restart_role;
+         roles[1].config.workers.max_restarts = 1;
+       },
+       "role 'rollout': on_failure restart-role is for workers with a world; replicas have "
+       "restart-worker"},
+      {[](auto& roles) {
+         roles[1].has_world = false;
+         roles[1].on_failure = role_policy::restart_worker;
+       },
+       "role 'rollout': on_failure restart-worker needs max_restarts of 1 or more"},
+      {[](auto& roles) {
+         roles[0].has_world = false;
+         roles[1].config.standalone = false;
+         roles[1].config.rendezvous.backend = "c10d";
+         roles[1].config.rendezvous.max_nodes = 2;
+       },
+       "role 'rollout' has several nodes and stops with the replicas of role 'trainer', which end "
+       "on each node for themselves"},
       {[](auto& roles) { roles[0].config.workers.role = "actor"; },
        "role 'trainer': workers.role is set by the role_group"},
       {[](auto& roles) { roles[0].config.workers.log_dir = "/tmp"; },
@@ -139,6 +165,11 @@ TEST_CASE("roles: what a group cannot do is refused before it runs", "[roles]") 
   SECTION("a role that its agent refuses") {
     options.roles[1].config.workers.nproc_per_node = 0;
     sentence = "role 'rollout': 0 workers on one node: 1 to ";
+  }
+  SECTION("replicas that check their node") {
+    options.roles[1].has_world = false;
+    options.roles[1].config.workers.node_check.command = "true";
+    sentence = "role 'rollout': replicas have no node check";
   }
   SECTION("restarts of the job, of which there are none") {
     options.roles[0].on_failure = role_policy::restart_job;

@@ -59,6 +59,23 @@ TEST_CASE("worker context: what may be missing or different", "[worker]") {
   CHECK_FALSE(context.use_agent_store);
 }
 
+TEST_CASE("worker context: a replica knows its place in its role", "[worker]") {
+  auto variables = worker_context_variables();
+  for (const char* const name : {"RANK", "WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+                                 "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"}) {
+    variables.erase(name);
+  }
+  const auto context = elastic::worker_context_from(variables);
+  CHECK_FALSE(context.has_world);
+  CHECK(context.role_rank == 2);
+  CHECK(context.role_world_size == 5);
+  CHECK(context.local_rank == 1);
+  CHECK(context.rank == 0);
+  CHECK(context.world_size == 1);
+  CHECK(context.restart_count == 1);
+  CHECK(elastic::worker_context_from(worker_context_variables()).has_world);
+}
+
 TEST_CASE("worker context: each variable that is missing is named", "[worker]") {
   for (const auto& [name, value] : worker_context_variables()) {
     if (name == "TORCHELASTIC_ERROR_FILE" || name.find("NCCL") != std::string::npos) continue;

@@ -135,7 +135,7 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   const std::size_t needed = std::min(detail::descriptors_of(spec_), most_needed);
   co_await detail::make_room_for_descriptors(time_, needed);
   co_await make_directories(restart_count);
-  const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
+  const job_context job = context_of(round, std::move(run_id), restart_count);
   attempt_ = new_attempt(round, ranks, restart_count);
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
@@ -174,6 +174,44 @@ ELASTIC_DECL void worker_group::tell_of_start() {
   if (!roles_) return;
   roles_->started(attempt_.round);
   for (const std::size_t slot : attempt_.ended) roles_->ended(slot);
+}
+
+ELASTIC_DECL job_context worker_group::context_of(const rendezvous_round& round,
+                                                  std::string run_id, int restart_count) const {
+  job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
+  job.has_world = !on_replica_end_;
+  return job;
+}
+
+// ---- replicas -----------------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::string run_id,
+                                              int restart_count) & {
+  if (local_rank >= attempt_.workers.size() || !attempt_.workers[local_rank].end) {
+    throw error(errc::invalid_argument,
+                fmt::format("worker_group::restart: worker {} has not ended", local_rank));
+  }
+  co_await processes_.clear(local_rank);
+  forget(local_rank);
+  std::vector<std::size_t> slots{local_rank};
+  co_await make_directories(restart_count, slots);
+  const job_context job = context_of(rendezvous_round(), std::move(run_id), restart_count);
+  std::vector<worker_identity> identities;
+  for (const worker& each : attempt_.workers) identities.push_back(each.identity);
+  co_await start_some(std::move(identities), std::move(slots), job);
+  tell_of_start();
+}
+
+ELASTIC_DECL void worker_group::forget(std::size_t slot) {
+  worker fresh;
+  fresh.identity = attempt_.workers[slot].identity;
+  attempt_.workers[slot] = std::move(fresh);
+  attempt_.steps[slot] = {};
+  attempt_.files[slot] = {};
+  attempt_.leftovers.erase(slot);
+  attempt_.suspected.erase(slot);
+  std::erase(attempt_.ended, slot);
+  attempt_.oom_kills = detail::count_oom_kills();
 }
 
 // ---- epochs -------------------------------------------------------------------------------------
@@ -256,6 +294,7 @@ ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>&
     std::string problem = "it has lost its control channel";
     attempt_.workers[slot].identity = identities[slot];
     attempt_.workers[slot].has_stayed = true;
+    attempt_.workers[slot].restart_count = attempt_.restart_count;
     try {
       if (survivors_.rejoin(slot, identities[slot].rank, message)) continue;
     } catch (const error& failure) {
@@ -469,6 +508,7 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     update_state();
     note_cause(end);
     note_end_in_journal(end);
+    if (on_replica_end_) on_replica_end_(end.index);
   };
   return parts;
 }
@@ -791,6 +831,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
   attempt_.workers.at(slot).identity = identity;
+  attempt_.workers.at(slot).restart_count = job.restart_count;
   survivors_.started(slot, identity.rank);
   co_await processes_.start(slot, process);
   attempt_.workers.at(slot).pid = processes_.pid(slot);
@@ -845,7 +886,7 @@ ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
                            detail::is_due_to_stop(end.status, *attempt_.stop_signal);
   if (end.status.success()) {
     ++attempt_.succeeded;
-  } else if (!end.was_stopped) {
+  } else if (!end.was_stopped && !on_replica_end_) {
     attempt_.has_failure = true;
   }
 }
@@ -882,7 +923,7 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   event.kind = kind;
   event.reason = std::move(reason);
   event.round = attempt_.round;
-  event.attempt = attempt_.restart_count;
+  event.attempt = entry.restart_count;
   event.rank = entry.identity.rank;
   event.local_rank = entry.identity.local_rank;
   event.pid = entry.pid;

@@ -48,11 +48,19 @@ ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& var
 namespace detail {
 
 inline void set_job_variables(environment_map& variables, const job_context& job) {
-  variables["MASTER_ADDR"] = job.master_addr;
-  variables["MASTER_PORT"] = std::to_string(job.master_port);
   variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
   variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
   variables["TORCHELASTIC_RUN_ID"] = job.run_id;
+}
+
+inline void set_world_variables(environment_map& variables, const worker_identity& worker,
+                                const job_context& job) {
+  variables["RANK"] = std::to_string(worker.rank);
+  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
+  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
+  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
+  variables["MASTER_ADDR"] = job.master_addr;
+  variables["MASTER_PORT"] = std::to_string(job.master_port);
   // Python's spelling of a bool: workers compare with "True".
   variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
   if (job.old_nccl_name) variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
@@ -62,14 +70,18 @@ inline void set_job_variables(environment_map& variables, const job_context& job
   variables["ELASTIC_ON_FAILURE"] = "replace";
 }
 
+/// What the launcher of a replica may have from a launcher of its own.
+inline void remove_world_variables(environment_map& variables) {
+  for (const char* const name : {"RANK", "WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+                                 "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"}) {
+    variables.erase(name);
+  }
+}
+
 inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
   variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
-  variables["RANK"] = std::to_string(worker.rank);
-  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
   variables["ROLE_RANK"] = std::to_string(worker.role_rank);
   variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
-  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
-  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
   variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
   variables["ROLE_NAME"] = worker.role_name;
 }
@@ -82,6 +94,11 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const std::string& error_file) {
   detail::set_job_variables(base, job);
   detail::set_identity_variables(base, worker);
+  if (job.has_world) {
+    detail::set_world_variables(base, worker, job);
+  } else {
+    detail::remove_world_variables(base);
+  }
   base["TORCHELASTIC_ERROR_FILE"] = error_file;
   return environment_entries(base);
 }

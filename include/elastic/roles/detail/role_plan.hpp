@@ -8,6 +8,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/roles/replica_set.hpp>
 #include <elastic/roles/role.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace elastic {
@@ -25,7 +27,7 @@ namespace detail {
 
 class role_link;
 
-/// What a role_group was told, and how it makes the agents of its roles from it.
+/// What a role_group was told, and how it makes what runs its roles from it.
 class role_plan {
  public:
   /// The options of the group, see `role_group::options`.
@@ -36,7 +38,7 @@ class role_plan {
     std::string log_dir;
   };
 
-  /// What an agent depends on besides its role.
+  /// What a runner depends on besides its role.
   struct circumstances {
     /// How often all roles were started again before.
     int restarts = 0;
@@ -68,9 +70,11 @@ class role_plan {
   /// Where the role meets, if other roles meet there, too; else empty.
   ELASTIC_DECL std::string meeting_of(std::size_t role) const;
 
-  /// The agent of a role. Errors: those of `make_agent`, which name the role.
-  ELASTIC_DECL std::shared_ptr<local_agent> make_agent(std::size_t role,
-                                                       circumstances around) const;
+  /// What runs the workers of a role: an agent, or a set of replicas.
+  using runner = std::variant<std::shared_ptr<local_agent>, std::shared_ptr<replica_set>>;
+
+  /// Errors: those of `make_agent` and of replica_set, which name the role.
+  ELASTIC_DECL runner make_runner(std::size_t role, circumstances around) const;
 
  private:
   ELASTIC_DECL launch_config config_of(const role& which, const circumstances& around) const;

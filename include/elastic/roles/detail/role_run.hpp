@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/agent/detail/request_inbox.hpp>
-#include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
@@ -26,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace elastic::detail {
@@ -66,8 +66,8 @@ class role_run : public std::enable_shared_from_this<role_run> {
  private:
   /// What this holds of each role, besides the machine.
   struct entry {
-    /// Null until it starts, and again between two restarts of the job.
-    std::shared_ptr<local_agent> agent;
+    /// None until it starts, and again between two restarts of the job.
+    std::optional<role_plan::runner> runner;
     std::optional<run_result> result;
     /// The address of this node for workers of other roles.
     std::string address = {};
@@ -81,6 +81,9 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> leave_logs();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
+  static void stop(const entry& role, const stop_request& request) {
+    if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);
+  }
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> end_roles();
 

@@ -62,12 +62,30 @@ inline void check_what_group_sets(const role& checked) {
   demand(run_id.empty() || run_id == rendezvous_parameters().run_id, "rendezvous.run_id");
 }
 
+/// Whether workers of a role with a world, or replicas, can start again in this way.
+inline void check_manner(const role& checked) {
+  using policy = role::policy;
+  const policy chosen = checked.on_failure;
+  if (checked.has_world && chosen == policy::restart_worker) {
+    refuse_role(fmt::format("role '{}': on_failure restart-worker is for replicas; workers with a "
+                            "world have replace",
+                            checked.name));
+  }
+  if (!checked.has_world && (chosen == policy::restart_role || chosen == policy::replace)) {
+    refuse_role(fmt::format("role '{}': on_failure {} is for workers with a world; replicas have "
+                            "restart-worker",
+                            checked.name, to_string(chosen)));
+  }
+}
+
 inline void check_role_policy(const role& checked) {
+  check_manner(checked);
   const int restarts = checked.config.workers.max_restarts;
   switch (checked.on_failure) {
     case role::policy::ignore: return;
     case role::policy::restart_role:
     case role::policy::replace:
+    case role::policy::restart_worker:
       if (restarts > 0) return;
       refuse_role(fmt::format("role '{}': on_failure {} needs max_restarts of 1 or more",
                               checked.name, to_string(checked.on_failure)));
@@ -136,7 +154,7 @@ inline void check_mention(const std::vector<role>& roles, const role& from,
 inline std::string serving_point(const role& checked) {
   const launch_config& config = checked.config;
   const rendezvous_parameters& meeting = config.rendezvous;
-  if (config.standalone) return {};
+  if (config.standalone || !checked.has_world) return {};
   if (meeting.backend == "static" && meeting.endpoint.empty()) {
     endpoint master;
     master.host = config.master_addr;
@@ -169,12 +187,23 @@ inline void check_nodes(const std::vector<role>& roles, const role& checked) {
     const role& other = roles[*place_of(roles, condition.role)];
     const int nodes = checked.config.standalone ? 1 : checked.config.rendezvous.max_nodes;
     const int others = other.config.standalone ? 1 : other.config.rendezvous.max_nodes;
-    const bool is_enough = others == 1 || others >= nodes;
+    const bool is_enough = !other.has_world || others == 1 || others >= nodes;
     if (condition.what == role::condition::event::success || is_enough) continue;
     refuse_role(fmt::format("role '{}' starts on each of its {} nodes when role '{}' is ready "
                             "there, which has only {} nodes",
                             checked.name, nodes, other.name, others));
   }
+}
+
+/// Each node sees for itself how its replicas end, and a world of several nodes ends as one.
+inline void check_leader(const std::vector<role>& roles, const role& checked) {
+  const role& leader = roles[*place_of(roles, checked.stops_with)];
+  const bool has_nodes = checked.has_world && !checked.config.standalone &&
+                         checked.config.rendezvous.max_nodes > 1;
+  if (leader.has_world || !has_nodes) return;
+  refuse_role(fmt::format("role '{}' has several nodes and stops with the replicas of role '{}', "
+                          "which end on each node for themselves",
+                          checked.name, leader.name));
 }
 
 }  // namespace detail
@@ -205,6 +234,7 @@ ELASTIC_DECL void validate(const std::vector<role>& roles) {
     detail::check_nodes(roles, each);
     if (!each.stops_with.empty()) {
       detail::check_mention(roles, each, each.stops_with, "stops with");
+      detail::check_leader(roles, each);
     }
   }
   const auto decides = [](const role& each) { return each.stops_with.empty(); };

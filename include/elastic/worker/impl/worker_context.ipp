@@ -41,6 +41,12 @@ Number promised_number(const environment_map& variables, std::string_view name, 
                                                   name, text, lowest, highest));
 }
 
+/// A replica: it has a place in its role, and no world.
+inline bool is_of_replica(const environment_map& variables) {
+  const auto has = [&](const char* name) { return variables.count(name) > 0; };
+  return has("ROLE_RANK") && !has("RANK") && !has("WORLD_SIZE") && !has("MASTER_ADDR");
+}
+
 }  // namespace detail
 
 ELASTIC_DECL worker_context worker_context_from(const environment_map& variables) {
@@ -53,21 +59,24 @@ ELASTIC_DECL worker_context worker_context_from(const environment_map& variables
     return detail::promised_number(variables, name, 0, world_size - 1);
   };
   worker_context context;
-  context.world_size = size("WORLD_SIZE", largest_world);
-  context.rank = rank("RANK", context.world_size);
+  context.has_world = !detail::is_of_replica(variables);
+  if (context.has_world) {
+    context.world_size = size("WORLD_SIZE", largest_world);
+    context.rank = rank("RANK", context.world_size);
+    context.group_world_size = size("GROUP_WORLD_SIZE", limits::nodes);
+    context.group_rank = rank("GROUP_RANK", context.group_world_size);
+    context.master_addr = detail::promised_variable(variables, "MASTER_ADDR");
+    if (context.master_addr.empty()) throw error(errc::invalid_argument, "MASTER_ADDR is empty");
+    context.master_port =
+        static_cast<std::uint16_t>(detail::promised_number(variables, "MASTER_PORT", 1, 65535));
+    context.use_agent_store =
+        detail::promised_variable(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True";
+  }
   context.local_world_size = size("LOCAL_WORLD_SIZE", limits::local_world_size);
   context.local_rank = rank("LOCAL_RANK", context.local_world_size);
-  context.group_world_size = size("GROUP_WORLD_SIZE", limits::nodes);
-  context.group_rank = rank("GROUP_RANK", context.group_world_size);
   context.role_world_size = size("ROLE_WORLD_SIZE", largest_world);
   context.role_rank = rank("ROLE_RANK", context.role_world_size);
   context.role_name = detail::promised_variable(variables, "ROLE_NAME");
-  context.master_addr = detail::promised_variable(variables, "MASTER_ADDR");
-  if (context.master_addr.empty()) throw error(errc::invalid_argument, "MASTER_ADDR is empty");
-  context.master_port =
-      static_cast<std::uint16_t>(detail::promised_number(variables, "MASTER_PORT", 1, 65535));
-  context.use_agent_store =
-      detail::promised_variable(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True";
   context.run_id = detail::promised_variable(variables, "TORCHELASTIC_RUN_ID");
   context.max_restarts =
       detail::promised_number(variables, "TORCHELASTIC_MAX_RESTARTS", 0, most_restarts);
@@ -84,6 +93,9 @@ ELASTIC_DECL worker_context worker_context_from(const environment_map& variables
 
 ELASTIC_DECL worker_context this_worker() { return worker_context_from(environment_from(environ)); }
 
-ELASTIC_DECL bool is_worker() { return environment_from(environ).count("RANK") > 0; }
+ELASTIC_DECL bool is_worker() {
+  const environment_map variables = environment_from(environ);
+  return variables.count("RANK") > 0 || detail::is_of_replica(variables);
+}
 
 }  // namespace elastic

@@ -53,7 +53,8 @@ inline void check_restarts(const role_plan::job& options) {
 inline void check_run_id(const role_plan::job& options) {
   if (!options.run_id.empty()) return;
   for (const role& each : options.roles) {
-    if (each.config.standalone || each.config.rendezvous.max_nodes == 1) continue;
+    const bool is_alone = each.config.standalone || !each.has_world;
+    if (is_alone || each.config.rendezvous.max_nodes == 1) continue;
     throw error(errc::invalid_argument,
                 fmt::format("role '{}' has several nodes: the job needs a run id by which they "
                             "find each other",
@@ -73,14 +74,14 @@ ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
   check_run_id(options_);
   if (options_.run_id.empty()) options_.run_id = random_uuid();
   find_meetings();
-  // What keeps an agent from being made is known before any role starts.
-  for (std::size_t place = 0; place < options_.roles.size(); ++place) make_agent(place, {});
+  // What keeps a role from being run is known before any starts.
+  for (std::size_t place = 0; place < options_.roles.size(); ++place) make_runner(place, {});
 }
 
 /// Where several nodes of a role meet at a server that one of them hosts; empty: they do not.
 inline std::string hosted_endpoint(const role& which) {
   const rendezvous_parameters& meeting = which.config.rendezvous;
-  const bool is_hosted = !which.config.standalone && meeting.backend == "c10d" &&
+  const bool is_hosted = which.has_world && !which.config.standalone && meeting.backend == "c10d" &&
                          meeting.max_nodes > 1 && meeting.endpoint.find(',') == std::string::npos;
   if (!is_hosted) return {};
   return meeting.endpoint.empty() ? "localhost" : meeting.endpoint;
@@ -142,8 +143,8 @@ ELASTIC_DECL launch_config role_plan::config_of(const role& which,
   return config;
 }
 
-ELASTIC_DECL std::shared_ptr<local_agent> role_plan::make_agent(std::size_t role,
-                                                                circumstances around) const {
+ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
+                                                      circumstances around) const {
   const elastic::role& which = options_.roles[role];
   const launch_config config = config_of(which, around);
   agent_services services = services_;
@@ -152,8 +153,11 @@ ELASTIC_DECL std::shared_ptr<local_agent> role_plan::make_agent(std::size_t role
   services.roles = std::move(around.link);
   services.journal = std::move(around.journal);
   try {
-    if (meeting_of(role).empty()) return elastic::make_agent(config, services, backends_);
-    return elastic::make_agent(config, services, backends_beside_server(around.is_beside_server));
+    if (!which.has_world) return std::make_shared<replica_set>(config, services);
+    const rendezvous_registry backends = meeting_of(role).empty()
+                                             ? backends_
+                                             : backends_beside_server(around.is_beside_server);
+    return std::shared_ptr<local_agent>(elastic::make_agent(config, services, backends));
   } catch (const error& failure) {
     throw error(static_cast<errc>(failure.code().value()),
                 fmt::format("role '{}': {}", which.name, failure.what()));

@@ -74,14 +74,13 @@ ELASTIC_DECL void role_run::take(const stop_request& request) {
   }
   // The roles stop already, so that only a request that kills says anything new.
   if (!request.escalates && request.signal != SIGKILL) return;
-  for (const entry& each : entries_) {
-    if (each.agent) each.agent->stop(request);
-  }
+  for (const entry& each : entries_) stop(each, request);
 }
 
 ELASTIC_DECL void role_run::take(const signal_request& request) {
   for (const entry& each : entries_) {
-    if (each.agent) each.agent->signal(request.number);
+    if (!each.runner) continue;
+    std::visit([&](const auto& runner) { runner->signal(request.number); }, *each.runner);
   }
 }
 
@@ -230,15 +229,16 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
       around.journal =
           journal_->of_role(which.name, node_of(role), plan_->services().time, log_);
     }
-    const auto agent = plan_->make_agent(role, around);
-    self.agent = agent;
-    // The agent gets an empty slot: `stop` alone ends it, and so it has a result.
-    task<void> running = keep_result(agent->run(), self.result);
+    const role_plan::runner runner = plan_->make_runner(role, around);
+    self.runner = runner;
+    task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
+    // It gets an empty slot: `stop` alone ends it, and so it has a result.
+    task<void> running = keep_result(std::move(living), self.result);
     co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
   } catch (...) {
     failure = std::current_exception();
   }
-  self.agent.reset();
+  self.runner.reset();
   board_->clear_workers(role);
   role_end end = end_of(role, failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
@@ -304,8 +304,8 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
       break;
     case role_step::action::stop:
       log_.info("role '{}' is stopped: {}", name, step.reason);
-      // Null if it could not be made, of which the machine hears next.
-      if (entries_[step.role].agent) entries_[step.role].agent->stop(request_for(step));
+      // None runs if it could not be made, of which the machine hears next.
+      stop(entries_[step.role], request_for(step));
       break;
     case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
   }

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/detail/agent_journal.hpp>
+#include <elastic/agent/detail/agent_telemetry.hpp>
+#include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/detail/run_files.hpp>
+#include <elastic/agent/run_result.hpp>
+#include <elastic/agent/stop_request.hpp>
+#include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_spec.hpp>
+#include <elastic/agent/worker_state.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/launch/detail/worker_preparation.hpp>
+#include <elastic/process/stop_plan.hpp>
+#include <elastic/roles/detail/replica_ledger.hpp>
+
+#include <csignal>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// One run of a replica_set. A worker_group holds the processes, with their guards, output, control
+/// channel and the watch for hung ones; a replica_ledger decides about each that fails.
+///
+/// Thread-safety: its strand.
+class replica_run {
+ public:
+  ELASTIC_DECL replica_run(asio::any_io_executor strand, prepared_workers prepared,
+                           std::string run_id);
+
+  replica_run(const replica_run&) = delete;
+  replica_run& operator=(const replica_run&) = delete;
+
+  /// Runs the replicas to their end. It is not cancelled; a stop_request ends it.
+  ELASTIC_DECL task<run_result> run();
+
+  ELASTIC_DECL void take(const stop_request& request);
+  ELASTIC_DECL void take(const signal_request& request);
+  /// What is for an agent is not asked of replicas.
+  template <class Other>
+  void take(const Other&) {}
+
+ private:
+  /// A replica that waits for its next start.
+  struct next_life {
+    std::size_t replica = 0;
+    std::string cause;
+    time_point ended;
+  };
+
+  ELASTIC_DECL task<run_result> supervise();
+  ELASTIC_DECL task<void> open_and_start();
+  ELASTIC_DECL task<void> await_event();
+
+  // A replica has ended: it is to start again, or that was the last of its lives, or of all.
+  ELASTIC_DECL void judge(std::size_t replica);
+  ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
+  ELASTIC_DECL task<void> prepare(next_life next, time_point due);
+  ELASTIC_DECL task<void> start_again(next_life next);
+  ELASTIC_DECL void announce(std::optional<int> replaced);
+  // Of a role in a job of several: those that are going to be started.
+  ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
+
+  ELASTIC_DECL task<void> stop_all(stop_plan plan);
+  ELASTIC_DECL task<void> carry_out(stop_plan plan);
+  ELASTIC_DECL task<void> save_before_stop();
+  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout}; }
+
+  ELASTIC_DECL task<run_result> finish_stopped();
+  ELASTIC_DECL run_result finish_failed();
+  ELASTIC_DECL run_result finish(worker_state state, std::string reason);
+  ELASTIC_DECL void report(const run_result& result);
+
+  const worker_spec spec_;
+  std::string notice_;
+  const std::string run_id_;
+  const agent_services services_;
+  const logger& log_;
+  time_source& time_;
+  run_files files_;
+  worker_group group_;
+  agent_journal journal_;
+  agent_telemetry telemetry_;
+  replica_ledger ledger_;
+  std::optional<stop_request> stop_;
+  event_flag stop_requested_;
+  /// Something is to be done.
+  event_flag happened_;
+  /// In the order in which they ended.
+  std::deque<std::size_t> ended_;
+  /// Those whose time has come.
+  std::deque<next_life> due_;
+  /// Why no replica starts again any more.
+  std::optional<restart_ledger::decision> refusal_;
+  int restarts_ = 0;
+  /// What broke while replicas waited for their next start.
+  std::exception_ptr failure_;
+  task_group tasks_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/roles/detail/impl/replica_run.ipp>
+#endif
