@@ -22,7 +22,8 @@ import textwrap
 BLOCK = re.compile(r"(<!-- snippet: (?P<file>[\w./-]+)(#(?P<part>\w+))? -->\n)"
                    r"```(?P<language>\w*)\n.*?^```$", re.DOTALL | re.MULTILINE)
 MARK = re.compile(r"^\s*(//|#) \[/?\w+\]\s*$")
-LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".sh": "sh", ".txt": "cmake"}
+LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".py": "python", ".sh": "sh", ".toml": "toml",
+             ".txt": "cmake"}
 
 
 def cut(root, document, file, part):
