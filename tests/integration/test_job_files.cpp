@@ -5,12 +5,15 @@
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/etcd_server.hpp>
 #include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/skip.hpp>
 #include <support/text.hpp>
 
 #include <signal.h>
+#include <sys/mount.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -212,20 +215,18 @@ command = ["--no-python", "PUPPET", "line", "runs", "hang"]
   CHECK(stage.left.processes_become(0));
 }
 
-TEST_CASE("job file: two nodes run the same file", "[integration][roles]") {
+/// Two roles on two nodes, which meet as `options` say; the first one decides.
+void check_two_nodes(const words& options) {
   const job_stage stage(R"(
 nodes = 2
-rdzv_backend = "c10d"
 [role.trainer]
 command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET await FILES/done"]
 [role.rollout]
 command = ["--no-python", "sh", "-c", "echo rollout of $WORLD_SIZE; exec PUPPET hang"]
 stops_with = "trainer"
 )");
-  const words place{"--rdzv-endpoint",
-                    fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
-  const auto first = stage.start(place);
-  const auto second = stage.start(place);
+  const auto first = stage.start(options);
+  const auto second = stage.start(options);
   for (const auto* node : {&first, &second}) {
     (*node)->await_out("trainer of 2\n");
     (*node)->await_out("rollout of 2\n");
@@ -346,6 +347,64 @@ stops_with = "trainer"
     }
   }
   CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: two nodes run the same file", "[integration][roles]") {
+  check_two_nodes({"--rdzv-backend", "c10d", "--rdzv-endpoint",
+                   fmt::format("127.0.0.1:{}", elastic::test::reserved_port())});
+}
+
+TEST_CASE("job file: two nodes meet by an etcd", "[integration][roles][etcd]") {
+  const elastic::test::etcd_server server;
+  check_two_nodes({"--rdzv-backend", "etcd", "--rdzv-endpoint", server.endpoint()});
+}
+
+/// A file system that is full; not every container may mount one.
+struct small_disk {
+  explicit small_disk(const char* size) {
+    is_there = ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, size) == 0;
+  }
+  small_disk(const small_disk&) = delete;
+  small_disk& operator=(const small_disk&) = delete;
+  ~small_disk() {
+    if (is_there) ::umount2(folder.path().c_str(), MNT_DETACH);
+  }
+
+  elastic::test::temporary_directory folder;
+  bool is_there = false;
+};
+
+TEST_CASE("job file: a disk that becomes full costs the log files, and no role",
+          "[integration][roles]") {
+  const small_disk disk("size=64k");
+  if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
+  const job_stage stage(R"(
+tee = "3"
+[role.trainer]
+command = ["--no-python", "PUPPET", "flood", "200", "1000", "line", "trained"]
+[role.data]
+command = ["--no-python", "PUPPET", "flood", "200", "1000", "line", "prepared"]
+processes_per_node = 2
+)");
+  const program_result result = stage.run_command(stage.command({"--log-dir", disk.folder.path()}));
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, contains_text("[trainer0]:trained\n"));
+  CHECK_THAT(result.out, contains_text("[data0]:prepared\n"));
+  CHECK_THAT(result.out, contains_text("[data1]:prepared\n"));
+  CHECK_THAT(result.err, contains_text("No space left on device"));
+}
+
+TEST_CASE("job file: on a disk that is full, no role starts", "[integration][roles]") {
+  const small_disk disk("size=64k,nr_inodes=1");
+  if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
+  const job_stage stage(trainer_and_rollout);
+  const program_result result =
+      stage.run_command(stage.command({"--set", "log_dir=" + disk.folder.path()}));
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, contains_text("cannot make the log directory"));
+  CHECK_THAT(result.err, contains_text("No space left on device"));
+  CHECK_FALSE(std::filesystem::exists(stage.folder / "serving"));
 }
 
 TEST_CASE("job file: it is printed as it was understood", "[integration][roles]") {
