@@ -4,7 +4,7 @@
 // Replicas of one program, as an inference server has them: one that crashes starts again, and the
 // others go on.
 //
-//   build/release/examples/18_replicas
+//   build/release/examples/12_replicas
 //
 // Replica 1 crashes once. When it is back, it sends SIGTERM to the server, which stops them all.
 
