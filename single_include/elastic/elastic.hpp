@@ -48,32 +48,6 @@
 #define ELASTIC_WITH_TORCH 1
 #endif
 
-// ---- elastic/base/task.hpp ----
-
-// Before Asio: if no header of the standard library came first, Asio takes its memory from another
-// place, and must do so in all translation units or in none.
-#include <cstddef>
-
-#include <asio/any_io_executor.hpp>
-#include <asio/awaitable.hpp>
-#include <asio/this_coro.hpp>
-
-#if !defined(ASIO_HAS_CO_AWAIT)
-#error "elastic needs Asio's coroutines: compile as C++20 and define ASIO_HAS_CO_AWAIT=1 for clang"
-#endif
-
-namespace elastic {
-
-/// The coroutine type of this library: Asio's own awaitable.
-///
-/// A task is lazy: it starts when it is awaited (or given to `asio::co_spawn`), runs on the
-/// executor of the coroutine that awaits it, and takes that coroutine's cancellation. Everything
-/// that composes with `asio::awaitable` composes with a task.
-template <class T = void>
-using task = asio::awaitable<T>;
-
-}  // namespace elastic
-
 // ---- elastic/base/config.hpp ----
 
 // How the library is compiled: with each program that includes it (header-only, the default), or
@@ -104,6 +78,77 @@ __asm__(
 #endif
 #endif
 
+// ---- elastic/base/detail/asio_core.hpp ----
+
+// Which Asio is under the library: the standalone one, or Boost's with ELASTIC_USE_BOOST_ASIO. Only
+// <elastic/base/asio.hpp> and the headers base/detail/asio_*.hpp include parts of it; all others
+// include these, and say `asio::` for either.
+
+// Before Asio: if no header of the standard library came first, Asio takes its memory from another
+// place, and must do so in all translation units or in none.
+#include <cstddef>
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/this_coro.hpp>
+#else
+#include <asio/any_io_executor.hpp>
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/awaitable.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/error.hpp>
+#include <asio/execution_context.hpp>
+#include <asio/this_coro.hpp>
+#endif
+
+#if defined(ELASTIC_USE_BOOST_ASIO) && !defined(BOOST_ASIO_HAS_CO_AWAIT)
+#error "elastic needs Asio's coroutines: for clang define BOOST_ASIO_HAS_CO_AWAIT=1"
+#elif !defined(ELASTIC_USE_BOOST_ASIO) && !defined(ASIO_HAS_CO_AWAIT)
+#error "elastic needs Asio's coroutines: compile as C++20; for clang define ASIO_HAS_CO_AWAIT=1"
+#endif
+
+namespace elastic {
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+namespace asio = boost::asio;
+#else
+namespace asio = ::asio;
+#endif
+
+namespace detail {
+
+// What operations of Asio report and throw: with Boost these are not the types of `std`.
+#if defined(ELASTIC_USE_BOOST_ASIO)
+using asio_error_code = boost::system::error_code;
+using asio_system_error = boost::system::system_error;
+#else
+using asio_error_code = asio::error_code;
+using asio_system_error = asio::system_error;
+#endif
+
+}  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/base/task.hpp ----
+
+namespace elastic {
+
+/// The coroutine type of this library: Asio's own awaitable.
+///
+/// A task is lazy: it starts when it is awaited (or given to `asio::co_spawn`), runs on the
+/// executor of the coroutine that awaits it, and takes that coroutine's cancellation. Everything
+/// that composes with `asio::awaitable` composes with a task.
+template <class T = void>
+using task = asio::awaitable<T>;
+
+}  // namespace elastic
+
 // ---- elastic/base/detail/keep_result.hpp ----
 
 #include <optional>
@@ -122,16 +167,16 @@ task<void> keep_result(task<T> work, std::optional<T>& result) {
 
 namespace elastic {
 
-/// Runs `work` to its end whatever is cancelled meanwhile, and leaves the caller's cancellation
-/// filter, state and `throw_if_cancelled` as they were.
+/// Runs `work` to its end even if the caller is cancelled meanwhile, and leaves the caller's
+/// cancellation filter, state and `throw_if_cancelled` unchanged.
 ///
-/// To be awaited before a request has arrived: in a coroutine that was cancelled already, Asio
-/// throws at the `co_await` itself and nothing runs. What must run after a cancellation too is
-/// the clean-up of `with_cleanup` or the undoing of `with_rollback`.
+/// It must be awaited before a cancellation request has arrived: in a coroutine that is already
+/// cancelled, Asio throws at the `co_await` itself and nothing runs. For work that must also run
+/// after a cancellation, use `with_cleanup` or `with_rollback`.
 ///
 /// Errors: those of `work`.
-/// Cancellation: none reaches `work`; a request that arrives meanwhile stays noted in the
-/// caller's state, so that its next `co_await` sees it.
+/// Cancellation: not passed to `work`. A request that arrives meanwhile is kept in the caller's
+/// state, so that its next `co_await` sees it.
 ELASTIC_DECL task<void> shielded(task<void> work);
 
 /// The same for work that has a result.
@@ -151,13 +196,13 @@ ELASTIC_DECL task<void> run_with_cleanup(task<void> body, task<void> cleanup, cl
 
 }  // namespace detail
 
-/// Runs `body`, then `cleanup`: always, also when `body` threw or was cancelled.
+/// Runs `body`, and then always `cleanup`, even if `body` threw or was cancelled.
 ///
-/// What is to be cleaned up is made in `body`: in a caller that was cancelled already, Asio throws
+/// Acquire what has to be cleaned up in `body`: in a caller that is already cancelled, Asio throws
 /// at the `co_await` itself and neither runs.
 ///
 /// Errors: the first one; an error of `cleanup` is reported only if `body` had none.
-/// Cancellation: reaches `body` as usual and never `cleanup`, which is shielded.
+/// Cancellation: passed to `body` as usual, but never to `cleanup`, which is shielded.
 ELASTIC_DECL task<void> with_cleanup(task<void> body, task<void> cleanup);
 
 /// The same for a body that has a result.
@@ -169,10 +214,10 @@ task<T> with_cleanup(task<T> body, task<void> cleanup) {
   co_return std::move(*result);
 }
 
-/// Runs `body`, and `rollback` only if `body` threw or was cancelled: for what is made in
-/// several steps and must be whole or not at all. Otherwise as `with_cleanup`.
+/// Runs `body`, and `rollback` only if `body` threw or was cancelled. It is for work in several
+/// steps that must be completed or undone. Otherwise like `with_cleanup`.
 ///
-/// Errors: that of `body`; one of `rollback` is dropped in its favour.
+/// Errors: that of `body`; an error of `rollback` is discarded.
 ELASTIC_DECL task<void> with_rollback(task<void> body, task<void> rollback);
 
 /// The same for a body that has a result.
@@ -202,8 +247,8 @@ constexpr time_point deadline_after(time_point now, duration span) {
   return span < time_point::max() - now ? now + span : time_point::max();
 }
 
-/// Where time comes from. Replaced in tests and simulations by a clock that jumps to the next
-/// deadline, so that nothing in this library reads a clock or names a timer but through it.
+/// The source of time. Tests and simulations replace it by a clock that jumps to the next deadline;
+/// therefore this library uses clocks and timers only through it.
 ///
 /// Thread-safety: every member may be called from any thread.
 class time_source {
@@ -213,16 +258,16 @@ class time_source {
   /// The monotonic time: for deadlines and intervals.
   virtual time_point now() const = 0;
 
-  /// The time of day: for what people and files read, never to compare two nodes.
+  /// The time of day, for users and files. Never compare it between nodes.
   virtual wall_time wall_now() const = 0;
 
   /// Waits until `now() >= deadline`; `time_point::max()` waits until it is cancelled.
   ///
-  /// Cancellation: all types; throws `operation_aborted`, nothing is left behind.
+  /// Cancellation: all types; throws `operation_aborted` and leaves nothing behind.
   virtual task<void> sleep_until(time_point deadline) = 0;
 };
 
-/// The clocks of the machine.
+/// The system clocks.
 class system_time final : public time_source {
  public:
   time_point now() const override { return std::chrono::steady_clock::now(); }
@@ -230,14 +275,14 @@ class system_time final : public time_source {
   ELASTIC_DECL task<void> sleep_until(time_point deadline) override;
 };
 
-/// The one race against time: runs `work`, at most until `deadline`.
+/// Runs `work`, at most until `deadline`.
 ///
-/// Result: whether `work` ended by itself. Where it did not, it was cancelled (by all types), and
-/// has ended, when this returns. Work that ends with success although the deadline cancelled it
-/// has ended by itself: no result is lost.
+/// Result: whether `work` ended by itself. If not, it was cancelled (with all types), and has ended
+/// when this returns. Work that succeeds although the deadline cancelled it counts as having ended
+/// by itself, so no result is lost.
 ///
 /// Errors: those of `work`.
-/// Cancellation: every request is passed on to `work`, after the deadline too; then throws what
+/// Cancellation: every request is passed on to `work`, even after the deadline; then it throws what
 /// `work` threw.
 ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work);
 
@@ -262,12 +307,12 @@ task<std::optional<T>> with_deadline(time_source& time, time_point deadline, tas
 
 namespace elastic {
 
-/// What an agent is to do while its job runs, as somebody asks for it.
+/// A command to an agent whose job runs.
 struct job_command {
-  /// What came of a command.
+  /// The outcome of a command.
   struct outcome {
     bool is_done = false;
-    /// One sentence: what was done, or why not; lines that an asked `stacks` has to show.
+    /// One sentence that says what was done, or why not; for `stacks`, several lines.
     std::string text = {};
   };
 
@@ -275,16 +320,16 @@ struct job_command {
   using handler = std::function<task<outcome>(job_command)>;
 
   enum class kind {
-    /// The whole job pauses: the workers of all nodes save a checkpoint, those that want to be
-    /// asked, and are stopped, and none start until `resume`, or until this node is gone.
+    /// Pauses the whole job: workers of all nodes that accept requests save a checkpoint, all
+    /// workers are stopped, and none start until `resume`, or until this node is gone.
     pause,
-    /// The pause that this node began is over.
+    /// Ends the pause that this node began.
     resume,
-    /// The workers of this node save a checkpoint now, those that want to be asked.
+    /// Workers of this node that accept requests save a checkpoint now.
     checkpoint,
-    /// This node leaves the job in order, as at SIGTERM; the others go on.
+    /// This node leaves the job cleanly, as on SIGTERM; the others continue.
     drain,
-    /// Where the workers are: the outcome's text is their stacks, over many lines.
+    /// Shows where the workers are: the outcome's text contains their stacks, in several lines.
     stacks,
   };
 
@@ -294,12 +339,12 @@ struct job_command {
       : what(asked), reason(std::move(why)), within(limit) {}
 
   kind what = kind::checkpoint;
-  /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it has to be
+  /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it must be
   /// printable and without line ends.
   std::string reason = {};
   /// How long the checkpoint may take.
   duration within = std::chrono::seconds(60);
-  /// The ranks whose stacks are wanted; none: all.
+  /// The ranks whose stacks are wanted; empty: all.
   std::vector<int> ranks = {};
 };
 
@@ -334,19 +379,19 @@ constexpr std::optional<job_command::kind> job_command_of(std::string_view name)
 
 namespace elastic {
 
-/// How processes were started that could have had a standby.
+/// How those processes were started that could have had a standby.
 struct worker_starts {
-  /// By a standby.
+  /// Started from a standby.
   std::size_t warm = 0;
-  /// Different reasons that are kept.
+  /// The most different reasons that are kept.
   static constexpr std::size_t most_reasons = 8;
-  /// Without, by the reason.
+  /// Started without a standby, by the reason.
   std::map<std::string, std::size_t> cold;
 
-  /// One more was started without a standby.
+  /// Counts processes that were started without a standby.
   ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
 
-  /// What another attempt adds to a job.
+  /// Adds the counts of another attempt.
   ELASTIC_DECL void add(const worker_starts& more);
 
   std::size_t all() const { return warm + all_cold(); }
@@ -360,10 +405,42 @@ struct worker_starts {
 
 // ---- elastic/base/asio.hpp ----
 
-// The one place that knows which Asio is under us, and everything that this library uses of it.
+// What this library uses of Asio, whichever is under it: see base/detail/asio_core.hpp.
 // Opt-in: a header that declares tasks needs base/task.hpp alone; code that runs them includes this
 // or the headers of Asio that it uses.
 
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/version.hpp>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/udp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/experimental/channel.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#else
 #include <asio/version.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
@@ -385,6 +462,7 @@ struct worker_starts {
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/strand.hpp>
+#include <asio/this_coro.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/write.hpp>
 
@@ -398,12 +476,13 @@ struct worker_starts {
 #else
 #include <asio/experimental/as_tuple.hpp>
 #endif
+#endif
 
 namespace elastic::detail {
 
 // How an operation is awaited when its error is an expected outcome: the result is a tuple that
 // starts with the error code, and nothing is thrown.
-#if __has_include(<asio/as_tuple.hpp>)
+#if defined(ELASTIC_USE_BOOST_ASIO) || __has_include(<asio/as_tuple.hpp>)
 inline constexpr asio::as_tuple_t<asio::use_awaitable_t<>> as_result{asio::use_awaitable};
 #else
 inline constexpr asio::experimental::as_tuple_t<asio::use_awaitable_t<>> as_result{
@@ -434,8 +513,8 @@ class log_handler {
   virtual void write(log_level level, std::string_view text) noexcept = 0;
 };
 
-/// A threshold and a handler, passed by value to whatever logs. A default-made logger is silent:
-/// an embedded agent writes nowhere unless it has a handler.
+/// A threshold and a handler, passed by value to code that logs. A default-constructed logger
+/// discards everything, so an embedded agent logs nothing unless it gets a handler.
 class logger {
  public:
   logger() = default;
@@ -478,9 +557,9 @@ ELASTIC_DECL std::string signal_name(int number);
 
 /// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
 ///
-/// Two more are for a process of which nobody can say how it ended, and which counts as failed:
-/// `unknown`, if somebody else took its status (a host that calls `wait(-1)` or ignores
-/// SIGCHLD), and `guard_lost`, if its guard was killed, and it with that.
+/// Two more values are for a process whose status is unknown, and which counts as failed:
+/// `unknown`, if the status was taken by somebody else (a host process that calls `wait(-1)` or
+/// ignores SIGCHLD), and `guard_lost`, if its guard was killed, and the process with it.
 class exit_status {
  public:
   static exit_status exited(int code) { return {kind::exited, code, false}; }
@@ -495,8 +574,8 @@ class exit_status {
   std::optional<int> signal() const { return only(kind::signalled); }
   bool core_dumped() const { return core_dumped_; }
 
-  /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
-  /// 255 if neither is known.
+  /// The number that Python and torchrun show: the exit code, or the negative signal number; 255 if
+  /// neither is known.
   ELASTIC_DECL int as_python() const;
 
   /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".
@@ -522,10 +601,10 @@ class exit_status {
 
 namespace elastic {
 
-/// One started process and what it started in turn: its tree.
+/// A started process and its descendants: its tree.
 ///
-/// The destructor never waits: a tree that is still alive is killed, and what the kernel then
-/// still has to do goes on without us.
+/// The destructor never waits: it kills a tree that is still alive, and does not wait until the
+/// kernel has removed it.
 /// Thread-safety: one strand at a time, the one on which it was launched.
 class child {
  public:
@@ -533,24 +612,24 @@ class child {
 
   virtual pid_t pid() const noexcept = 0;
 
-  /// Sends a signal to the process and its process group. After the process has ended: does
-  /// nothing. Result: whether it had not ended.
+  /// Sends a signal to the process and its process group. Does nothing if the process has ended.
+  /// Result: whether it had not ended.
   virtual bool signal(int number) noexcept = 0;
 
-  /// Waits until the process itself has ended; its descendants may live on (see `end_tree`).
-  /// May be called again, also after its end; one waiter at a time.
+  /// Waits until the process itself has ended; its descendants may live on (see `end_tree`). May be
+  /// called again, even after its end; one waiter at a time.
   ///
   /// Cancellation: all types; ends the wait, not the process.
   virtual task<exit_status> wait() = 0;
 
-  /// Kills what is left of the tree, the process included if it still runs, and waits until it is
-  /// gone. To be awaited before anything takes the process's place.
+  /// Kills what is left of the tree, including the process if it still runs, and waits until it is
+  /// gone. Await it before another process takes its slot.
   ///
-  /// Cancellation: all types; the kill was sent already.
+  /// Cancellation: all types; the tree has already been killed.
   virtual task<void> end_tree() = 0;
 
-  /// The processes of the tree that have not ended, as far as they can be found: what `end_tree`
-  /// waits for. It looks through /proc.
+  /// The processes of the tree that have not ended, as far as they can be found in /proc: those for
+  /// which `end_tree` waits.
   virtual std::vector<pid_t> left() { return {pid()}; }
 };
 
@@ -605,7 +684,7 @@ class processor_set {
 
 namespace elastic {
 
-/// What to run: program, arguments, environment and the streams it starts with.
+/// What to run: program, arguments, environment and streams.
 struct process_spec {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   process_spec() = default;
@@ -618,15 +697,14 @@ struct process_spec {
   std::vector<std::string> environment;
   /// The working directory; empty keeps the caller's.
   std::string directory;
-  /// The descriptors that become 0, 1 and 2 of the process; -1 keeps the caller's. They are
-  /// borrowed: the caller closes its own copies after the start. No other descriptor is inherited.
+  /// The descriptors that become 0, 1 and 2 of the process; -1 uses the caller's. They are
+  /// borrowed: the caller closes its copies after the start. No other descriptor is inherited.
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
-  /// Signals that it ignores until it handles them itself; of all others it starts with the
-  /// default handling.
+  /// Signals that it ignores until it handles them itself; all others have their default handling.
   std::vector<int> ignored_signals = {};
 };
 
@@ -636,22 +714,22 @@ struct process_spec {
 
 namespace elastic {
 
-/// How processes are started. Replaced by users that start workers elsewhere (in a container, by
-/// way of a guardian), and by tests that start none.
+/// Starts processes. Implement it to start workers elsewhere (for example in a container), or, in
+/// tests, to start none.
 ///
 /// Thread-safety: one strand at a time.
 class process_launcher {
  public:
   virtual ~process_launcher() = default;
 
-  /// Starts one process in a session of its own.
+  /// Starts one process in a new session.
   ///
   /// Result: the running process; `execve` has succeeded when this returns.
   /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::file_access` (no
   /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within
   /// an argument); each sentence names the file.
-  /// Cancellation: all types; either nothing was started or the result is returned.
-  /// May be called again while an earlier call goes on.
+  /// Cancellation: all types; either nothing was started or the result is returned. May be called
+  /// again while an earlier call is in progress.
   virtual task<std::unique_ptr<child>> launch(process_spec spec) = 0;
 };
 
@@ -664,16 +742,16 @@ class process_launcher {
 
 namespace elastic {
 
-/// What can go wrong in this library, one code per thing that a caller can react to.
-/// Values are part of the interface and never change.
+/// The errors of this library, one code for each that a caller can react to. Values are part of the
+/// interface and never change.
 enum class errc {
-  /// A value given by the caller is outside of what is allowed; the message says what is.
+  /// A value given by the caller is not allowed; the message says what is allowed.
   invalid_argument = 1,
   /// The time that was allowed for the operation is over.
   timed_out = 2,
   /// The service at the other end cannot be reached or the connection to it broke.
   connection_failed = 3,
-  /// Bytes from outside break the protocol or a bound of it.
+  /// Bytes from outside violate the protocol or one of its limits.
   protocol_violation = 4,
   /// The program of a worker cannot be found.
   program_not_found = 5,
@@ -687,19 +765,20 @@ enum class errc {
   rendezvous_timeout = 9,
   /// The state kept by the rendezvous backend cannot be understood.
   rendezvous_state = 10,
-  /// A file or directory cannot be read, written or made.
+  /// A file or directory cannot be read, written or created.
   file_access = 11,
   /// The address is in use by another program.
   address_in_use = 12,
   /// The object was stopped or closed while the operation waited.
   stopped = 13,
-  /// The value in the store is not what the operation needs (such as text if a number is due).
+  /// The value in the store does not suit the operation (such as text where a number is needed).
   store_value = 14,
   /// The other side does not know the operation.
   not_supported = 15,
   /// The rendezvous is closed: the job has succeeded.
   rendezvous_finished = 16,
-  /// A process that was killed does not end: it waits in the kernel for what does not come.
+  /// A process that was killed does not end, because it waits in the kernel for a device or a file
+  /// server.
   process_stuck = 17,
 };
 
@@ -838,13 +917,13 @@ namespace elastic {
 
 /// A key-value store that agents and workers share, with the operations of PyTorch's Store.
 ///
-/// Time limits are the caller's: `with_deadline(time, deadline, shared.get("key"))`.
+/// The caller limits the time: `with_deadline(time, deadline, shared.get("key"))`.
 ///
 /// Errors of every operation: `errc::connection_failed`, `errc::protocol_violation`,
 /// `errc::stopped` (this store was closed), `errc::invalid_argument` (a key or value over
 /// `limits::store_key_bytes` / `limits::store_value_bytes`).
-/// Cancellation of every operation: all types. A wait that was cancelled leaves nothing behind; a
-/// change that was cancelled may or may not have happened.
+/// Cancellation of every operation: all types. A cancelled wait leaves nothing behind; a cancelled
+/// change may or may not have happened.
 /// Thread-safety: one strand at a time, unless an implementation says otherwise.
 class store {
  public:
@@ -861,8 +940,8 @@ class store {
   virtual task<std::int64_t> add(std::string key, std::int64_t delta) = 0;
 
   /// Replaces the value if it equals `expected`; a missing key equals the empty text.
-  /// Result: what the store holds afterwards (`expected` if the key is missing and stays so),
-  /// so the exchange took place if it equals `desired`.
+  /// Result: the value afterwards (`expected` if the key is missing and remains so). The exchange
+  /// took place if it equals `desired`.
   virtual task<std::string> compare_set(std::string key, std::string expected,
                                         std::string desired) = 0;
 
@@ -875,14 +954,14 @@ class store {
   /// Removes the key. Result: whether it existed.
   virtual task<bool> erase(std::string key) = 0;
 
-  /// The number of keys in the whole store, those under other prefixes included.
+  /// The number of keys in the whole store, including those under other prefixes.
   virtual task<std::int64_t> num_keys() = 0;
 
-  /// Appends to the value of `key`, which is made if it is missing.
-  /// Errors: `errc::not_supported` if the server is PyTorch's of before 2.1.
+  /// Appends to the value of `key`, which is created if it is missing.
+  /// Errors: `errc::not_supported` if the server is PyTorch's before 2.1.
   virtual task<void> append(std::string key, std::string value) = 0;
 
-  /// The values of all keys, in their order; waits until every one exists.
+  /// The values of all keys, in the same order; waits until every key exists.
   virtual task<std::vector<std::string>> multi_get(key_list keys) = 0;
 
   /// Stores every pair of key and value.
@@ -897,43 +976,44 @@ namespace elastic {
 
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
-  /// Where the workers of a round find each other: MASTER_ADDR, MASTER_PORT and who serves there.
+  /// Where the workers of a round meet: MASTER_ADDR, MASTER_PORT and who serves the store there.
   struct master_endpoint {
     std::string address;
     std::uint16_t port = 0;
-    /// True: an agent serves a store there, and every worker is a client of it. False: the worker
-    /// of rank 0 is expected to serve.
+    /// True: an agent serves a store there, and every worker is its client. False: the worker of
+    /// rank 0 is expected to serve it.
     bool served_by_agent = false;
   };
 
-  /// How the agents of a round tell each other about their workers.
+  /// How the agents of a round exchange information about their workers.
   enum class agent_dialect {
-    /// As PyTorch's since 2.4: the node of group rank 0 gathers what all told, and assigns.
+    /// Like PyTorch's since 2.4: the node of group rank 0 collects the information of all, and
+    /// assigns the ranks.
     assign,
-    /// As PyTorch's before: each reads what all told, and counts for itself. Then the node of group
-    /// rank 0 tells the others where the workers meet.
+    /// Like PyTorch's before 2.4: each node reads the information of all, and computes its ranks.
+    /// Then the node of group rank 0 tells the others where the workers meet.
     gather,
   };
 
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   rendezvous_round() = default;
 
-  /// A node never gets one that is not greater than its last.
+  /// The number of the round, which increases for each node.
   std::int64_t round = 0;
-  /// Which of the servers that the job had made the round, if one does; nodes that lost a server
-  /// may have been in a round of the same number.
+  /// The term of the server that made the round, if there is a server; nodes that lost a server may
+  /// have been in a round with the same number.
   std::int64_t term = 0;
-  /// This node's place among the nodes of the round, 0 … group_world_size - 1.
+  /// This node's rank among the nodes of the round, 0 … group_world_size - 1.
   int group_rank = 0;
   int group_world_size = 1;
-  /// How often workers of the job have failed before: what max_restarts is compared with.
+  /// How often workers of the job have failed before, which is compared with max_restarts.
   int restarts = 0;
-  /// Shared by the agents of this round and of no other.
+  /// Shared only by the agents of this round.
   std::shared_ptr<store> agents;
-  /// How long these agents wait for each other to tell about their workers.
+  /// How long these agents wait for each other's information about their workers.
   duration exchange_timeout = std::chrono::seconds(300);
   agent_dialect dialect = agent_dialect::assign;
-  /// With `rendezvous_round::agent_dialect::gather` that of the node of group rank 0 counts.
+  /// With `rendezvous_round::agent_dialect::gather`, that of the node of group rank 0 is used.
   master_endpoint master;
 };
 
@@ -945,24 +1025,25 @@ struct rendezvous_change {
     node_waiting,
     /// A node is gone.
     node_lost,
-    /// Workers failed, on whichever node.
+    /// Workers failed on any node.
     worker_failed,
   };
 
   cause kind = cause::node_waiting;
-  /// One half sentence that names the node: "node a_71_0 waits to join".
+  /// A clause that names the node: "node a_71_0 waits to join".
   std::string what;
-  /// How often workers of the job have failed, this time included; the other kinds are free.
+  /// How often workers of the job have failed, including this time; other changes do not count.
   int restarts = 0;
-  /// By when the workers of this node are to be gone, counted from now, because the others may go
-  /// on without it then: it has lost them.
+  /// If this node has lost the others: the time from now within which its workers must be gone,
+  /// because the others may then continue without it.
   duration grace = duration::max();
-  /// worker_failed: the failure that is charged is another node's, and one of this node's workers,
-  /// if any, is its consequence.
+  /// worker_failed: the failure that counts is on another node, and failures of this node's
+  /// workers, if any, are its consequence.
   bool on_other_node = false;
-  /// node_waiting: no node waits to join, but the job is to pause: see `rendezvous_handler::pause`.
+  /// node_waiting: no node waits to join, but the job has to pause: see
+  /// `rendezvous_handler::pause`.
   bool is_pause = false;
-  /// The workers of all nodes are to save a checkpoint first, those that want to be asked.
+  /// The workers of all nodes that accept requests have to save a checkpoint first.
   bool saves_first = false;
 };
 
@@ -984,61 +1065,63 @@ class rendezvous_handler {
 
   virtual std::string run_id() const = 0;
 
-  /// Leaves the round that this node is in, if any, and takes part in the next one. What served
-  /// the workers of the round before (its master endpoint) ends: call it when they are gone.
+  /// Leaves the round that this node is in, if any, and takes part in the next one. The server of
+  /// the previous round's workers (its master endpoint) ends, so call this when these workers are
+  /// gone.
   ///
   /// Errors: `errc::rendezvous_timeout`, `errc::rendezvous_state`, those of all members.
   /// Cancellation: all types; this node is then in no round.
   virtual task<rendezvous_round> next_round() = 0;
 
-  /// Waits until the round is to end: a node waits to join, one was lost, or workers failed. The
-  /// first such change of a round stays: a later call returns it at once.
+  /// Waits until the round has to end: a node waits to join, one was lost, or workers failed. Later
+  /// calls in the same round return the first such change at once.
   ///
   /// Cancellation: all types, no effect.
   virtual task<rendezvous_change> wait_for_change() = 0;
 
   /// Workers of this node have failed: tells every other node of the round at once.
   ///
-  /// @param reason  a half sentence, such as "rank 3 ended: signal SIGKILL"
-  /// Result: the change that ends the round: this one, or an earlier one, if the failure is
-  /// taken for its consequence and costs no restart.
+  /// @param reason  a clause, such as "rank 3 ended: signal SIGKILL"
+  /// Result: the change that ends the round: this one, or an earlier one, of which this failure is
+  /// considered a consequence that costs no restart.
   /// Cancellation: all types; the others may or may not have been told.
   virtual task<rendezvous_change> report_failure(std::string reason) = 0;
 
-  /// The workers of this node have succeeded: waits until those of every node of the round have,
-  /// so that one that finishes early is not taken for a lost node. Bound it by `with_deadline`,
-  /// and race it against `wait_for_change`.
+  /// The workers of this node have succeeded: waits until those of every node of the round have, so
+  /// that a node that finishes early does not count as lost. Limit it with `with_deadline`, and
+  /// race it against `wait_for_change`.
   ///
-  /// Cancellation: all types; this node stays counted as one that has finished.
+  /// Cancellation: all types; this node still counts as finished.
   virtual task<void> exit_barrier() = 0;
 
-  /// Waits until the workers of this node must be gone, because the others can go on without it:
-  /// for longer than its last sign of life counts it could not reach them. The agent kills its
-  /// workers then; `wait_for_change` ends before, so that they have some time to end.
+  /// Waits until the workers of this node must be gone, because the node has lost contact and the
+  /// others may continue without it. The agent then kills its workers; `wait_for_change` returns
+  /// earlier, so that they have some time to end.
   ///
-  /// The default waits for ever: the others do not go on without a node, or it cannot know.
+  /// The default waits for ever, for a rendezvous in which the others do not continue without a
+  /// node, or that cannot detect it.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL virtual task<void> wait_for_fence();
 
-  /// Lets the whole job pause: the round ends for all of its nodes (`rendezvous_change::is_pause`),
-  /// and none begins until this node calls `resume`, or has left. Time in which nodes wait does not
-  /// count meanwhile.
+  /// Pauses the whole job: the round ends for all of its nodes (`rendezvous_change::is_pause`), and
+  /// no round begins until this node calls `resume`, or has left. Time-outs of waiting nodes do not
+  /// run meanwhile.
   ///
-  /// @param why  half a sentence for the other nodes: "paused at node7 by user 0"
+  /// @param why  a clause for the other nodes: "paused at node7 by user 0"
   /// @param saves_first  `rendezvous_change::saves_first`
-  /// Errors: `errc::invalid_argument` if the nodes meet in a way that cannot pause, as the default
-  /// says.
+  /// Errors: `errc::invalid_argument` if this kind of rendezvous cannot pause; the default throws
+  /// it.
   ELASTIC_DECL virtual void pause(std::string why, bool saves_first);
 
   /// Ends the pause that this node began, if any.
   virtual void resume() {}
 
-  /// This node was called bad: it is not to come back before the time that its parameters name
-  /// (`rendezvous_parameters::exclude_for`), which the others are told by `shutdown`, to be called
-  /// next. The default forgets it.
+  /// This node was called bad: it has to stay out of the job for the time in its parameters
+  /// (`rendezvous_parameters::exclude_for`). `shutdown`, which must be called next, informs the
+  /// others. The default does nothing.
   virtual void keep_out(std::string /*why*/) {}
 
-  /// The reason why this node cannot meet others while `next_round` runs, for people: "the
+  /// The reason, for users, why this node cannot meet others while `next_round` runs: "the
   /// rendezvous at node0:29400 is gone (Connection refused)". Empty (the default) if the node only
   /// waits for other nodes.
   virtual std::string obstacle() const { return {}; }
@@ -1047,13 +1130,13 @@ class rendezvous_handler {
   /// this node does not serve the store, or does not know.
   virtual std::optional<std::int64_t> arrived_workers() const { return std::nullopt; }
 
-  /// Closes the rendezvous: the job is over for every node, and later nodes learn so.
-  /// May wait until those that inform them know it, for a few seconds at most.
-  /// @param why  one sentence, for them
+  /// Closes the rendezvous: the job is over for every node, and nodes that start later are told so.
+  /// May wait a few seconds until the nodes that inform others know it.
+  /// @param why  one sentence, for the other nodes
   /// Cancellation: terminal; the job may be closed or not.
   virtual task<void> close(job_end how, std::string why) = 0;
 
-  /// Leaves without closing, and ends everything that this handler runs. The last call.
+  /// Leaves without closing, and ends everything that this handler runs. Must be the last call.
   virtual task<void> shutdown() = 0;
 };
 
@@ -1065,29 +1148,29 @@ namespace elastic {
 
 class job_journal;
 
-/// What an opt-in module adds to an agent, in the places where it may act: processes that are made
-/// before workers need them, for example (`add_warm_standbys`). Each function does nothing unless
-/// it is overridden. The run of an agent makes one object and owns it: if the executor's context is
+/// What an opt-in module adds to an agent at defined points, for example processes that are started
+/// before workers need them (`add_warm_standbys`). Each function does nothing unless it is
+/// overridden. The run of an agent creates and owns one object. If the executor's context is
 /// destroyed while the agent runs, the object is destroyed without `close`.
 ///
-/// Errors: what a task throws ends the run, as an error of the agent.
-/// Cancellation: the agent cancels each task, by all types, when it goes on.
+/// Errors: an exception from a task ends the run, as an error of the agent.
+/// Cancellation: the agent cancels each task, with all types, when it continues.
 /// Thread-safety: the agent calls everything on its strand.
 class agent_extension {
  public:
-  /// A worker of this node in the attempt that runs.
+  /// A worker of this node in the current attempt.
   struct attempt_worker {
     int rank = 0;
     int local_rank = 0;
     pid_t pid = 0;
-    /// The last step that it reported, -1 for none, and when.
+    /// The last step that it reported (-1 if none), and when.
     std::int64_t step = -1;
     time_point step_at{};
     /// How it ended; empty while it runs.
     std::string end = {};
   };
 
-  /// What an agent lends its extension. Everything is set.
+  /// What an agent provides to its extension. Every member is set.
   struct context {
     asio::any_io_executor strand;
     /// Starts workers without the extension.
@@ -1096,21 +1179,21 @@ class agent_extension {
     logger log;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
-    /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
-    /// Not to be called before the extension is made.
+    /// The processes of the first attempt, without what only its round decides, such as ranks. Must
+    /// not be called before the extension is created.
     std::function<std::vector<process_spec>()> first_workers;
     /// The workers of this node that were started in the attempt.
     std::function<std::vector<attempt_worker>()> workers;
-    /// Takes a worker of this node for hung, for this reason, and ends it.
+    /// Treats a worker of this node as hung, for this reason, and kills it.
     std::function<void(int local_rank, const std::string& reason)> end_hung;
-    /// What the agent records in.
+    /// The agent's journal.
     std::shared_ptr<job_journal> journal;
-    /// To be called when a process of the extension has ended and the extension has not ended it.
-    /// If the kernel killed it for want of memory, that is no evidence about the workers.
+    /// To be called when a process of the extension has ended and was not ended by the extension.
+    /// If the kernel killed it for lack of memory, that says nothing about the workers.
     std::function<void(const exit_status&)> process_ended;
   };
 
-  /// Makes the agent_extension of one run of an agent, on the agent's strand.
+  /// Creates the agent_extension of one run of an agent, on the agent's strand.
   using factory = std::function<std::unique_ptr<agent_extension>(context)>;
 
   agent_extension() = default;
@@ -1119,56 +1202,59 @@ class agent_extension {
   virtual ~agent_extension() = default;
 
   /// Called first, and once.
-  /// Result: what starts the workers: a launcher in front of `context.launcher`; null: that one.
+  /// Result: the launcher for the workers, in front of `context.launcher`; null: `context.launcher`
+  /// itself.
   ELASTIC_DECL virtual std::shared_ptr<process_launcher> launcher();
 
   /// How long this node waits for `until_ready` before it meets the others.
   ELASTIC_DECL virtual duration join_delay();
 
-  /// The round is to end, and the workers are well.
-  /// Result: how long they go on at most, until `until_ready`.
+  /// Called when the round has to end and the workers are healthy.
+  /// Result: how long they may continue at most, until `until_ready` returns.
   ELASTIC_DECL virtual duration stop_delay(const rendezvous_change& change);
 
   /// Awaited beside `prepare_attempt` or `beside_workers`, within one of the two delays.
   ELASTIC_DECL virtual task<void> until_ready();
 
-  /// Awaited while no worker runs: as this node waits for others, or for a restart.
+  /// Awaited while no worker runs: when this node waits for others, or for a restart.
   ELASTIC_DECL virtual task<void> prepare_attempt();
 
-  /// Workers are started from now on, in this round.
+  /// Called before workers are started in this round.
   ELASTIC_DECL virtual void begin_attempt(const rendezvous_round& round);
 
-  /// The same, but some workers of the last attempt go on (`worker_spec::on_failure`): only the
-  /// others are started. The default does what `begin_attempt` does.
+  /// The same, but some workers of the last attempt continue (`worker_spec::on_failure`): only the
+  /// others are started. The default calls `begin_attempt`.
   ELASTIC_DECL virtual void begin_replacement(const rendezvous_round& round);
 
-  /// All workers of the attempt have been started.
-  /// Result: how; none if the extension takes no part in that.
+  /// Called when all workers of the attempt have been started.
+  /// Result: how they were started; empty if the extension does not start workers.
   ELASTIC_DECL virtual std::optional<worker_starts> starts() const;
 
-  /// A worker of this node has reported a step.
+  /// Called when a worker of this node has reported a step.
   ELASTIC_DECL virtual void stepped(std::int64_t step);
 
-  /// A worker of this node has said that its script can be run in advance up to a point.
+  /// Called when a worker of this node has reported that its script can be run in advance up to a
+  /// point.
   ELASTIC_DECL virtual void prepared();
 
   /// Awaited while workers run.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
 
-  /// Carries out a command that is the extension's affair: `stacks`. Awaited while workers run.
-  /// Result: the default has not carried it out.
+  /// Carries out a command for which the extension is responsible: `stacks`. Awaited while workers
+  /// run.
+  /// Result: the outcome. The default does not carry it out.
   ELASTIC_DECL virtual task<job_command::outcome> carry_out(job_command command);
 
-  /// Whether `last_look` is to be awaited.
+  /// Whether `last_look` should be awaited.
   ELASTIC_DECL virtual bool looks_last() const;
 
-  /// Awaited while all workers of the attempt still are as they were, before a worker that is hung,
-  /// or the others of one that has aborted, are ended. It has to end by itself, soon.
-  /// Result: one sentence for the report, about what the workers waited for; may be empty.
+  /// Awaited while the workers of the attempt are still unchanged, before a hung worker is killed,
+  /// or before the other workers are stopped when one has aborted. It must end by itself, soon.
+  /// Result: one sentence for the report about what the workers waited for; may be empty.
   ELASTIC_DECL virtual task<std::string> last_look();
 
-  /// The workers are about to be stopped, to be started again.
+  /// Called when the workers are about to be stopped for a restart.
   ELASTIC_DECL virtual void end_attempt();
 
   /// Called last, after the workers have ended. When it returns, nothing of the extension runs.
@@ -1181,15 +1267,15 @@ class agent_extension {
 
 namespace elastic {
 
-/// Whether each worker is started behind a guard: a tiny process that ends whatever the worker
-/// leaves behind, when the worker ends, on request, or when this program ends.
+/// Whether each worker gets a guard: a tiny process that kills whatever the worker leaves behind,
+/// when the worker ends, on request, or when this program ends.
 enum class guard_policy {
-  /// It is, or nothing is started.
+  /// Each worker has a guard; if that is not possible, nothing is started.
   required,
-  /// It is, if there can be a guard; if not, one line of the log says so and what is then lost.
-  /// A guard file that is named and cannot be executed is an error all the same.
+  /// Each worker has a guard if possible; otherwise one line of the log says what is lost. A named
+  /// guard file that cannot be executed is still an error.
   best_effort,
-  /// It is not.
+  /// No worker has a guard.
   none,
 };
 
@@ -1199,19 +1285,20 @@ enum class guard_policy {
 
 namespace elastic {
 
-/// Where output that was copied from processes is shown. Implement it to show it elsewhere.
+/// Shows output that was copied from processes. Implement it to show output elsewhere.
 ///
 /// Thread-safety: `write` must be callable from every strand whose processes write to it.
 class output_sink {
  public:
   virtual ~output_sink() = default;
 
-  /// Writes all of `bytes`, which stay valid until it returns, before the bytes of any later call.
-  /// Lines come whole and several at a time (a stream without prefix, and the end of one that
-  /// ends without a line end, excepted). Taking long makes the processes wait, not the loop.
+  /// Writes all of `bytes`, which are valid until it returns, before the bytes of any later call.
+  /// It gets complete lines, often several at a time, except from a stream without a prefix, and at
+  /// the end of a stream without a final line end. A slow sink makes the processes wait, not the
+  /// event loop.
   ///
-  /// Errors: none; what cannot be shown is dropped. A sink that throws is given up: it gets no more
-  /// output of that process, and the log says so.
+  /// Errors: none; output that cannot be shown is dropped. A sink that throws gets no more output
+  /// of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
 };
@@ -1234,35 +1321,34 @@ struct event {
     int local_rank = 0;
     int role_rank = 0;
     int role_world_size = 0;
-    /// As Python's subprocess tells an end: negative for a signal. Of a worker that has failed
-    /// only.
+    /// As in Python's subprocess: negative for a signal. Only set for a failed worker.
     std::optional<int> exit_code;
   };
 
-  /// "torchelastic.worker.status.SUCCEEDED" and the like, for agents too.
+  /// "torchelastic.worker.status.SUCCEEDED" and the like, also for agents.
   std::string name;
   origin source = origin::agent;
   std::string run_id;
   std::string role;
   std::string hostname;
   std::string rdzv_backend;
-  /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" of a worker that
-  /// was started; what an agent did, with its `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS",
-  /// and "REPLACED" if workers outlived a round, which torchelastic's agent does not know.
+  /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" for a worker that
+  /// was started; what an agent did, with `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS", and
+  /// "REPLACED" if workers outlived a round, which torchelastic does not have.
   std::string state;
   /// Seconds since the agent started to run.
   std::int64_t total_run_time = 0;
   int agent_restarts = 0;
-  /// Those of the last round whose workers were started; none before the first.
+  /// Those of the last round whose workers were started; empty before the first.
   std::optional<int> group_rank;
   std::optional<int> group_world_size;
   /// The file name of the program.
   std::string entry_point;
-  /// JSON text of the worker's error file, or why the agent failed; none if nothing failed.
+  /// JSON text of the worker's error file, or why the agent failed; empty if nothing failed.
   std::optional<std::string> raw_error;
-  /// In milliseconds, of something that an agent did.
+  /// The duration of something that an agent did, in milliseconds.
   std::optional<double> duration_ms;
-  /// Of a worker only.
+  /// Only set for a worker's event.
   std::optional<worker_part> worker;
 };
 
@@ -1277,7 +1363,7 @@ class event_handler {
  public:
   virtual ~event_handler() = default;
 
-  /// Takes one event. What it throws is logged and ends nothing.
+  /// Receives one event. Exceptions are logged and otherwise ignored.
   virtual void record(const event& happened) = 0;
 };
 
@@ -1300,7 +1386,7 @@ class metric_handler {
 
   virtual ~metric_handler() = default;
 
-  /// Takes one value. What it throws is logged and ends nothing.
+  /// Receives one value. Exceptions are logged and otherwise ignored.
   virtual void emit(const metric& measured) = 0;
 };
 
@@ -1313,27 +1399,27 @@ namespace elastic {
 /// A worker whose steps take longer than this times the median is a straggler.
 inline constexpr double straggler_ratio = 1.25;
 
-/// Is told when workers start and what they say of themselves over the control channel: implement
-/// it to show progress, or to look into a hung worker before it is killed.
+/// Is told when workers start, and what they report over the control channel. Implement it to show
+/// progress, or to inspect a hung worker before it is killed.
 ///
-/// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
+/// Thread-safety: called on the strand of the agent, which waits meanwhile. So return quickly.
 class worker_observer {
  public:
-  /// How far a worker says it is.
+  /// The progress that a worker reports.
   struct worker_progress {
     int rank = 0;
     int local_rank = 0;
     std::int64_t step = 0;
-    /// How many steps there are; 0: not known.
+    /// The total number of steps; 0: unknown.
     std::int64_t total = 0;
     /// Free text of the worker, without control characters.
     std::string text;
     std::map<std::string, double> metrics;
   };
 
-  /// The workers of this node run, for the first time or again.
+  /// The workers of this node have started or restarted.
   struct started_workers {
-    /// The rendezvous round in which they do.
+    /// The rendezvous round in which they run.
     std::int64_t round = 0;
     int world_size = 0;
     /// Which nodes there are, and which is this one.
@@ -1341,13 +1427,13 @@ class worker_observer {
     int group_world_size = 0;
     int restarts = 0;
     int max_restarts = 0;
-    /// How many workers of this node are those of the round before; 0: all were started.
+    /// How many workers of this node continue from the previous round; 0: all were started.
     int stayed = 0;
-    /// The ranks of this node that were replaced while other workers of the job went on.
+    /// The ranks of this node that were replaced while other workers of the job continued.
     std::vector<int> replaced = {};
   };
 
-  /// A worker that is about to be ended because it said nothing for too long.
+  /// A worker that is about to be killed because it is hung.
   struct hung_worker {
     int rank = 0;
     int local_rank = 0;
@@ -1358,7 +1444,7 @@ class worker_observer {
 
   virtual ~worker_observer() = default;
 
-  /// What these throw is logged and ends nothing.
+  /// Exceptions of these functions are logged and otherwise ignored.
   virtual void started(const started_workers&) {}
   virtual void progress(const worker_progress&) {}
   virtual void hung(const hung_worker&) {}
@@ -1375,28 +1461,29 @@ class logs_specs;
 namespace detail {
 class output_tails;
 class report_exchange;
+class role_link;
 class store_meter;
 }  // namespace detail
 
-/// What an agent works with, each replaceable: a null pointer means the default.
+/// The services that an agent uses. Each can be replaced; a null pointer means the default.
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next four.
   std::shared_ptr<process_launcher> launcher = {};
-  /// How the hook of the worker_spec for hung workers is started, which is a program even if
-  /// workers are functions. Default: as workers without a launcher of their own are.
+  /// How the `hang_hook` of the worker_spec is started, which is a program even if workers are
+  /// functions. Default: like workers without a custom launcher.
   std::shared_ptr<process_launcher> hook_launcher = {};
-  /// Whether a guard ends what a worker leaves behind, also if this process is killed. Default:
-  /// what the launch_config says; best_effort if there is none.
+  /// Whether a guard kills what a worker leaves behind, even if this process is killed. Default: as
+  /// in the launch_config; best_effort if there is none.
   std::optional<guard_policy> guard = {};
   /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
-  /// without one, what the library carries.
+  /// without one, the built-in guard.
   std::string guard_file = {};
-  /// For workers without a guard: an executor that runs on one thread alone, which lasts as long
-  /// as they do. They are started there, and die with it, and so with this process, however it
-  /// dies. Default: none, and a line of the log says what is then lost.
+  /// For workers without a guard: an executor that always runs on the same thread, which must live
+  /// as long as the workers. They are started on that thread and die with it, and therefore with
+  /// this process, however it dies. Default: none; a line of the log says what is then lost.
   asio::any_io_executor worker_parent = {};
-  /// How many files workers and hooks may open, if this process has raised its own limit since it
-  /// began (`raise_open_files`). Default: as many as this process.
+  /// The limit of open files for workers and hooks, if this process has raised its own limit
+  /// (`raise_open_files`). Default: the same as this process.
   std::optional<std::uint64_t> open_files = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
@@ -1404,25 +1491,29 @@ struct agent_services {
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
-  /// Receives each decision of the agent with its reason. Default: one of its own, for its file.
+  /// Receives each decision of the agent with its reason. Default: a new one, for the journal's
+  /// file.
   std::shared_ptr<job_journal> journal = {};
-  /// The reports of the job's nodes to each other, for viewers, which `make_agent` gives to a
-  /// rendezvous of several nodes. Default: this node reports nothing, and hears nothing.
+  /// The reports that the job's nodes send each other for viewers; `make_agent` passes it to a
+  /// rendezvous of several nodes. Default: this node sends and receives no reports.
   std::shared_ptr<detail::report_exchange> reports = {};
-  /// Counts what the stores of this node are used for; `make_agent` gives it to the rendezvous.
-  /// Default: nobody counts.
+  /// Counts the requests to the stores of this node; `make_agent` passes it to the rendezvous.
+  /// Default: requests are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
-  /// Receives the progress of workers, and each hung one before it is killed. Default: nobody.
+  /// Receives the progress of workers, and is told of each hung worker before it is killed.
+  /// Default: none.
   std::shared_ptr<worker_observer> observer = {};
-  /// Where the output of workers goes. Default: what the launch_config names; else a
+  /// Decides where the output of workers goes. Default: as in the launch_config, or else a
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
-  /// Offers the last lines of each worker to viewers of the job. Default: to nobody.
+  /// Offers the last lines of each worker to viewers of the job. Default: none.
   std::shared_ptr<detail::output_tails> tails = {};
+  /// What ties the agent to the other roles of its job. Default: there are none.
+  std::shared_ptr<detail::role_link> roles = {};
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
-  /// Makes what an opt-in module adds to the agent. Default: nothing is added.
+  /// Creates what an opt-in module adds to the agent. Default: nothing is added.
   agent_extension::factory extension = {};
   /// Default: silent.
   logger log = {};
@@ -1441,11 +1532,11 @@ namespace elastic {
 
 /// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
 enum class worker_state {
-  /// No round was met yet, or the group is between two of them.
+  /// There was no round yet, or the group is between two rounds.
   init,
   /// All workers run.
   healthy,
-  /// At least one worker failed and the group will be started again.
+  /// At least one worker failed and the group will be restarted.
   failed,
   /// The agent was asked to stop and has stopped the workers.
   stopped,
@@ -1477,19 +1568,19 @@ constexpr std::string_view to_string(worker_state state) {
 
 namespace elastic {
 
-/// What a worker's error file says.
+/// The content of a worker's error file.
 struct error_file_content {
   /// "ValueError: no such column"; if the file cannot be understood, a sentence that says so.
   std::string message;
-  /// The traceback, several lines; none if the worker gave none.
+  /// The traceback, several lines; empty if there is none.
   std::optional<std::string> callstack;
   /// Seconds since 1970 at which the worker failed; 0 if the file does not say.
   std::int64_t timestamp = 0;
-  /// When the file was written, finer than `timestamp`; none if no file was read.
+  /// When the file was written, more precise than `timestamp`; empty if no file was read.
   std::optional<wall_time> written;
-  /// The JSON text of the file; JSON that holds `message` alone if the file is not JSON.
+  /// The JSON text of the file; JSON with only `message` if the file is not JSON.
   std::string raw_json;
-  /// Why the file cannot be understood; none if it can.
+  /// Why the file cannot be understood; empty if it can.
   std::optional<std::string> unparsable;
 };
 
@@ -1513,17 +1604,17 @@ ELASTIC_DECL std::string json_complaint(std::string_view text);
 
 }  // namespace detail
 
-/// Understands the text of an error file: `{"message": {"message": …, "extraInfo": {"py_callstack":
-/// …, "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
+/// Parses the text of an error file: `{"message": {"message": …, "extraInfo": {"py_callstack": …,
+/// "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
 ///
 /// Result: never fails; for text of any other form `unparsable` says what is wrong.
 ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
 
 /// Reads the error file that a worker may have left.
 ///
-/// Result: none if there is no such file. Where there is one that cannot be read or understood,
-/// or that is larger than `limits::error_file_bytes`, `unparsable` says what is wrong.
-/// Does not wait, also if somebody put a pipe in the file's place.
+/// Result: empty if there is no such file. If it cannot be read or understood, or is larger than
+/// `limits::error_file_bytes`, `unparsable` says what is wrong. Does not block, even if the file is
+/// a pipe.
 ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
 
 /// The text of an error file as PyTorch's `@record` writes it.
@@ -1533,14 +1624,15 @@ ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string
 ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_view callstack,
                                          std::int64_t timestamp);
 
-/// Puts `text` at `path` at once: a reader sees the old file or the whole new one.
+/// Atomically replaces the file at `path` by `text`: a reader sees the old file or the complete new
+/// one.
 ///
 /// Errors: `errc::file_access`, the sentence names the file; then nothing is left behind.
 ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
 
-/// The text that a launcher leaves in its own error file: that of the failed worker, with the
-/// worker's exit code (a signal's number negated) added as `message.errorCode`. Text whose
-/// `message` is a plain text stays as it is.
+/// The text that a launcher writes to its own error file: that of the failed worker, with the
+/// worker's exit code (or negative signal number) added as `message.errorCode`. If `message` is a
+/// plain text, it is not changed.
 ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content, int exit_code);
 
 }  // namespace elastic
@@ -1554,11 +1646,11 @@ namespace elastic {
 
 /// How a job ended on this node.
 struct run_result {
-  /// How one worker failed: all that a user needs to act.
+  /// How one worker failed, with everything that a user needs to act.
   struct failure {
     int rank = 0;
     int local_rank = 0;
-    /// Which node of the job, by its place in the rendezvous.
+    /// The group rank of its node.
     int group_rank = 0;
     std::string role = "default";
     /// The host on which it ran, fully qualified if that is known.
@@ -1567,84 +1659,86 @@ struct run_result {
     exit_status status = exit_status::unknown();
     /// When the agent learned of its death.
     wall_time at;
-    /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty if it was given none.
+    /// The path in its TORCHELASTIC_ERROR_FILE; empty if it had none.
     std::string error_file;
-    /// What it left there; none if it left nothing.
+    /// The content of that file; empty if there is none.
     std::optional<error_file_content> error;
     /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
     /// if its stderr was not captured.
     std::vector<std::string> last_stderr;
-    /// It was killed while the kernel killed processes because memory had run out: most likely so.
+    /// It was most likely killed by the kernel because memory had run out.
     bool out_of_memory = false;
-    /// Where its core is, or how to come by it; empty if it left none or that is not known.
+    /// Where its core is, or how to get it; empty if it left none or that is not known.
     std::string core_file;
-    /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10
-    /// s)"; empty if it did not.
+    /// Why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s (allowed 10
+    /// s)"; otherwise empty.
     std::string hung;
-    /// What the workers waited for just before it was ended as hung, or after it had aborted;
-    /// empty: nobody has found out.
+    /// What the workers waited for just before it was killed as hung, or after it had aborted;
+    /// empty if that is not known.
     std::string stall;
-    /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
+    /// It ended after the agent had told it to: it is a consequence of another failure, not a
+    /// cause.
     bool stopped_by_agent = false;
 
-    /// When it failed, in seconds since 1970: by its own account if it gave one.
+    /// When it failed, in seconds since 1970, as the worker reported it, if it did.
     ELASTIC_DECL std::int64_t timestamp() const;
 
-    /// The finest that is known of the same moment: when its error file was written (a worker can
-    /// live on for a while after that), else when the agent learned of its death.
+    /// The most precise time known for that: when its error file was written (a worker can live on
+    /// for a while after that), or else when the agent learned of its death.
     ELASTIC_DECL wall_time moment() const;
   };
 
-  /// How often ranks were given to new processes while other workers of the job went on.
+  /// How often ranks were given to new processes while other workers of the job continued.
   struct rank_replacements {
     std::map<int, int> by_rank;
 
     void add(int rank) { ++by_rank[rank]; }
     bool empty() const { return by_rank.empty(); }
 
-    /// "rank 3 was replaced 2 times, rank 5 once", of at most `most_ranks`; empty if none was.
+    /// "rank 3 was replaced 2 times, rank 5 once", for at most `most_ranks` ranks; empty if none
+    /// was.
     ELASTIC_DECL std::string text() const;
 
-    /// The ranks that a text names.
+    /// The most ranks that a text names.
     static constexpr int most_ranks = 16;
   };
 
   /// `succeeded`, `failed` or `stopped`.
   worker_state state = worker_state::init;
-  /// The workers of the last attempt that failed, in the order in which they did; those that ended
-  /// because the agent stopped them are marked so.
+  /// The workers of the last attempt that failed, in the order of their failures; those that ended
+  /// because the agent stopped them are marked.
   std::vector<failure> failures;
-  /// How often the group was started again after a failure, and how often that was allowed.
+  /// How often the workers were restarted after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
-  /// How the workers of this node were started in all attempts; empty without an agent_extension
-  /// that takes part in that.
+  /// How the workers of this node were started in all attempts; empty unless an agent_extension
+  /// starts them.
   worker_starts starts;
-  /// The ranks of this node that were replaced while other workers of the job went on.
+  /// The ranks of this node that were replaced while other workers of the job continued.
   rank_replacements replacements;
   /// Why the run ended as it did, one sentence.
   std::string reason;
-  /// This node left the job because a worker of it or its node check said that it is bad; `failed`,
-  /// for the node alone.
+  /// This node left the job because one of its workers or its node check reported that it is bad;
+  /// the state is `failed`, but only for this node.
   bool left_as_bad = false;
-  /// A new start of the job would end in the same way: a worker asked for no restart, or attempts
-  /// came no further (`restart_terms::while_progress`). Known on the node where it was decided.
+  /// Another run of the job would fail in the same way: a worker asked for no restart, or attempts
+  /// made no progress (`restart_terms::while_progress`). Set only on the node where it was decided.
   bool is_hopeless = false;
   /// Where the log files are; empty if none are kept.
   std::string log_directory;
-  /// The signal that a `stop` named, if it was that which ended the run.
+  /// The signal of the `stop` that ended the run, if it did.
   std::optional<int> stop_signal;
-  /// After success, if the workers ran a function: what it returned in each worker of this node,
-  /// by rank in the job, as the text of JSON; "null" for one that returns nothing. A worker that
-  /// ended by `exit(0)` before its function returned has none.
+  /// After success, if the workers ran a function: its return values in the workers of this node,
+  /// by rank in the job, as JSON text; "null" if it returns nothing. A worker that called `exit(0)`
+  /// before its function returned has none.
   std::map<int, std::string> return_values = {};
 
   /// Errors: `errc::invalid_argument` if there is no such value.
   ELASTIC_DECL const std::string& return_value_of(int rank) const;
 
-  /// What the function returned in the worker of this rank, as a `T`.
-  /// Errors: `errc::invalid_argument` if there is no such value, or if it is no `T`.
-  /// Needs <nlohmann/json.hpp>, which <elastic/functions.hpp> includes.
+  /// The return value of the function in the worker of this rank, as a `T`.
+  /// Errors: `errc::invalid_argument` if there is no such value, or if it is not a `T`. Needs
+  /// <nlohmann/json.hpp>, which <elastic/functions.hpp> includes.
   template <class T, class Json = nlohmann::json>
   T value_of(int rank) const {
     const std::string& text = return_value_of(rank);
@@ -1664,11 +1758,11 @@ struct run_result {
 
 namespace elastic {
 
-/// The failure that explains the others: the first in time, by the worker's own account if it
-/// gave one; at the same time, the first in the list. A worker that a signal struck counts as of
-/// one second before the agent learned of it, since its peers may report their lost connections
-/// meanwhile. A worker that failed only because the agent stopped it is chosen only if there is
-/// no other. Null if there is none at all.
+/// The failure that caused the others: the first in time, as reported by the worker if it did; of
+/// several at the same time, the first in the list. A worker that was killed by a signal counts as
+/// if it had failed one second before the agent learned of it, since its peers may report their
+/// lost connections first. A worker that failed only because the agent stopped it is chosen only if
+/// there is no other. Null if `failures` is empty.
 ELASTIC_DECL const run_result::failure* root_cause(
     const std::vector<run_result::failure>& failures);
 
@@ -1681,14 +1775,14 @@ ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks);
 
 }  // namespace detail
 
-/// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
-/// order, border), so that scripts that look for them find them. It adds the role, the signal's
-/// name, memory that ran out, the core file, the last lines of the root cause's stderr if it
-/// left no error file, and which workers ended only because the agent stopped them: these are named
-/// in one line and blamed for nothing. Workers that failed in the same way are one entry.
+/// The report that the user reads at the end of a failed run, in the format of torchelastic 2.x
+/// (labels, order, border), so that scripts that parse it still work. It adds the role, the
+/// signal's name, out-of-memory kills, the core file, the last lines of the root cause's stderr if
+/// it left no error file, and one line that lists the workers that ended only because the agent
+/// stopped them. Workers that failed in the same way share one entry.
 ///
 /// `name` is the script's file name; the failures are numbered in the order given.
-/// Result: lines that begin with a blank one and end with a line end; empty if `failures` is.
+/// Result: lines that begin with a blank one and end with a line end; empty if `failures` is empty.
 ELASTIC_DECL std::string failure_report(const std::string& name,
                                         const std::vector<run_result::failure>& failures);
 
@@ -1698,7 +1792,7 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
 
 namespace elastic {
 
-/// The report of a run that did not succeed, for programs: one JSON object, UTF-8, with a line end.
+/// The report of an unsuccessful run, for programs: one JSON object, UTF-8, with a line end.
 ///
 ///     {"state": "FAILED", "reason": "...", "restarts": 0, "max_restarts": 0,
 ///      "root_cause": 1,                    // the rank; none if no worker failed
@@ -1707,37 +1801,6 @@ namespace elastic {
 ///                    "end": {"text": "SIGSEGV", "signal": 11, ...},
 ///                    "stopped_by_agent": false, "out_of_memory": false, ...}]}
 ELASTIC_DECL std::string failure_report_json(const run_result& result);
-
-}  // namespace elastic
-
-// ---- elastic/agent/hang_hook.hpp ----
-
-namespace elastic {
-
-/// A command that looks into workers that hang, such as one that writes down their stacks, before
-/// they are ended.
-///
-/// It is run by `/bin/sh -c` once for each worker that hangs, with the variables of the
-/// worker_spec's `environment` and these:
-///
-///     ELASTIC_HUNG_RANK        the worker's rank in the job
-///     ELASTIC_HUNG_LOCAL_RANK  its rank on this node
-///     ELASTIC_HUNG_PID         its process, which runs
-///     ELASTIC_HUNG_REASON      why it counts as hung
-///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty if there is none
-///
-/// What it writes goes to `hang.log` in that directory if the log directory was named, else to
-/// the agent's stderr. Its standard input is empty.
-struct hang_hook {
-  /// Empty: none is run.
-  std::string command = {};
-  /// How long the hooks of one stop may take together before they are killed, with all that they
-  /// have started; more than 0, at most `limits::hang_hook_timeout`.
-  duration timeout = std::chrono::seconds(10);
-};
-
-/// Checks the bounds of a hang_hook. Errors: `errc::invalid_argument`, saying what is allowed.
-ELASTIC_DECL void validate(const hang_hook& hook);
 
 }  // namespace elastic
 
@@ -1755,11 +1818,11 @@ struct stop_request {
   std::optional<duration> grace = {};
   /// For the log and the result, such as "SIGINT received".
   std::string reason = {};
-  /// Whether the request kills the workers at once if the agent is stopping already. By default it
-  /// then has no effect, so that independent parts of a program can ask for the same stop.
+  /// Whether the request kills the workers at once if the agent is already stopping. By default it
+  /// then has no effect, so that independent parts of a program can request the same stop.
   bool escalates = false;
-  /// Whether the node is not to come back for a while (`rendezvous_parameters::exclude_for`), since
-  /// something is wrong with it.
+  /// Whether something is wrong with the node, so that it must stay out of the job for a while
+  /// (`rendezvous_parameters::exclude_for`).
   bool is_node_bad = false;
 };
 
@@ -1769,13 +1832,13 @@ struct stop_request {
 
 namespace elastic {
 
-/// What an agent is to tell its workers over the control channel: asked for by `local_agent::ask`.
+/// A request to the workers over the control channel; see `local_agent::ask`.
 struct worker_request {
   enum class kind {
     /// To do nothing until `resume`.
     pause,
     resume,
-    /// To save a checkpoint. The log says what came of it.
+    /// To save a checkpoint. The log reports the result.
     checkpoint,
   };
   kind what = kind::checkpoint;
@@ -1806,15 +1869,15 @@ inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t store_reply_pause_bytes = 64 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
-/// Everything that one client makes a store server hold: replies that it has not read, half of a
-/// request, its waits and watches. Above this its connection is closed.
+/// The memory that a store server holds for one client: replies that it has not read, incomplete
+/// requests, its waits and watches. Above this its connection is closed.
 inline constexpr std::size_t store_client_bytes = 160 * 1024 * 1024;
 /// The same for all clients of a server; above this, those that hold most are disconnected.
 inline constexpr std::size_t store_clients_bytes = 1024 * 1024 * 1024;
-/// What a wait or a watch takes beside the name of each key.
+/// The memory of a wait or a watch, besides the name of each key.
 inline constexpr std::size_t store_wait_bytes = 160;
-/// A TCP connection that was silent for so long is probed, again after each interval, and given up
-/// after so many probes that were not answered: within 60 s.
+/// A TCP connection that was idle for this long is probed, again after each interval, and closed
+/// after this many unanswered probes: within 60 s.
 inline constexpr std::chrono::seconds tcp_keep_alive_idle{30};
 inline constexpr std::chrono::seconds tcp_keep_alive_interval{10};
 inline constexpr int tcp_keep_alive_probes = 3;
@@ -1823,7 +1886,7 @@ inline constexpr std::chrono::seconds tcp_unacknowledged{60};
 /// A store's client opens a new connection instead of one that was idle for longer: a firewall in
 /// between may have dropped it silently.
 inline constexpr std::chrono::seconds store_idle_connection{10};
-/// How long a server that stops waits for its clients to take what they were answered.
+/// How long a stopping server waits for its clients to read their replies.
 inline constexpr std::chrono::milliseconds store_farewell{100};
 /// Keys and queued items that a store holds.
 inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
@@ -1835,19 +1898,19 @@ inline constexpr std::size_t store_spared_descriptors = 256;
 /// File descriptors that an agent needs for a worker: its process, pipes, files and standby, and
 /// its connections to the control channel.
 inline constexpr std::size_t worker_descriptors = 24;
-/// How long the start of workers waits for descriptors that servers give up.
+/// How long the start of workers waits for descriptors that servers release.
 inline constexpr std::chrono::milliseconds descriptor_patience{2000};
-/// To how many open files a program raises its limit, since each connection takes memory, too.
+/// The most open files to which a program raises its limit, since each connection takes memory,
+/// too.
 inline constexpr std::size_t open_files = 65'536;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// The lines before the body of an HTTP response, and those between its chunks.
 inline constexpr std::size_t http_head_bytes = 64 * 1024;
-/// The body of an HTTP response, as far as nobody has taken it: a value of a store, and what etcd
-/// makes of it in base64.
+/// The unread part of an HTTP response's body: a value of a store, as encoded by etcd in base64.
 inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
-/// What an inspection takes of a worker: the text of its stacks, its flight recorder, and how many
-/// of its threads and descriptors are looked at.
+/// What an inspection reads from a worker: the text of its stacks, its flight recorder, and how
+/// many of its threads and descriptors.
 inline constexpr std::size_t stack_text_bytes = 256 * 1024;
 inline constexpr std::size_t recorder_bytes = 8 * 1024 * 1024;
 inline constexpr std::size_t inspected_threads = 256;
@@ -1863,7 +1926,7 @@ inline constexpr std::chrono::milliseconds inspection_time{2000};
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.
 inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
-/// A job's secret: more is needed than can be guessed.
+/// A job's secret: too short ones could be guessed.
 inline constexpr std::size_t job_secret_least_bytes = 16;
 inline constexpr std::size_t job_secret_bytes = 4096;
 /// Clients of a store server that have sent a part of their first message, or have not yet shown
@@ -1877,19 +1940,26 @@ inline constexpr std::size_t first_message_bytes = 8 * 1024;
 /// The server disconnects a newcomer that takes more memory before older ones. A TLS handshake
 /// takes less; a store's client may begin with a large value.
 inline constexpr std::size_t store_newcomer_share = 64 * 1024;
-/// Addresses that a server remembers so as to log only once that it turned one away.
+/// Rejected addresses that a server remembers, so that it logs each only once.
 inline constexpr std::size_t store_refused_addresses = 1024;
-/// The addresses that a node tells the others of, and their text.
+/// The addresses that a node sends to the others, and their text.
 inline constexpr std::size_t node_addresses = 64;
 inline constexpr std::size_t node_addresses_bytes = 4096;
-/// The largest number of a round, or of a server, that a node can tell of an earlier server: its
-/// successor counts on from there, and what it counts must fit into messages, too.
+/// The largest number of a round, or term of a server, that a node can report: a new server
+/// continues from there, and its numbers must fit into messages, too.
 inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 /// Failures of a job that are counted.
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Roles of one job, and the name of one.
 inline constexpr std::size_t roles = 64;
 inline constexpr std::size_t role_name_bytes = 64;
+/// Named ports of one worker, and the name of one.
+inline constexpr std::size_t worker_ports = 16;
+inline constexpr std::size_t port_name_bytes = 32;
+/// The file that tells the workers of a job where those of all its roles are, and the part of it
+/// that a node tells the others of a role.
+inline constexpr std::size_t roles_file_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t role_places_bytes = 4 * 1024 * 1024;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// The run id of a job, by which its nodes find each other.
@@ -1923,13 +1993,13 @@ inline constexpr int rendezvous_candidates = 9;
 inline constexpr int rendezvous_register_nodes = 16'384;
 /// One message between the servers of several endpoints, and what a registry holds of the leader.
 inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
-/// What nodes show to a leader that a registry names.
+/// The password that nodes show to a leader that a registry names.
 inline constexpr std::size_t registry_password_bytes = 64;
-/// How long a node looks for a server of the rendezvous that it had reached before.
+/// How long a node tries to reconnect to a rendezvous server.
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
-/// How long the last words of a node that leaves the rendezvous may take.
+/// How long the last message of a node that leaves the rendezvous may take.
 inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
-/// How long a node whose workers failed leaves those of torchrun's nodes to fail, too.
+/// How long a node whose workers failed waits for those of torchrun's nodes to fail, too.
 inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
@@ -1940,11 +2010,12 @@ inline constexpr int nodes = 100'000;
 inline constexpr std::size_t node_counts = 64;
 /// An error file written by a worker; larger ones are cut and count as not parsable.
 inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
-/// The arguments of a function that workers run, as JSON; larger things go by a file or the store.
+/// The arguments of a function that workers run, as JSON; pass larger values in a file or the
+/// store.
 inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
 /// What one worker's function returns, as JSON.
 inline constexpr std::size_t return_value_bytes = 1024 * 1024;
-/// What the functions of all workers of a node return; with many workers each has its share of it.
+/// The return values of all workers of a node; with many workers each gets a share of it.
 inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
 /// The lines of a failed worker's stderr that a report shows if there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
@@ -1952,16 +2023,16 @@ inline constexpr std::size_t report_stderr_lines = 20;
 inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
 /// The buffer of one stream while its output is copied, and the size that its pipe is given.
 inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
-/// A line of output that is held back until it is whole; a longer one is passed on in pieces.
+/// A line of output that is buffered until it is complete; a longer one is passed on in pieces.
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
-/// Files kept of one log that is cut by size.
+/// Files kept of a rotated log.
 inline constexpr int log_files = 1000;
-/// How long a console that takes nothing is waited for at least, when a stop's grace is over.
+/// The least time to wait for a blocked console after the grace period of a stop.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
-/// How long a log file that hangs is waited for when nobody waits for the output any more.
+/// How long to wait for a log file that hangs when nothing else waits for the output.
 inline constexpr std::chrono::milliseconds file_after_stop{1000};
-/// How long the agent waits at its end for a log directory that may hang: for what a failed worker
-/// left in files, and for the report.
+/// How long the agent waits at its end for a log directory that may hang: for a failed worker's
+/// files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
 /// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
 /// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
@@ -1974,38 +2045,38 @@ inline constexpr std::uint64_t journal_file_bytes = 16 * 1024 * 1024;
 inline constexpr int journal_files = 4;
 inline constexpr std::size_t journal_pending_lines = 1000;
 inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
-/// How long the last lines of a journal that hangs are waited for.
+/// How long to wait for the last lines of a journal that hangs.
 inline constexpr std::chrono::milliseconds journal_patience{1000};
-/// How long a guard has to tell whether its worker runs, when the start is cancelled.
+/// How long a guard has to report whether its worker runs, when the start is cancelled.
 inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
-/// How long the kernel has to end a process that was killed, before each look at what holds it up;
-/// one that looks the same after it, in uninterruptible sleep, is given up.
+/// How long the kernel has to end a killed process before each check of what delays it; a process
+/// that is unchanged after that, in uninterruptible sleep, is abandoned.
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
-/// How long the check of a node may take, and what is kept of its output: the end.
-inline constexpr std::chrono::seconds node_check_timeout{3600};
+/// The longest time-out of a node check and of the hook for hung workers.
+inline constexpr std::chrono::seconds shell_command_timeout{3600};
+/// The kept end of the output of a node check.
 inline constexpr std::size_t node_check_bytes = 400;
-/// What is read of the text in a drain file, and how long it is waited for if there is none yet.
+/// The text that is read from a drain file, and how long to wait for it if the file is empty.
 inline constexpr std::size_t drain_text_bytes = 400;
 inline constexpr std::chrono::milliseconds drain_text_patience{1000};
-/// How long the hook that looks into hung workers may take.
-inline constexpr std::chrono::seconds hang_hook_timeout{3600};
 /// One message between an agent and a standby.
 inline constexpr std::size_t standby_message_bytes = 64 * 1024;
 /// The modules that a standby imports, and the name of one.
 inline constexpr std::size_t standby_modules = 256;
 inline constexpr std::size_t standby_module_bytes = 256;
-/// How long a standby that waits has to become a worker before that is started without one.
+/// How long a waiting standby may take to become a worker before the worker starts without it.
 inline constexpr std::chrono::milliseconds standby_reply{1000};
-/// How long an interpreter may take to show that its standby would wait, and a standby to import.
+/// How long an interpreter may take to show that its standby would wait, and how long a standby may
+/// take to import.
 inline constexpr std::chrono::seconds standby_probe{60};
 inline constexpr std::chrono::seconds standby_import{900};
 /// Standbys that may end in a row before they are ready.
 inline constexpr int standby_deaths = 3;
 /// Standbys of a job that may end while they wait.
 inline constexpr int standby_losses = 10;
-/// How long a standby that was killed is waited for.
+/// How long to wait for a killed standby.
 inline constexpr std::chrono::seconds standby_end{5};
 /// One line of the control channel, its end included.
 inline constexpr std::size_t control_line_bytes = 4096;
@@ -2024,16 +2095,16 @@ inline constexpr std::size_t worker_timers = 1024;
 inline constexpr std::size_t control_connections = 8;
 /// Lines of one connection that are read within a second; the rest waits in the socket.
 inline constexpr int control_lines_per_second = 10'000;
-/// What workers did wrong on their channels that is logged in one attempt; the rest is not.
+/// Errors of workers on their channels that are logged in one attempt.
 inline constexpr int control_complaints = 20;
 /// Names of sections for which durations are learned.
 inline constexpr std::size_t learned_names = 256;
-/// How often workers may be looked at, at most; how many files of /proc are read for that at one
-/// look; and how many workers may be suspected in one attempt.
+/// The shortest interval at which workers are sampled; how many files of /proc are read for a
+/// sample; and how many suspicions may be reported in one attempt.
 inline constexpr std::chrono::milliseconds least_watch_interval{10};
 inline constexpr std::size_t watched_files = 20'000;
 inline constexpr int worker_suspicions = 64;
-/// How much later than asked a watch may wake before it is taken for having stood still itself.
+/// How late a watch may wake before it concludes that it was suspended itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
 /// The head of a request to the status server, its headers, and its body.
 inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
@@ -2041,69 +2112,70 @@ inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
 /// One answer of the status server.
 inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
-/// What is shown of a line that a worker wrote.
+/// The shown part of a line that a worker wrote.
 inline constexpr std::size_t shown_line_bytes = 2000;
-/// How long the log file of a worker is waited for whose last lines somebody wants to see.
+/// How long to wait for a worker's log file when a viewer requests its last lines.
 inline constexpr std::chrono::seconds shown_lines_patience{2};
-/// Connections to the status server, and those of them that follow events: there is always room for
-/// a probe.
+/// Connections to the status server, and how many of them may follow events, so that there is
+/// always room for a probe.
 inline constexpr std::size_t status_connections = 16;
 inline constexpr std::size_t status_followers = 12;
-/// How long a client of it may take for a request, or to read an answer.
+/// How long a client of the status server may take for a request, or to read an answer.
 inline constexpr std::chrono::seconds status_request{5};
-/// How often those who follow events hear that the server is there.
+/// How often clients that follow events get a sign that the server is alive.
 inline constexpr std::chrono::seconds status_heartbeat{15};
-/// How long a server that stops waits for those who follow events to take the last.
+/// How long a stopping server waits for clients to read the last events.
 inline constexpr std::chrono::milliseconds status_farewell{200};
-/// The shortest time between two signs of life of a node: more often they take the time that
-/// everything else needs.
+/// The shortest time between two keep-alives of a node: with more, there would be no time for
+/// anything else.
 inline constexpr std::chrono::milliseconds keep_alive_interval{10};
-/// Nodes that a job keeps out, how long a name and the reason may be, and for how long one stays
-/// out: all of them have room in one message beside everything else.
+/// Excluded nodes of a job, the length of a name and of the reason, and the longest exclusion: all
+/// of them must fit into one message together with everything else.
 inline constexpr std::size_t excluded_nodes = 16;
 inline constexpr std::size_t node_name_bytes = 64;
 inline constexpr std::size_t exclusion_reason_bytes = 128;
 inline constexpr std::chrono::hours exclusion_time{24 * 30};
-/// How long an agent whose job was closed by another node waits for a request to stop of its own.
+/// How long an agent whose job was closed by another node waits for its own stop request.
 inline constexpr std::chrono::milliseconds stop_request_patience{500};
 /// Why a job has ended, for all nodes.
 inline constexpr std::size_t ending_text_bytes = 1024;
-/// Why a job pauses, with the user and the node that want it.
+/// Why a job pauses, with the user and the node that paused it.
 inline constexpr std::size_t pause_text_bytes = 1024;
-/// Commands that it carries out at a time, the reason in one, and the time that one may give.
+/// Commands that the status server carries out at a time, the reason in one, and the time that one
+/// may allow.
 inline constexpr std::size_t status_commands = 4;
 inline constexpr std::size_t command_reason_bytes = 400;
 inline constexpr std::chrono::seconds command_time{3600};
-/// How long it rests if the system has no room for a connection.
+/// How long the status server pauses if the system has no resources for a connection.
 inline constexpr std::chrono::milliseconds status_pause{200};
-/// What clients of a server have to know that others can reach.
+/// The token for clients of a status server that is open to other hosts.
 inline constexpr std::size_t status_token_least_bytes = 16;
 inline constexpr std::size_t status_token_bytes = 256;
-/// What is shown of a job: its last attempts, and the ways in which workers ended.
+/// The shown part of a job: its last attempts, and the ways in which workers ended.
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
-/// What one node tells in one piece to the one that shows the job, which takes up to twice as much
-/// in a message of the rendezvous; how many pieces at a time, and how many events of a second.
+/// One report of a node to the node that shows the job, which takes up to twice as much in a
+/// message of the rendezvous; how many reports at a time, and how many events per second.
 inline constexpr std::size_t node_report_bytes = 30 * 1024;
 inline constexpr int node_reports_at_once = 3;
 inline constexpr int node_events_per_second = 8;
 /// The pause between two reports of a node, and between two rosters of the rendezvous' server.
 inline constexpr std::chrono::milliseconds node_report_pause{100};
-/// What is heard of a node in a second: several times what it tells, since the network may hold
-/// that up and bring it at once.
+/// What is accepted from a node in a second: several times what it sends, since the network may
+/// delay messages and deliver them together.
 inline constexpr int heard_reports_per_second =
     4 * node_reports_at_once * static_cast<int>(std::chrono::seconds(1) / node_report_pause);
 inline constexpr int heard_events_per_second = 4 * node_events_per_second;
-/// What is shown of the other nodes of a job: the nodes, and the workers of all of them.
+/// The shown part of other nodes of a job: the nodes, and the workers of all of them.
 inline constexpr std::size_t viewed_nodes = 2048;
 inline constexpr std::size_t viewed_workers = 4096;
 /// The nodes that are remembered as lost.
 inline constexpr std::size_t lost_nodes = 64;
 /// Faults that a plan of chaos names.
 inline constexpr std::size_t chaos_faults = 1000;
-/// How long the watch for hung workers rests after an error, before it begins again.
+/// How long the watch for hung workers pauses after an error.
 inline constexpr std::chrono::milliseconds watch_restart{1000};
-/// The evidence of one rank, as it travels to the node that judges a stall, and its texts there.
+/// The evidence of one rank, as sent to the node that judges a stall, and the texts in it.
 inline constexpr std::size_t rank_digest_bytes = 1024;
 inline constexpr std::size_t wait_channel_bytes = 48;
 inline constexpr std::size_t failure_digest_bytes = 160;
@@ -2324,29 +2396,29 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 
 }  // namespace detail
 
-/// A file that output is copied to, cut by size if that is wanted.
+/// A file to which output is copied, optionally rotated by size.
 ///
-/// A full file ends with a whole line: a line that does not fit begins the next file, and one that
-/// was under way when the file became full is finished in it, at most `limits::copy_line_bytes`
-/// above the size. A file that cannot be written is given up, one that cannot be put aside grows
-/// on; both are said once in the log.
+/// A full file ends with a complete line: a line that does not fit begins the next file, and a line
+/// that was incomplete when the file became full is finished in it, up to `limits::copy_line_bytes`
+/// above the size. A file that cannot be written is abandoned, and one that cannot be rotated keeps
+/// growing; both are logged once.
 ///
-/// Thread-safety: any thread; what one call writes stays together.
+/// Thread-safety: any thread; the bytes of one call stay together.
 class log_file {
  public:
-  /// When a log file is full, and what becomes of it then.
+  /// When a log file is rotated, and how many files are kept.
   struct rotation {
-    /// A file of this size is put aside and a new one begun; 0: it grows without end.
+    /// The size at which a file is rotated; 0: never.
     std::uint64_t max_size = 0;
-    /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
-    /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
+    /// How many files of a log are kept: the current one and "<name>.1" (the newest of the others)
+    /// to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
     int max_files = 5;
 
     friend bool operator==(const rotation&, const rotation&) = default;
   };
 
-  /// Takes over a file that is open for appending, and empty; `path` is its name. One that
-  /// `may_hang` is closed on a thread.
+  /// Takes ownership of an empty file that is open for appending; `path` is its name. If it
+  /// `may_hang`, it is closed on a thread.
   ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {});
   ELASTIC_DECL log_file(detail::unique_fd file, std::string path, rotation bounds,
                         bool may_hang = false);
@@ -2354,8 +2426,8 @@ class log_file {
   log_file& operator=(const log_file&) = delete;
   ELASTIC_DECL ~log_file();
 
-  /// Opens a file and empties it; its directory must exist. One that `may_hang` is opened when it
-  /// is first written.
+  /// Opens a file and truncates it; its directory must exist. If it `may_hang`, it is opened when
+  /// it is first written.
   /// Errors: `errc::file_access`, naming the path.
   ELASTIC_DECL static std::shared_ptr<log_file> open(const std::string& path);
   ELASTIC_DECL static std::shared_ptr<log_file> open(
@@ -2365,11 +2437,11 @@ class log_file {
   /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
   ELASTIC_DECL void write(std::string_view bytes, const logger& log);
 
-  /// The same without a log. Result: what is to be logged, as errors.
+  /// The same without a log. Result: the errors to be logged.
   ELASTIC_DECL std::vector<std::string> write(std::string_view bytes);
 
-  /// Whether a write may wait for another machine or program, as on NFS and FUSE: to be done on a
-  /// thread.
+  /// Whether a write may block on another machine or program, as on NFS and FUSE, so that it must
+  /// be done on a thread.
   bool may_hang() const { return may_hang_; }
 
   const std::string& path() const { return path_; }
@@ -2412,11 +2484,11 @@ class log_file {
 
 namespace elastic {
 
-/// What is shown of the workers' output, how, and what of it is kept.
+/// What of the workers' output is shown, how it is shown, and what is kept.
 struct log_options {
-  /// How lines of workers are shown.
+  /// How the workers' lines are shown.
   enum class line_format {
-    /// As the worker wrote them; teed ones behind a prefix.
+    /// As the worker wrote them; teed ones with a prefix.
     text,
     /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
     /// stream, text.
@@ -2424,43 +2496,20 @@ struct log_options {
   };
 
   line_format format = line_format::text;
-  /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
+  /// The local ranks whose output is shown; empty: all. Log files are always complete.
   std::vector<int> local_ranks_filter;
   /// Lines of any worker's stdout that contain one of these texts are also written to
   /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
   std::vector<std::string> duplicate_stdout_filters;
   /// The same for stderr and `filtered_stderr.log`.
   std::vector<std::string> duplicate_stderr_filters;
-  /// When log files are cut. With a size what is only redirected goes through the agent, too.
+  /// When log files are rotated. With a size, redirected output also passes through the agent.
   log_file::rotation rotation;
 };
 
-/// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.
+/// Errors: `errc::invalid_argument`, naming the option that is impossible on a node with that many
+/// workers.
 ELASTIC_DECL void validate(const log_options& options, int local_world_size, bool has_files);
-
-}  // namespace elastic
-
-// ---- elastic/agent/node_check.hpp ----
-
-namespace elastic {
-
-/// A command that says whether a node is fit for the job, such as one that asks the driver of its
-/// GPUs.
-///
-/// It is run by `/bin/sh -c` before the node meets the others and before each restart, while no
-/// worker runs, with the variables of the worker_spec's `environment`. Exit code 0: the node takes
-/// part. Anything else, no end in time included: it leaves the job, which goes on without it as
-/// without a node that a worker calls bad. What the command has started is killed when it ends.
-/// Its standard input is empty, and the end of its output stands in the reason.
-struct node_check {
-  /// Empty: none is run.
-  std::string command = {};
-  /// How long it may take; more than 0, at most `limits::node_check_timeout`.
-  duration timeout = std::chrono::seconds(60);
-};
-
-/// Checks the bounds of a node_check. Errors: `errc::invalid_argument`, saying what is allowed.
-ELASTIC_DECL void validate(const node_check& check);
 
 }  // namespace elastic
 
@@ -2482,7 +2531,7 @@ class exit_selection {
 
   bool empty() const { return codes_.empty() && signals_.empty(); }
 
-  /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
+  /// Whether a process ended in one of these ways; false if it is unknown how it ended.
   ELASTIC_DECL bool contains(const exit_status& status) const;
 
   friend bool operator==(const exit_selection&, const exit_selection&) = default;
@@ -2498,32 +2547,48 @@ class exit_selection {
 
 namespace elastic {
 
-/// When workers that failed start again, as long as restarts are left. The defaults are torchrun's:
-/// at once, and however they ended.
+/// When failed workers restart, as long as restarts are left. The defaults are torchrun's: at once,
+/// after any failure.
 struct restart_terms {
-  /// Only failures of the last so much time use up the restarts. 0: all of the job's.
+  /// Only failures within this time count against the restarts. 0: all failures of the job.
   duration window = duration::zero();
 
-  /// How long to wait before the first restart; twice as long before the next, up to `delay_max`.
+  /// How long to wait before the first restart; doubled before each further one, up to `delay_max`.
   /// 0: no wait.
   duration delay = duration::zero();
   duration delay_max = std::chrono::seconds(60);
-  /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
+  /// If the workers ran for at least this long, the wait after their failure is `delay` again.
   duration healthy_uptime = std::chrono::seconds(60);
 
-  /// After so many failures in a row without a step that no attempt had reached before, there is
-  /// no restart; 0: progress has no say. Nor has it before a worker of this node has reported a
-  /// step.
+  /// The number of failures in a row without a new step after which there is no restart; 0:
+  /// progress does not matter. It does not matter either before a worker of this node has reported
+  /// a step.
   int while_progress = 0;
 
-  /// Not after a worker that ended in one of these ways.
+  /// No restart after a worker that ended in one of these ways.
   exit_selection never_after = {};
-  /// Only after a worker that ended in one of these ways, if there are any.
+  /// If not empty: restart only after a worker that ended in one of these ways.
   exit_selection only_after = {};
 };
 
 /// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
 ELASTIC_DECL void validate(const restart_terms& terms);
+
+}  // namespace elastic
+
+// ---- elastic/agent/shell_command.hpp ----
+
+namespace elastic {
+
+/// A command that an agent runs with `/bin/sh -c`, with the variables of the worker_spec's
+/// `environment` and an empty standard input. When it ends, everything that it has started is
+/// killed.
+struct shell_command {
+  /// Empty: no command is run.
+  std::string command = {};
+  /// How long it may take; more than 0, at most `limits::shell_command_timeout`.
+  duration timeout = {};
+};
 
 }  // namespace elastic
 
@@ -2535,7 +2600,8 @@ namespace elastic {
 using environment_map = std::map<std::string, std::string, std::less<>>;
 
 /// The variables of an array such as `environ`, whose end is a null pointer. Each entry is
-/// "NAME=value"; one that is not is left out; of a repeated name the first counts, as for `getenv`.
+/// "NAME=value"; other entries are ignored. If a name is repeated, the first counts, as with
+/// `getenv`.
 ELASTIC_DECL environment_map environment_from(const char* const* entries);
 
 /// The same for entries in a vector.
@@ -2548,13 +2614,13 @@ ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map&
 ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
                                                       std::string_view name);
 
-/// Who a worker is: its place on its node, in its role and in the job.
+/// The identity of a worker: its ranks on its node, in its role and in the job.
 struct worker_identity {
   /// 0 … local_world_size - 1, on this node.
   int local_rank = 0;
   /// 0 … world_size - 1, in the job.
   int rank = 0;
-  /// The node's place in the round, 0 … group_world_size - 1.
+  /// The node's rank in the round, 0 … group_world_size - 1.
   int group_rank = 0;
   /// 0 … role_world_size - 1, among the workers of this role.
   int role_rank = 0;
@@ -2565,9 +2631,12 @@ struct worker_identity {
   std::string role_name = "default";
 };
 
-/// What all workers of one start on one node have in common.
+/// What the workers of one attempt on one node have in common.
 struct job_context {
-  /// Where the workers find each other.
+  /// The workers have ranks in one world and meet. False: they are replicas, which know who they
+  /// are on their node and in their role alone; ROLE_RANK is there, RANK and MASTER_ADDR are not.
+  bool has_world = true;
+  /// Where the workers meet.
   std::string master_addr;
   std::uint16_t master_port = 0;
   /// True: an agent serves a store at the master's address and every worker is its client. False:
@@ -2577,30 +2646,30 @@ struct job_context {
   /// How many of `max_restarts` are used up.
   int restart_count = 0;
   int max_restarts = 0;
-  /// The workers are of a PyTorch before 2.2, which reads NCCL_ASYNC_ERROR_HANDLING; later ones
-  /// call that name deprecated on each rank.
+  /// The workers use a PyTorch older than 2.2, which reads NCCL_ASYNC_ERROR_HANDLING; later
+  /// releases warn about that name on each rank.
   bool old_nccl_name = false;
-  /// Where workers may outlive an epoch (`worker_spec::on_failure`): the number of this one. None:
+  /// If workers may outlive an epoch (`worker_spec::on_failure`): the number of this epoch. Empty:
   /// every worker ends with its epoch.
   std::optional<std::int64_t> epoch = {};
 };
 
-/// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says
-/// under the same names, everything that an agent promises to its workers.
+/// The whole environment of a worker, each entry "NAME=value": `base`, overridden by everything
+/// that an agent promises to its workers.
 ///
-/// `error_file` is where the worker leaves the reason of its failure; empty if nobody reads it.
-/// `base` reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
+/// `error_file` is the file for the reason of the worker's failure; empty if there is none. `base`
+/// reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
 /// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
 ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const worker_identity& worker,
                                                          const job_context& job,
                                                          const std::string& error_file);
 
-/// Whether `worker_environment` sets this variable whatever its base has, such as RANK.
+/// Whether `worker_environment` always sets this variable, such as RANK.
 ELASTIC_DECL bool is_set_by_agent(const std::string& name);
 
-/// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker,
-/// it becomes 1, since each worker would otherwise start as many threads as there are processors.
+/// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker, it is
+/// set to 1, since otherwise each worker would start as many threads as there are processors.
 ///
 /// Result: the warning to show if the rule applied and changed `variables`.
 ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
@@ -2615,8 +2684,8 @@ namespace elastic {
 /// Set in a worker that is to run a function: the function's name.
 inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
 
-/// Which function every worker runs, and with what. `entrypoint::call` makes one whose arguments
-/// fit; by hand for a program of which only the names are known.
+/// Which function every worker runs, and its arguments. `entrypoint::call` creates one with checked
+/// arguments; create one by hand if only the names of a program's functions are known.
 struct function_call {
   /// The name under which the worker's program has registered the function.
   std::string name;
@@ -2639,10 +2708,10 @@ ELASTIC_DECL void check_arguments(const function_call& call);
 
 }  // namespace detail
 
-/// How many bytes of JSON each of so many workers of a node may return.
+/// How many bytes of JSON each of `local_world_size` workers of a node may return.
 ELASTIC_DECL std::size_t return_value_bound(int local_world_size);
 
-/// Checks what can be said about a call without the program that has the function.
+/// Checks a call as far as possible without the program that has the function.
 /// Errors: `errc::invalid_argument`, saying what is allowed.
 ELASTIC_DECL void validate(const function_call& call);
 
@@ -2667,25 +2736,25 @@ constexpr bool contains(std_streams streams, std_streams wanted) {
   return (streams & wanted) == wanted;
 }
 
-/// Which streams of which workers of a node are meant: the same for all, or by local rank.
+/// A selection of streams of a node's workers: the same for all, or by local rank.
 ///
 /// Thread-safety: that of a value.
 class stream_selection {
  public:
-  /// The same streams of every worker; none of any if left out.
+  /// The same streams for every worker; by default none.
   stream_selection(std_streams streams = std_streams::none) : others_(streams) {}
 
-  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, if a
-  /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
-  /// wins.
+  /// The values of torchrun's `-r` and `-t`: "3" for all workers, or "0:3,1:0" by local rank. There
+  /// a rank has one digit, ranks that are not listed have no streams, and if a rank is repeated,
+  /// the last one counts.
   ///
   /// Errors: `errc::invalid_argument` for anything else.
   ELASTIC_DECL static stream_selection parse(std::string_view text);
 
-  /// Selects `streams` for one worker, instead of what holds for all.
+  /// Selects `streams` for one worker, which overrides the selection for all.
   ELASTIC_DECL stream_selection& set(int local_rank, std_streams streams);
 
-  /// The streams that are meant of the worker with this local rank.
+  /// The selected streams of the worker with this local rank.
   ELASTIC_DECL std_streams of(int local_rank) const;
 
   friend bool operator==(const stream_selection&, const stream_selection&) = default;
@@ -2701,16 +2770,16 @@ class stream_selection {
 
 namespace elastic {
 
-/// After how long a worker that says nothing counts as hung. Zero means: never.
+/// After how long a worker that sends nothing counts as hung. Zero means never.
 struct liveness_settings {
   /// From its start to its first heartbeat.
   duration first_heartbeat_timeout{};
-  /// From one heartbeat to the next. What a worker names itself comes before it.
+  /// From one heartbeat to the next. A time-out that the worker sends takes precedence.
   duration heartbeat_timeout{};
-  /// Where nothing was named: the longest time seen between two heartbeats, and for each section
-  /// the longest that it took, times this factor; 0: nothing is learned. At least 1 otherwise.
+  /// If no time-out is set: the longest time observed between two heartbeats, and for each section
+  /// its longest duration, times this factor. 0: time-outs are not learned; otherwise at least 1.
   double learn_timeouts = 0;
-  /// What is learned is never shorter than this.
+  /// The shortest learned time-out.
   duration least_learned = std::chrono::seconds(1);
 };
 
@@ -2720,16 +2789,17 @@ struct liveness_settings {
 
 namespace elastic {
 
-/// What becomes of the other workers if one fails, or a node comes or goes.
+/// What happens to the other workers if one fails, or a node joins or leaves.
 enum class on_failure {
-  /// All workers start again.
+  /// All workers restart.
   restart,
   /// Workers that can rejoin (`worker_channel::survive`) keep their processes and their ranks; the
-  /// others are replaced. If that is impossible, all start again.
+  /// others are replaced. If that is impossible, all restart.
   replace,
 };
 
-/// What an agent runs: which program, how many, how often again, and where its output goes.
+/// What an agent runs: which program, how many workers, how often they may be restarted, and where
+/// their output goes.
 struct worker_spec {
   /// The role of these workers: a name for ranks, logs, events and metrics.
   std::string role = "default";
@@ -2738,20 +2808,20 @@ struct worker_spec {
 
   /// A path, or a name that is looked up in the PATH of `environment`.
   std::string program;
-  /// The program's arguments; `${local_rank}` in them becomes the worker's.
+  /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
   std::vector<std::string> arguments;
-  /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
-  /// the agent promises its workers is set on top of it.
+  /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
+  /// agent adds the variables that it promises to its workers.
   environment_map environment;
-  /// A function of the program to run: the program's main must begin with `run_entrypoint`. Each
-  /// worker's standard input is then what carries the call. None: the program runs as it is.
+  /// A function of the program to run: the program's main must begin with `run_entrypoint`. The
+  /// standard input of each worker then carries the call. Empty: the program runs normally.
   std::optional<function_call> function = {};
-  /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
-  /// `${role_name}` in the values become the worker's. Variables that the agent sets
+  /// Additional variables for the workers, which override `environment`; `${local_rank}`, `${rank}`
+  /// and `${role_name}` in the values are replaced by the worker's. Variables that the agent sets
   /// (`is_set_by_agent`) are refused.
   std::vector<std::pair<std::string, std::string>> env;
-  /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
-  /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
+  /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
+  /// CUDA_VISIBLE_DEVICES has only the entry of its local rank.
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
   std::vector<processor_set> cpu_affinity;
@@ -2760,41 +2830,54 @@ struct worker_spec {
   /// The working directory; empty keeps the agent's.
   std::string directory;
 
-  /// How often the group may be started again after a failure. 0: never.
+  /// How often the workers may be restarted after a failure. 0: never.
   int max_restarts = 0;
-  /// How soon, for which failures, and how many of them within what time.
+  /// When to restart: after which delay, after which failures, and how many within which time.
   restart_terms restart;
-  /// What becomes of the others then.
+  /// What happens to the other workers when one fails.
   elastic::on_failure on_failure = elastic::on_failure::restart;
-  /// How long a worker that can rejoin may take to leave its epoch, and how long one waits that
-  /// asks whether its epoch has ended; over 0.
+  /// How long a worker that can rejoin may take to leave its epoch, and how long a worker that asks
+  /// whether its epoch has ended may wait for the answer; more than 0.
   duration rejoin_timeout = std::chrono::seconds(10);
-  /// How long workers may take to end after the stop's signal before they are killed.
+  /// How long workers may take to end after the stop signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
-  /// How long workers may take to save a checkpoint when the agent is asked to stop by SIGTERM,
-  /// before they are stopped. 0: they are not asked.
+  /// How long workers may take to save a checkpoint, before they are stopped, when the agent is
+  /// asked to stop with SIGTERM. 0: they are not asked.
   duration preempt_grace = duration::zero();
-  /// After how long a worker that says nothing over the control channel counts as hung, which is a
-  /// failure. Default: never, but for time-outs that the worker itself names.
+  /// When a worker that sends nothing over the control channel counts as hung, which is a failure.
+  /// Default: never, except for time-outs that the worker itself sets.
   liveness_settings liveness;
-  /// How often the agent looks at its workers, by what they report and in /proc, so as to say which
-  /// of them hold up the others (`job_event::type::worker_suspected`); nothing is done about them.
-  /// 0: never.
+  /// How often the agent samples its workers, from their reports and in /proc, to report which of
+  /// them hold up the others (`job_event::type::worker_suspected`); it only reports them. 0: never.
   duration watch_interval = duration::zero();
-  /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
-  elastic::hang_hook hang_hook = {};
-  /// What looks at this node before each attempt. Default: nothing.
-  elastic::node_check node_check = {};
-  /// The period of the state metrics, if a metric handler is given. Nothing else uses it.
+  /// A command that inspects hung workers before any worker is killed because of it, for example to
+  /// record their stacks. It runs once for each of them, with these variables:
+  ///
+  ///     ELASTIC_HUNG_RANK        the worker's rank in the job
+  ///     ELASTIC_HUNG_LOCAL_RANK  its rank on this node
+  ///     ELASTIC_HUNG_PID         its process, which runs
+  ///     ELASTIC_HUNG_REASON      why it counts as hung
+  ///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty if there is none
+  ///
+  /// Its output goes to `hang.log` in that directory if `log_dir` is set, and otherwise to the
+  /// agent's stderr. All commands of one stop share the time.
+  shell_command hang_hook = {"", std::chrono::seconds(10)};
+  /// A command that checks whether this node is healthy, for example by querying the GPU driver. It
+  /// runs before the node meets the others and before each restart, while no worker runs. Exit code
+  /// 0: the node takes part. Any other end, or none in time: the node leaves the job, which
+  /// continues without it, as if a worker had called the node bad. The reason includes the end of
+  /// its output.
+  shell_command node_check = {"", std::chrono::seconds(60)};
+  /// The period of the state metrics, if there is a metric handler. It has no other effect.
   duration monitor_interval = std::chrono::seconds(5);
 
-  /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
-  /// success. "/dev/null": no files at all.
+  /// Where the log directory of the run is created. Empty: in the temporary folder, and removed
+  /// after success. "/dev/null": no files at all.
   std::string log_dir;
   /// The name of the run's directory there, for a program that runs several agents and keeps their
-  /// files together. Empty: one that nobody else has, made from the run id.
+  /// files together. Empty: a unique name derived from the run id.
   std::string log_name;
   /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
   /// "/dev/null": none.
@@ -2803,10 +2886,10 @@ struct worker_spec {
   stream_selection redirects;
   /// Which streams go to both the file and the console.
   stream_selection tee;
-  /// What is put before each line of a teed stream; see `line_template` for its fields. Empty:
+  /// The prefix of each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
   std::string log_line_prefix_template;
-  /// What is shown of the output and how, and what is kept of it.
+  /// What output is shown, how it is shown, and what is kept.
   log_options logs;
 };
 
@@ -2819,9 +2902,9 @@ ELASTIC_DECL void validate(const worker_spec& spec);
 
 namespace elastic {
 
-/// Makes the handler by which a node takes part in one job. It is there already, or a coroutine
-/// chooses it, because its kind depends on what serves the endpoint, and on the nodes that are
-/// there. The choice holds for the whole job.
+/// Makes the handler with which a node takes part in one job. The handler may already exist.
+/// Otherwise a coroutine chooses it, because its kind depends on the server at the endpoint and on
+/// the other nodes. The choice holds for the whole job.
 ///
 /// A plain value. Thread-safety: that of the handler.
 class rendezvous_factory {
@@ -2833,7 +2916,7 @@ class rendezvous_factory {
   /// Makes nothing.
   rendezvous_factory() = default;
 
-  /// Returns a handler that is there. A null pointer makes a factory that makes nothing.
+  /// Returns an existing handler. A null pointer makes a factory that makes nothing.
   template <std::convertible_to<std::shared_ptr<rendezvous_handler>> Handler>
   rendezvous_factory(Handler handler) : handler_(std::move(handler)) {
     if (!handler_) return;
@@ -2850,16 +2933,16 @@ class rendezvous_factory {
   const std::string& backend() const { return backend_; }
   const std::string& run_id() const { return run_id_; }
 
-  /// The handler that is there; null if one is to be chosen.
+  /// The existing handler; null if one has yet to be chosen.
   const std::shared_ptr<rendezvous_handler>& handler() const { return handler_; }
 
   /// Makes the handler. Call it once, before the first round.
   ///
-  /// @param tried  holds a handler while it is not known yet whether the node can meet by it, so
-  ///               that the caller can pause the job or report what it waits for. It has to live
-  ///               until the task has ended.
-  /// Result: the handler. If the choice has depended on the first round, that one has been met, and
-  /// the first `rendezvous_handler::next_round` returns it at once.
+  /// @param tried  holds a handler while it is not yet known whether the node can meet with it, so
+  ///               that the caller can pause the job or report what the node waits for. It must
+  ///               live until the task has ended.
+  /// Result: the handler. If the choice depended on the first round, that round is already
+  /// complete, and the first `rendezvous_handler::next_round` returns it at once.
   /// Errors: those of `rendezvous_handler::next_round`; `errc::invalid_argument` for a setting that
   /// the chosen kind does not know. The caller shuts down the handler that `tried` then holds, if
   /// any.
@@ -2884,30 +2967,29 @@ namespace detail {
 class request_inbox;
 }  // namespace detail
 
-/// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
-/// starts them all again when one fails or the membership changes, until they succeed or the
+/// Supervises the workers of one node: meets the other nodes, starts the workers, watches them, and
+/// restarts all of them when one fails or the membership changes, until they succeed or the
 /// restarts are used up.
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 ///
-/// Thread-safety: `stop`, `signal`, `ask` and `carry_out` from any thread; the rest from one
-/// thread at a time.
-/// `run` makes a strand of its caller's executor and does everything there, so the executor may be
-/// a thread pool's (but see agent_services::worker_parent).
+/// Thread-safety: `stop`, `signal`, `ask` and `carry_out` from any thread; the rest from one thread
+/// at a time. `run` creates a strand on its caller's executor and does everything there, so the
+/// executor may be a thread pool's (but see agent_services::worker_parent).
 class local_agent {
  public:
-  /// What a local_agent is made from.
+  /// The parts of a local_agent.
   struct options {
     worker_spec workers;
-    /// How this node meets the others: a handler, or what makes one before the first round. Must be
-    /// set.
+    /// How this node meets the others: a handler, or a coroutine that chooses one before the first
+    /// round. Must be set.
     rendezvous_factory rendezvous;
     agent_services services;
-    /// A warning to log when the workers run for the first time: a job that cannot start says only
-    /// why it cannot.
+    /// A warning to log when the workers run for the first time, so that a job that cannot start
+    /// reports only the reason for that.
     std::string notice = {};
     /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
-    /// waiting for them, then each 30 s. Empty: nothing is.
+    /// waiting for them, and then every 30 s. Empty: nothing is logged.
     std::string meeting = {};
     /// The job may run with fewer nodes than can take part: more may join while it runs.
     bool job_may_grow = false;
@@ -2920,51 +3002,51 @@ class local_agent {
   local_agent(const local_agent&) = delete;
   local_agent& operator=(const local_agent&) = delete;
 
-  /// Runs the job on this node to its end. When it returns, however it does, no worker is left, no
-  /// output is under way and the rendezvous was left.
+  /// Runs the job on this node to its end. However it ends, no worker is left, all output is
+  /// written, and the node has left the rendezvous.
   ///
   /// Result: `succeeded`; `failed`, with the failures of the last attempt; or `stopped`, if `stop`
   /// was called.
   /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::start_failed`,
-  /// `errc::file_access` (a worker could not be started, the log directory not be made), and those
-  /// of the rendezvous.
-  /// Cancellation: partial and total stop gracefully, as `stop({})` does; terminal alone kills the
-  /// workers now; of several, the gentlest counts, since the loser of `run() || timer` is sent all
-  /// of them. A further request during a graceful stop kills. Then throws `operation_aborted`. The
-  /// caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
+  /// `errc::file_access` (a worker could not be started, or the log directory not be created), and
+  /// those of the rendezvous.
+  /// Cancellation: partial and total stop gracefully, as `stop({})` does; only terminal kills the
+  /// workers now. If several types are combined, the gentlest applies, since the loser of `run() ||
+  /// timer` is sent all of them. A further request during a graceful stop kills. Then it throws
+  /// `operation_aborted`. Afterwards, the caller's cancellation state is Asio's default: terminal
+  /// only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: name the agent in a statement of its own. g++ 12 destroys its options twice in this
   /// expression.
   task<run_result> run() && = delete;
 
-  /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
-  /// second request kills at once if it escalates, and has no effect otherwise. May be called
-  /// before `run`, and after it without effect.
+  /// Asks the agent to stop: the workers get the request's signal, its grace period, and then
+  /// SIGKILL. A second request kills at once if it escalates, and has no effect otherwise. May be
+  /// called before `run`; has no effect after it.
   ELASTIC_DECL void stop(stop_request request);
 
-  /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; to
-  /// those that are being started as soon as they run. It is lost if there are none. May be called
-  /// before `run`, and after it without effect.
+  /// Passes on a signal, such as SIGUSR1, to every running worker and its process group, and to
+  /// workers that are being started as soon as they run. If there are none, it is lost. May be
+  /// called before `run`; has no effect after it.
   ELASTIC_DECL void signal(int number);
 
-  /// Sends a signal to the worker of this rank of the job, and its process group, if it runs on
-  /// this node. Like any signal from outside: one that ends the worker is its failure.
-  /// @param reason  is logged with it, and stands in the journal as that of a fault made on
-  /// purpose;
-  ///                empty: it is logged for debugging only
+  /// Sends a signal to the worker of this rank of the job, and to its process group, if it runs on
+  /// this node. As with any external signal, a worker that it ends has failed.
+  /// @param reason  logged with it, and recorded in the journal as an injected fault; empty: logged
+  ///                at debug level only
   ELASTIC_DECL void signal_rank(int rank, int number, std::string reason = {});
 
-  /// Asks the agent to tell its workers something over the control channel, one request after the
-  /// other. Only workers that run and have connected hear of it; their answers are logged. May be
-  /// called before and after `run` without effect.
+  /// Sends a request to the workers over the control channel, one request after the other. Only
+  /// running workers that have connected receive it; their answers are logged. Has no effect before
+  /// and after `run`.
   ELASTIC_DECL void ask(worker_request request);
 
-  /// Carries out a command, such as one that a status_server takes. May be awaited before `run`,
-  /// which it then waits for, and after it; the agent may be gone by then.
+  /// Carries out a command, such as one from a status_server. May be awaited before `run`, for
+  /// which it then waits, and after it, even if the agent no longer exists.
   ///
-  /// Result: when it is done, or what kept it from being done. `drain` is done once the agent has
-  /// begun to leave.
-  /// Cancellation: all types; the command may be carried out all the same.
+  /// Result: the outcome when the command is done, or why it was not carried out. `drain` is done
+  /// once the agent has begun to leave.
+  /// Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
@@ -2982,28 +3064,28 @@ class local_agent {
 
 namespace elastic {
 
-/// Where the files of a job's workers lie on this node:
-/// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
-/// `stderr.log` and `error.json`. A worker that outlives an attempt keeps its files. Beside the
-/// workers' directories lie `filtered_stdout.log` and `filtered_stderr.log`, with lines of all of
-/// them. Beside the attempts lies `journal.jsonl`.
+/// The places of the files of a job's workers on this node: `<base>/<run_id>_<8
+/// random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`, `stderr.log` and
+/// `error.json`. A worker that outlives an attempt keeps its files. `filtered_stdout.log` and
+/// `filtered_stderr.log`, with lines of all workers, are beside the workers' directories.
+/// `journal.jsonl` is beside the attempts.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
  public:
-  /// No directory at all: nothing is written, and workers are given no error file.
+  /// No directory: nothing is written, and workers get no error file.
   log_layout() = default;
 
-  /// Makes the directory of this run below `base`, which is made if it is missing.
-  /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
+  /// Creates the directory of this run below `base`, which is created if it is missing. If `base`
+  /// is empty, a new directory in the temporary folder, which `discard` removes.
   /// @param name  of this run's directory, which may be there already; empty: the run id and
   ///              something random
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
                           const std::string& name = {});
 
-  /// Whether to make a directory below `base`, and to use it, may wait for another machine or
-  /// program: to be done on a thread.
+  /// Whether creating and using a directory below `base` may block on another machine or program,
+  /// so that it must be done on a thread.
   ELASTIC_DECL static bool base_may_hang(const std::string& base);
 
   bool enabled() const { return !root_.empty(); }
@@ -3011,23 +3093,23 @@ class log_layout {
   /// Whether calls that name files of this directory may hang.
   bool may_hang() const { return may_hang_; }
 
-  /// It did not answer within its time: nobody is to wait for it again.
+  /// The directory did not answer in time: nothing may wait for it again.
   void give_up() { is_given_up_ = true; }
   bool is_given_up() const { return is_given_up_; }
 
-  /// Whether the files stay when the run succeeds: the user has named the directory.
+  /// Whether the files are kept when the run succeeds, because the user has named the directory.
   bool keeps_files() const { return enabled() && temporary_.empty(); }
 
   /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;
 
-  /// Makes the directories of an attempt. A directory of the same attempt is removed first: a
-  /// restart for a changed membership has the number of the attempt before.
+  /// Creates the directories of an attempt. A directory of the same attempt is removed first: a
+  /// restart after a membership change has the same number as the previous attempt.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
-  /// Makes a directory for one worker that is started beside others, which keep theirs: that of the
-  /// attempt, or, if it is there already, one with the number of the epoch behind it.
+  /// Creates a directory for one worker that is started beside others, which keep theirs: the one
+  /// of the attempt or, if that already exists, one whose name ends with the number of the epoch.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void add_worker(int attempt, int local_rank, std::int64_t epoch);
 
@@ -3036,12 +3118,12 @@ class log_layout {
   ELASTIC_DECL std::string stderr_file(int local_rank) const;
   ELASTIC_DECL std::string error_file(int local_rank) const;
 
-  /// What the hook for a hung worker writes.
+  /// The output of the hook for a hung worker.
   ELASTIC_DECL std::string hang_file(int local_rank) const;
   /// The directory of these files.
   ELASTIC_DECL std::string directory(int local_rank) const;
 
-  /// Where the report of a run that failed is left; empty if there is no directory.
+  /// The report of a failed run; empty if there is no directory.
   ELASTIC_DECL std::string report_file() const;
   /// The journal of the run; empty if there is no directory.
   ELASTIC_DECL std::string journal_file() const;
@@ -3052,7 +3134,8 @@ class log_layout {
   /// The number of the attempt started last.
   int attempt() const { return attempt_; }
 
-  /// Removes a directory that this made in the temporary folder; one that the user named stays.
+  /// Removes a directory that this object created in the temporary folder; one that the user named
+  /// is kept.
   ELASTIC_DECL void discard() noexcept;
 
   /// The same, but only if no worker left a file. The journal does not count.
@@ -3087,11 +3170,11 @@ class log_layout {
 
 namespace elastic {
 
-/// "2026-11-20T14:03:21.042Z": a time of day as logs name it, in UTC.
+/// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
 ELASTIC_DECL std::string time_text(wall_time at);
 
-/// What stands before each line of a process's output: text, and in it the time and the id of the
-/// process, which nobody knows before it runs. A plain text becomes one by itself.
+/// The prefix of each line of a process's output: text, which may include the time and the process
+/// id, which are known only when the process runs. Converts implicitly from text.
 class line_head {
  public:
   line_head() = default;
@@ -3132,9 +3215,9 @@ namespace elastic {
 struct output_plan {
   /// Lines of a stream that go to one more file, which several streams may share.
   struct matching_lines {
-    /// A line that contains any of these texts is meant; none: no line is.
+    /// Selects lines that contain any of these texts; empty: no lines.
     std::vector<std::string> filters;
-    /// Put before every line; with `output_plan::json` the start of its object.
+    /// The prefix of every line; with `output_plan::json`, the start of its object.
     line_head prefix;
     /// Where the lines go; must be used on one strand only.
     std::shared_ptr<log_file> file;
@@ -3151,19 +3234,19 @@ struct output_plan {
     copy,
   };
   how kind = how::inherit;
-  /// file: what the process writes. copy: what is written before the console; empty: no file.
-  /// Emptied first; its directory must exist.
+  /// file: the file that the process writes. copy: the file that is written before the console;
+  /// empty: no file. It is truncated first; its directory must exist.
   std::string file;
-  /// copy: when `file` is full.
+  /// copy: when `file` is rotated.
   log_file::rotation rotation;
-  /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
-  /// once, not line by line.
+  /// copy: the prefix of every line on the console. Empty: bytes are passed through unchanged and
+  /// immediately, not line by line.
   line_head prefix;
   /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
-  /// and ends with the member "text": the line without its end, as UTF-8 in which bytes that are
-  /// none were replaced. A piece of a longer line (see `tee`) is an object that says "more":true.
+  /// and ends with the member "text": the line without its end, as UTF-8 with invalid bytes
+  /// replaced. A piece of a longer line (see `tee`) is an object with "more":true.
   bool json = false;
-  /// copy: whether the console gets it at all.
+  /// copy: whether it is shown on the console.
   bool console = true;
   /// copy: lines that are also copied elsewhere.
   matching_lines matches;
@@ -3230,12 +3313,12 @@ class logs_specs {
     output_plan err;
   };
 
-  /// The workers of one attempt, whose output is to go somewhere.
+  /// The workers of one attempt, for whose output a plan is needed.
   struct attempt_logs {
     const worker_spec& spec;
     /// By local rank.
     const std::vector<worker_identity>& workers;
-    /// Names their files; the directories of the attempt exist, if there are any.
+    /// Names their files; the directories of the attempt already exist, if there are any.
     const log_layout& layout;
     /// The name of this host.
     std::string host;
@@ -3243,15 +3326,15 @@ class logs_specs {
 
   virtual ~logs_specs() = default;
 
-  /// The plans for the workers of an attempt, one for each, by local rank. Called each time before
-  /// they are started, a restart included.
+  /// The plans for the workers of an attempt, one for each, by local rank. Called before each
+  /// start, including restarts.
   ///
-  /// Errors: whatever it throws ends the start, and no worker runs.
+  /// Errors: an exception cancels the start, and no worker runs.
   virtual std::vector<worker_output> plan(const attempt_logs& attempt) = 0;
 };
 
-/// What torchrun does with output, by the fields of the worker_spec: redirects and tee, filters,
-/// and the end of stderr kept for the report if it is not in a file.
+/// Handles output as torchrun does, according to the fields of the worker_spec: redirects, tee and
+/// filters. It keeps the end of stderr for the report if stderr is not in a file.
 class default_logs_specs final : public logs_specs {
  public:
   ELASTIC_DECL std::vector<logs_specs::worker_output> plan(
@@ -3340,7 +3423,7 @@ class named_factories {
 
 namespace elastic {
 
-/// The logs_specs by name: that of this library, and those that you add.
+/// The logs_specs by name: the library's own, and those that you add.
 class logs_specs_registry : public detail::named_factories<std::shared_ptr<logs_specs>> {
  public:
   /// Knows "default".
@@ -3364,12 +3447,12 @@ struct role_info {
 
   std::string role;
   int local_world_size = 1;
-  /// Every node of the round has as many workers, of this role, and says so: ranks follow from
-  /// that, and none waits for what the others tell.
+  /// Every node of the round has the same number of workers, all of this role, and declares it. So
+  /// each node can compute its ranks without waiting for the others.
   bool is_same_everywhere = false;
 };
 
-/// What a node needs to know to number its workers.
+/// The result from which a node numbers its workers.
 struct assigned_ranks {
   /// The rank of its first worker among all workers, and their number.
   int base_rank = 0;
@@ -3381,8 +3464,8 @@ struct assigned_ranks {
   friend bool operator==(const assigned_ranks&, const assigned_ranks&) = default;
 };
 
-/// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
-/// ranks, and contiguous within each role.
+/// Numbers the workers of a round: contiguously in the order of `nodes`, which is the order of the
+/// group ranks, and contiguously within each role.
 ///
 /// Errors: `errc::invalid_argument` if a node has less than one worker.
 /// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
@@ -3406,7 +3489,8 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
 inline constexpr const char* role_info_key = "torchelastic/role_info/";
 inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/";
 
-/// What another node wrote; not an object nor an array if it is longer than any node writes.
+/// The text of another node, parsed; neither an object nor an array if it is longer than any node
+/// writes.
 ELASTIC_DECL json_value parse_told(const std::string& text);
 
 /// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
@@ -3422,12 +3506,13 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 
 }  // namespace detail
 
-/// Tells the other agents of a round about this node's workers and learns its ranks.
+/// Exchanges the numbers of workers with the other agents of a round, and determines this node's
+/// ranks.
 ///
 /// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` if a node sent nonsense;
-/// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is none of
-/// 0 … group_world_size - 1.
+/// Errors: those of the store; `errc::protocol_violation` if a node sent invalid data;
+/// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is not in 0
+/// … group_world_size - 1.
 /// Cancellation: all types; values that were written stay in the store.
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(
     std::shared_ptr<store> agents, role_info mine, int group_rank, int group_world_size,
@@ -3439,50 +3524,51 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(
 
 namespace elastic {
 
-/// Decides whether and when the workers start again, from what it was told about the job. Pure: it
-/// looks at no clock. A change of the membership is nobody's failure and is free.
+/// Decides whether and when the workers restart, from what it was told about the job. Pure: it
+/// reads no clock. A membership change does not count as a failure.
 class restart_ledger {
  public:
-  /// Whether the workers start again, when, and the half sentence that says why.
+  /// Whether the workers restart, when, and a clause that says why.
   struct decision {
     bool restart = false;
     std::string reason;
     duration delay = duration::zero();
-    /// No restart, and a new start of the whole job would end in the same way.
+    /// No restart, and another run of the whole job would fail in the same way.
     bool is_hopeless = false;
   };
 
   ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {});
 
-  /// They failed once more.
+  /// The workers failed once more.
   void failed(time_point now) { count(failures_ + 1, now); }
 
-  /// They have failed so often by now, as somebody says who counts for all nodes.
+  /// Sets the number of failures so far, as counted for all nodes.
   ELASTIC_DECL void count(int failures, time_point now);
 
-  /// The count to begin with, of failures of which nobody here knows when they were.
+  /// Sets the initial count, of failures whose times are unknown.
   void begin_at(int failures) { failures_ = failures; }
 
-  /// The workers run.
+  /// The workers have started.
   ELASTIC_DECL void started(time_point now);
 
-  /// The furthest step that a worker of this attempt has reported; none if none did.
+  /// The furthest step that a worker of this attempt has reported; empty if none did.
   void reached(std::optional<std::int64_t> step) { reached_ = step; }
 
-  /// Whether workers have failed and progress is asked for (`restart_terms::while_progress`), but
-  /// no attempt has reported a step: nothing ends a loop of failures then but their number.
+  /// Whether workers have failed and progress is required (`restart_terms::while_progress`), but no
+  /// attempt has reported a step: then only the number of failures ends a restart loop.
   bool lacks_steps() const { return terms_.while_progress > 0 && failures_ > 0 && !furthest_; }
 
   /// How often workers of the job have failed.
   int failures() const { return failures_; }
 
-  /// Whether the restarts do not reach for the failures that were counted.
+  /// Whether there were more failures than restarts allowed.
   bool is_used_up(time_point now) const { return used(now) > max_restarts_; }
 
-  /// Whether one more failure would lead to a restart, as far as their number decides.
+  /// Whether one more failure would lead to a restart, as far as the number of failures is
+  /// concerned.
   bool has_restart_left(time_point now) const { return used(now) < max_restarts_; }
 
-  /// @param ended  how the worker ended that failed first; none if it was on another node
+  /// @param ended  how the first failed worker ended; empty if it was on another node
   ELASTIC_DECL decision decide(rendezvous_change::cause why, std::optional<exit_status> ended,
                                time_point now) const;
 
@@ -3546,8 +3632,6 @@ ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
 
 // ---- elastic/base/detail/waiters.hpp ----
 
-#include <asio/execution_context.hpp>
-
 namespace elastic::detail {
 
 /// What holds coroutines that wait, as seen by the context on which they do.
@@ -3610,7 +3694,7 @@ class waiters {
   // The coroutine that is woken next; there must be one.
   ELASTIC_DECL void* first_receiver() const;
   ELASTIC_DECL std::int64_t first_order() const;
-  ELASTIC_DECL void wake_first(asio::error_code failure = {});
+  ELASTIC_DECL void wake_first(asio_error_code failure = {});
 
  private:
   class waiter;
@@ -3639,7 +3723,7 @@ class event_flag {
  public:
   explicit event_flag(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
 
-  /// Makes the condition true and wakes all that wait. Further calls do nothing.
+  /// Makes the condition true and wakes all waiting coroutines. Further calls do nothing.
   ELASTIC_DECL void set();
 
   /// Makes the condition false again; coroutines that were woken before stay awake.
@@ -3713,12 +3797,12 @@ namespace elastic {
 ///     launch_config config{.standalone = true};
 ///     co_await launch(config);
 ///
-/// It only refers to the object: a coroutine copies what it needs before it suspends.
+/// It only refers to the object. A coroutine copies what it needs before it suspends.
 template <class T>
 class named {
  public:
   named(const T& object) : object_(&object) {}
-  /// Deleted, both: name the object in a statement of its own.
+  /// Both deleted: declare a variable for the object first.
   named(const T&& temporary) = delete;
   named() = delete;
 
@@ -3762,6 +3846,14 @@ ELASTIC_DECL std::string text_of(const std::string& path);
 ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid);
 
 }  // namespace elastic::detail
+
+// ---- elastic/base/detail/asio_strand.hpp ----
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/strand.hpp>
+#else
+#include <asio/strand.hpp>
+#endif
 
 // ---- elastic/base/detail/executor_work.hpp ----
 
@@ -3849,6 +3941,14 @@ task<T> run_on(asio::any_io_executor executor, task<T> work, asio::cancellation_
 }
 
 }  // namespace elastic::detail
+
+// ---- elastic/base/detail/asio_descriptor.hpp ----
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/posix/stream_descriptor.hpp>
+#else
+#include <asio/posix/stream_descriptor.hpp>
+#endif
 
 // ---- elastic/base/detail/json_text.hpp ----
 
@@ -4234,11 +4334,11 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
 namespace elastic {
 
-/// How processes are stopped: asked by a signal, killed when their grace is over.
+/// How processes are stopped: by a signal, and after a grace period by SIGKILL.
 struct stop_plan {
-  /// What they are asked by. SIGKILL does not ask: they are killed at once.
+  /// The first signal. SIGKILL: they are killed at once.
   int signal = SIGTERM;
-  /// How long they may take, all together. Zero or less: they are killed at once.
+  /// The common grace period. Zero or less: they are killed at once.
   duration grace = std::chrono::seconds(30);
 
   friend bool operator==(const stop_plan&, const stop_plan&) = default;
@@ -4299,8 +4399,8 @@ class stop_ladder {
 
 namespace elastic {
 
-/// Several processes as one: started one by one, watched together, stopped together. Each has a
-/// slot in the set, its index, which can be used again after `clear`.
+/// A set of processes, which are started one by one, and watched and stopped together. Each has a
+/// slot in the set, its index, which can be reused after `clear`.
 ///
 ///     process_set workers(strand, services);
 ///     for (std::size_t i = 0; i < count; ++i) co_await workers.start(i, worker);
@@ -4310,19 +4410,19 @@ namespace elastic {
 ///       co_await workers.start(end.index, worker);
 ///     }
 ///
-/// Everything that it runs in the background has ended when `stop` returns. Its destructor waits
-/// for nothing: it kills the processes that still run, and ends each pending call with
+/// When `stop` returns, everything that it runs in the background has ended. Its destructor does
+/// not wait: it kills the processes that still run, and ends each pending call with
 /// `operation_aborted`.
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
   /// A process together with where its output goes.
   struct process {
-    /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
+    /// Its stdout and stderr descriptors are ignored: `out` and `err` replace them.
     process_spec process;
     output_plan out;
     output_plan err;
-    /// Its stdin has nothing to read; else it is what `process` says.
+    /// Its stdin is empty; otherwise it is that of `process`.
     bool has_empty_input = false;
   };
 
@@ -4333,11 +4433,11 @@ class process_set {
     exit_status status;
     time_point at;
     wall_time wall;
-    /// Whether the set had asked it to end, or killed it, before it ended.
+    /// Whether the set had asked it to end, or had killed it.
     bool was_stopped = false;
   };
 
-  /// What a `process_set` works with.
+  /// The services that a `process_set` uses.
   struct services {
     /// Null: a `pidfd_launcher` on the set's strand.
     std::shared_ptr<process_launcher> launcher{};
@@ -4348,12 +4448,12 @@ class process_set {
     /// Where copied output is shown; null: nowhere.
     std::shared_ptr<output_sink> console_out{};
     std::shared_ptr<output_sink> console_err{};
-    /// Told of each end the moment it is seen (not before `start` has returned), instead of
-    /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
+    /// Called for each end as soon as it is seen (not before `start` has returned), instead of
+    /// `next_end` and `take_ends`, which then return nothing. Must not throw, nor destroy the set.
     std::function<void(const process_end&)> on_end{};
-    /// How long the kernel has to end a process that was killed before each look at it.
+    /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
-    /// How that look is taken; nothing: the process has ended meanwhile.
+    /// Performs that check. Empty result: the process has ended meanwhile.
     std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
     /// Whether the file system of a log file may hang, so that it is opened and written on threads.
     std::function<bool(const std::string&)> may_hang = detail::may_hang;
@@ -4368,60 +4468,59 @@ class process_set {
   /// Starts a process in the slot `index`, which must be free: never used, or cleared.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
-  /// pipe) for its output. The slot is free then. `errc::invalid_argument` if it was not free; its
-  /// process is left alone.
-  /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
-  /// that hangs goes on by itself.
+  /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot was not
+  /// free; its process is not affected.
+  /// Cancellation: all types; either nothing was started or the process runs. Opening a file that
+  /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
 
-  /// The end of a process that was not told yet, the earliest first; waits for one if there is
-  /// none. It is told at once: the process's descendants and its output may not have ended (see
+  /// Returns the earliest end of a process that was not returned yet; waits for one if there is
+  /// none. It returns immediately: the process's descendants and its output may not have ended (see
   /// `clear`).
   ///
   /// Cancellation: all types; throws `operation_aborted`, no end is lost. One waiter at a time.
   task<process_end> next_end() & { return next_end_of(state_); }
 
-  /// The ends that were not told yet, in the order of time.
+  /// The ends that were not returned yet, in the order of time.
   ELASTIC_DECL std::vector<process_end> take_ends();
 
-  /// Sends a signal to every process that runs, and its process group; to those that are being
+  /// Sends a signal to every running process and its process group, and to processes that are being
   /// started as soon as they run.
   ELASTIC_DECL void signal(int number);
 
   /// The same for one slot, if a process runs there.
   ELASTIC_DECL void signal(std::size_t index, int number);
 
-  /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
-  /// by `stop` with the same plan, which goes on from there.
+  /// Performs the first step of a stop, the plan's signal to each process, and returns. Must be
+  /// followed by `stop` with the same plan, which continues from there.
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
-  /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for the rest;
-  /// then clears every slot. When it returns, nothing runs and all output is written, except
-  /// what a console did not take within the grace (`limits::console_after_stop` at least), nor a
-  /// file that hangs `limits::file_after_stop` later. The ends stay to be told by `next_end` and
-  /// `take_ends`.
+  /// Stops all processes: sends the plan's signal to each, waits for one common grace period, sends
+  /// SIGKILL to the rest, and clears every slot. When it returns, nothing runs and all output is
+  /// written, except what a console did not accept within the grace period (at least
+  /// `limits::console_after_stop`), or a file that hangs within `limits::file_after_stop` after
+  /// that. `next_end` and `take_ends` still return the ends.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
-  /// `errc::process_stuck`, naming the process and where in the kernel it waits, for one that was
-  /// killed and in which nothing has gone on for `killed_patience`: it is left to the kernel, and
-  /// its slot is free.
-  /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
+  /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
+  /// process that has made no progress for `killed_patience`: it is abandoned, and its slot is
+  /// free.
+  /// Cancellation: all types; throws `operation_aborted` with an incomplete stop; call it again.
   /// One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
 
-  /// Kills every process now. A stop under way no longer waits, neither for a grace nor for a
-  /// console that does not take what is to be shown; for a file that hangs
-  /// `limits::file_after_stop`.
+  /// Kills every process now. A stop in progress then waits neither for its grace period nor for a
+  /// blocked console, and for a file that hangs only `limits::file_after_stop`.
   ELASTIC_DECL void kill();
 
-  /// Ends what is left in a slot: kills the descendants (and the process, if it runs), waits until
-  /// they are gone and its output is copied, at most `limits::drain_after_exit` for a descendant
-  /// that could not be found and holds the pipe. The slot is free then. Does nothing if it is
-  /// free already.
+  /// Ends what is left in a slot: kills the descendants (and the process, if it runs), and waits
+  /// until they are gone and the output is copied, at most `limits::drain_after_exit` for an
+  /// undetected descendant that holds the pipe open. Then the slot is free. Does nothing if it is
+  /// already free.
   ///
   /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
-  /// a descendant; the slot is free all the same.
-  /// Cancellation: all types; throws `operation_aborted`, and the clearing goes on.
+  /// a descendant; the slot is still freed.
+  /// Cancellation: all types; throws `operation_aborted`, and the clearing continues.
   task<void> clear(std::size_t index) & { return clear_in(state_, index); }
 
   /// How many processes run.
@@ -4433,14 +4532,15 @@ class process_set {
   /// The process started last in a slot; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
-  /// How many bytes of output were copied of the process that runs in a slot; 0 if none does.
+  /// How many bytes of output of the process in a slot were copied; 0 if none runs there.
   ELASTIC_DECL std::uint64_t copied(std::size_t index) const;
 
   /// The last lines of stderr of the process started last in a slot, if its plan said
   /// `keep_tail`; complete once the slot is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
 
-  /// What `tail` does, for any thread: it reads a file if the process itself wrote to one.
+  /// The same as `tail`, callable from any thread: it reads a file if the process itself wrote to
+  /// one.
   ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
  private:
@@ -4506,7 +4606,7 @@ class process_set {
 
 namespace elastic::detail {
 
-/// One run of a hang_hook.
+/// One run of the hook.
 struct hang_hook_call {
   worker_observer::hung_worker worker;
   /// What the variables of the hook are added to.
@@ -4543,7 +4643,7 @@ struct hang_hooks_services {
 /// Thread-safety: one strand at a time, the one it was given.
 class hang_hooks {
  public:
-  ELASTIC_DECL hang_hooks(asio::any_io_executor strand, hang_hook settings,
+  ELASTIC_DECL hang_hooks(asio::any_io_executor strand, shell_command settings,
                           hang_hooks_services services);
   hang_hooks(const hang_hooks&) = delete;
   hang_hooks& operator=(const hang_hooks&) = delete;
@@ -4590,12 +4690,13 @@ class hang_hooks {
 
   // Shared with the coroutines in the background, which may outlive this by a moment.
   struct state {
-    ELASTIC_DECL state(asio::any_io_executor executor, hang_hook chosen, hang_hooks_services parts);
+    ELASTIC_DECL state(asio::any_io_executor executor, shell_command chosen,
+                       hang_hooks_services parts);
     ELASTIC_DECL process_set::services set_services();
     ELASTIC_DECL void note(const process_set::process_end& end);
 
     asio::any_io_executor strand;
-    hang_hook settings;
+    shell_command settings;
     hang_hooks_services services;
     /// By local rank.
     std::map<std::size_t, hook> hooks;
@@ -4628,6 +4729,56 @@ class hang_hooks {
   ELASTIC_DECL static task<void> end_processes(state_pointer shared, stop_plan at_once);
 
   state_pointer state_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/role_link.hpp ----
+
+namespace elastic::detail {
+
+/// What an agent tells a job of several roles of its own role, and what its workers are told of the
+/// others; see `agent_services::roles`.
+///
+/// Thread-safety: called on the strand of the agent.
+class role_link {
+ public:
+  using port_map = std::map<std::string, std::uint16_t, std::less<>>;
+
+  virtual ~role_link() = default;
+
+  /// The file for ELASTIC_ROLES.
+  virtual std::string file() const = 0;
+
+  /// The revision of that file.
+  virtual std::int64_t revision() const = 0;
+
+  /// Calls this on the executor when the file has a new revision; until `close`.
+  virtual void open(asio::any_io_executor executor, std::function<void(std::int64_t)> call) = 0;
+  virtual void close() = 0;
+
+  /// These workers are going to be started: chooses ports for each. The others keep theirs.
+  /// Errors: `errc::connection_failed` if there is none.
+  virtual void choose_ports(const std::vector<std::size_t>& slots) = 0;
+
+  /// Those of one worker, by their names.
+  virtual const port_map& ports(std::size_t slot) const = 0;
+
+  /// What this node tells the others of its workers, in a round in which their ranks begin there.
+  virtual std::string places(int base_rank) = 0;
+
+  /// What the nodes of the round have told, this one included.
+  /// Errors: `errc::protocol_violation`.
+  virtual void met(const std::vector<std::string>& places) = 0;
+
+  /// The workers of this node run, in a round of this number.
+  virtual void started(std::int64_t round) = 0;
+
+  /// One of them has ended.
+  virtual void ended(std::size_t slot) = 0;
+
+  /// All of them are stopped, and those of the other nodes, too.
+  virtual void stopped() = 0;
 };
 
 }  // namespace elastic::detail
@@ -4751,12 +4902,12 @@ struct welcome {
   int version = control_messages::version;
 };
 
-/// A line could not be taken; the connection ends.
+/// A line was invalid; the connection ends.
 struct refused {
   std::string reason;
 };
 
-/// Save a checkpoint and say so (`saved`, `not_saved`); by then the agent waits no longer.
+/// Save a checkpoint and report it (`saved`, `not_saved`); the agent waits for at most `within`.
 struct checkpoint {
   std::int64_t id = 0;
   duration within{};
@@ -4766,7 +4917,7 @@ struct checkpoint {
 struct pause_work {};
 struct resume_work {};
 
-/// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
+/// The worker is being stopped: a signal comes now, SIGKILL after `grace` (0: unknown).
 struct stop {
   duration grace{};
 };
@@ -4778,7 +4929,7 @@ struct change {
   duration within{};
 };
 
-/// The failure about which a worker has asked is its own: no epoch follows because of it.
+/// The failure about which a worker has asked is its own: it does not start a new epoch.
 struct no_change {
   std::int64_t epoch = 0;
 };
@@ -4790,9 +4941,15 @@ struct rejoin {
   std::map<std::string, std::string, std::less<>> environment;
 };
 
-/// What the agent says.
+/// The roles of the job have changed: the file named by ELASTIC_ROLES has this revision or a later
+/// one. See `worker_channel::await_roles`.
+struct roles {
+  std::int64_t revision = 0;
+};
+
+/// A message of the agent.
 using agent_message = std::variant<welcome, refused, checkpoint, pause_work, resume_work, stop,
-                                   change, no_change, rejoin>;
+                                   change, no_change, rejoin, roles>;
 
 }  // namespace control_messages
 
@@ -4897,6 +5054,11 @@ struct finished {
   std::int64_t epoch = 0;
 };
 
+/// It wants to be told, once, when the file of the job's roles has a later revision than this one.
+struct await_roles {
+  std::int64_t revision = 0;
+};
+
 }  // namespace worker_messages
 
 /// What a worker says.
@@ -4906,7 +5068,8 @@ using worker_message =
                  worker_messages::progress, worker_messages::saved, worker_messages::not_saved,
                  worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye,
                  worker_messages::survive, worker_messages::ask, worker_messages::ready,
-                 worker_messages::finished, worker_messages::prepared>;
+                 worker_messages::finished, worker_messages::prepared,
+                 worker_messages::await_roles>;
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.
@@ -4929,9 +5092,9 @@ ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
 
 namespace elastic {
 
-/// What came of asking workers for a checkpoint.
+/// The outcome of asking workers for a checkpoint.
 struct checkpoint_outcome {
-  /// How many were asked (those that said they want to be), and how many have saved it.
+  /// How many were asked (those that accept requests), and how many have saved it.
   int asked = 0;
   int saved = 0;
   /// Why others have not: "local rank 1 did not answer within 2 s".
@@ -4940,16 +5103,26 @@ struct checkpoint_outcome {
 
 }  // namespace elastic
 
+// ---- elastic/base/detail/asio_local.hpp ----
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#else
+#include <asio/generic/stream_protocol.hpp>
+#include <asio/local/stream_protocol.hpp>
+#endif
+
 // ---- elastic/base/task_group.hpp ----
 
 namespace elastic {
 
-/// Owns tasks that run beside the coroutine that spawned them. The first that throws has the
-/// others cancelled, and its error is kept for the one that awaits the group.
+/// Owns tasks that run beside the coroutine that spawned them. When one throws, the others are
+/// cancelled, and the first error is kept for whoever awaits the group.
 ///
-/// A scope in which tasks run: `with_cleanup(body, group.stop())` returns when body and tasks have
-/// ended, on every way out. A group that is cancelled, by its owner or by an error, stays so: what
-/// is spawned into it afterwards is not begun.
+/// To run tasks within a scope, use `with_cleanup(body, group.stop())`, which returns when body and
+/// tasks have ended, on every way out. A group that was cancelled, by its owner or by an error,
+/// remains cancelled: tasks that are spawned afterwards do not start.
 ///
 /// A task of the group must not await it.
 /// Thread-safety: one strand at a time, that of the executor; the destructor on any thread.
@@ -4959,30 +5132,30 @@ class task_group {
   task_group(const task_group&) = delete;
   task_group& operator=(const task_group&) = delete;
 
-  /// Has the tasks that still run cancelled, soon, and does not wait for them: what they use must
-  /// outlive them, so they hold a share of it. Prefer `stop`.
+  /// Cancels the tasks that still run, asynchronously, and does not wait for them. What they use
+  /// must outlive them, so they must share its ownership. Prefer `stop`.
   ELASTIC_DECL ~task_group();
 
-  /// Runs `work` on the executor, at once if this is called there. It is destroyed without having
-  /// begun if the group is cancelled.
-  /// Errors: what the executor throws if it takes no work, `std::bad_alloc`; `work` is then
-  /// destroyed, soon, and the group as before.
+  /// Runs `work` on the executor, immediately if called there. If the group is cancelled, `work` is
+  /// destroyed without starting.
+  /// Errors: what the executor throws if it accepts no work, `std::bad_alloc`; `work` is then
+  /// destroyed soon, and the group is unchanged.
   ELASTIC_DECL void spawn(task<void> work);
 
-  /// Cancels every task, by all types. May be called again.
+  /// Cancels every task, with all types. May be called again.
   ELASTIC_DECL void cancel();
 
-  /// Waits until no task runs; those that are spawned meanwhile count.
+  /// Waits until no task runs, including those that are spawned meanwhile.
   ///
   /// Errors: the first that ended a task; a task that ends because it was cancelled has none.
-  /// Cancellation: each request cancels the group, whose end is awaited nevertheless; then throws
-  /// the first error, or `operation_aborted` if there was none.
+  /// Cancellation: each request cancels the group, and its end is still awaited; then it throws the
+  /// first error, or `operation_aborted` if there was none.
   ELASTIC_DECL task<void> wait();
 
   /// Cancels every task and waits until none runs. May be called again.
   ///
   /// Errors: as `wait`.
-  /// Cancellation: none; a request that arrives meanwhile stays noted in the caller's state.
+  /// Cancellation: none; a request that arrives meanwhile is kept in the caller's state.
   ELASTIC_DECL task<void> stop();
 
   /// How many tasks run.
@@ -5182,6 +5355,8 @@ struct channel_events {
   std::function<void(int local_rank, const worker_message&)> epoch{};
   /// The script of a worker can be run in advance up to a point.
   std::function<void()> prepared{};
+  /// The revision of the job's roles; empty: the job has none.
+  std::function<std::int64_t()> roles{};
   /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
   /// workers that run as another user.
   std::function<std::optional<int>(pid_t)> owner_of{};
@@ -5215,6 +5390,8 @@ struct channel_connection {
   bool checkpoints = false;
   /// It said `survive`.
   bool survives = false;
+  /// The revision of `await_roles`, which has not been answered; none: it was, or never said.
+  std::optional<std::int64_t> seen_roles;
   bool is_closed = false;
   /// The worker has closed its end.
   bool has_ended = false;
@@ -5313,6 +5490,8 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Result: whether it was taken; a client that does not read is disconnected.
   ELASTIC_DECL bool send(connection& client, const std::string& line);
   ELASTIC_DECL void send_all(const control_messages::agent_message& message);
+  // Answers `await_roles` of those that know an earlier revision.
+  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
   ELASTIC_DECL void refuse(connection& client, const std::string& why);
 
   // Result: how many lines there were.
@@ -5336,6 +5515,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::prepared&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::await_roles& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ask& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ready& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::finished& message);
@@ -5363,7 +5543,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void drain_input(int local_rank);
 
   // Takes a connection, if one waits. Result: why none was taken.
-  ELASTIC_DECL asio::error_code accept_one();
+  ELASTIC_DECL asio_error_code accept_one();
 
   // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
   // is under way in an operation of Asio's while this looks. Result: how many lines there were.
@@ -5432,6 +5612,9 @@ class worker_channels {
 
   /// Tells every connected worker that it is being stopped.
   ELASTIC_DECL void announce_stop(duration grace);
+
+  /// Tells the workers of a change of the job's roles that wait for one (`await_roles`).
+  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
 
   /// Whether that worker has a connection on which it said `survive`.
   bool survives(int local_rank) const { return state_ && state_->survives(local_rank); }
@@ -5575,11 +5758,11 @@ class survivors {
 
 namespace elastic {
 
-/// One thing that an agent decided or that happened to it, with what is known of it. A field that
-/// an event does not have is empty.
+/// A decision of an agent, or an event on its node, with its details. Fields that do not apply are
+/// empty.
 struct job_event {
-  /// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans,
-  /// and say how many `seconds` these took.
+  /// The kind of event. Those that end in "ended" or "stopped" are the ends of spans, and have
+  /// their duration in `seconds`.
   enum class type {
     agent_started,
     rendezvous_started,
@@ -5613,12 +5796,12 @@ struct job_event {
     step_reached,
   };
 
-  /// Why a worker seems to hold up the others: it takes longer than they do, does nothing while
-  /// they work, waits in the kernel for what does not answer, or was stopped.
+  /// Why a worker seems to hold up the others: its steps take longer, it does nothing while they
+  /// work, it waits in the kernel for something that does not answer, or it was stopped.
   enum class suspicion { none, slow, idle, blocked, stopped };
 
   type kind = type::agent_started;
-  /// Why, or what: half a sentence.
+  /// The cause or a description: a clause.
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
@@ -5627,7 +5810,7 @@ struct job_event {
   /// of ranks_replaced that of the round_ended before; "replace" of agent_started if workers can
   /// outlive a round.
   std::string state = {};
-  /// Of node_told: the node, as the server of the rendezvous calls it.
+  /// Of node_told: the node, as named by the rendezvous server.
   std::string peer = {};
   /// The last lines that a worker wrote to stderr, of failure_described; the evidence, of
   /// stall_found.
@@ -5644,37 +5827,37 @@ struct job_event {
   std::optional<std::int64_t> rank = {};
   std::optional<std::int64_t> local_rank = {};
   std::optional<std::int64_t> pid = {};
-  /// How it ended: one of the two, or neither if nobody can say.
+  /// How it ended: one of the two, or neither if that is unknown.
   std::optional<std::int64_t> exit_code = {};
   std::optional<std::int64_t> signal = {};
-  /// The place of this node among those of the round, of round_joined and workers_started.
+  /// The rank of this node in the round, of round_joined and workers_started.
   std::optional<std::int64_t> group_rank = {};
   std::optional<std::int64_t> group_world_size = {};
   std::optional<std::int64_t> world_size = {};
   /// The rank of this node's first worker, and how many it has.
   std::optional<std::int64_t> base_rank = {};
   std::optional<std::int64_t> local_world_size = {};
-  /// How often workers of the job have failed by now, and how often that is allowed.
+  /// How often workers of the job have failed so far, and how often they may.
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> max_restarts = {};
   /// The furthest step that a worker of this node has reported in the attempt.
   std::optional<std::int64_t> step = {};
-  /// 1: the failure that ended the round was another node's, and those of this node's workers are
-  /// its consequence.
+  /// 1: the failure that ended the round was on another node, and failures of this node's workers
+  /// are its consequence.
   std::optional<std::int64_t> elsewhere = {};
-  /// How many workers: that were stopped, saved a checkpoint, were started by a standby, hold up
-  /// the others (stall_found; `rank` is the first), or went on in a new round (ranks_replaced).
+  /// How many workers were stopped, saved a checkpoint, were started from a standby, hold up the
+  /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
   std::optional<std::int64_t> count = {};
 
-  /// What a span took, at its end; of ranks_replaced and step_reached, the time since the workers
-  /// of the round before were known to have ended, and of the first step_reached since the workers
-  /// were started.
+  /// The duration of a span, at its end; of ranks_replaced and step_reached, the time since the
+  /// previous round was known to have ended, and of the first step_reached, the time since the
+  /// workers were started.
   std::optional<double> seconds = {};
-  /// The time that something gets: workers to end (workers_stopping), a restart to wait.
+  /// A time limit: for workers to end (workers_stopping); or the delay of a restart.
   std::optional<double> allowed = {};
   /// Of workers_started, by local rank.
   std::vector<std::int64_t> pids = {};
-  /// Of ranks_replaced: those of this node that have a new process, in ascending order.
+  /// Of ranks_replaced: the ranks of this node that have a new process, in ascending order.
   std::vector<std::int64_t> ranks = {};
 
   friend bool operator==(const job_event&, const job_event&) = default;
@@ -6052,7 +6235,7 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
 
 namespace elastic {
 
-/// Who the workers of this node are in a round, by local rank.
+/// The identities of this node's workers in a round, by local rank.
 ELASTIC_DECL std::vector<worker_identity> worker_identities(const worker_spec& spec,
                                                             const rendezvous_round& round,
                                                             const assigned_ranks& ranks);
@@ -6063,15 +6246,15 @@ ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezv
 
 namespace detail {
 
-/// Whether an end that came after the stop is the stop's doing. A crash of its own that fell into
-/// the same moment is not.
+/// Whether a worker that ended after the stop ended because of it, and not by a crash at the same
+/// time.
 ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 
 }  // namespace detail
 
 /// The workers of this node: started together, watched together, stopped together.
 ///
-/// The steps of the agent, each by itself: compose your own agent from them.
+/// It has the steps of the agent as separate functions, from which you can compose your own agent.
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
@@ -6082,14 +6265,16 @@ class worker_group {
     std::string error_file;
     /// How it ended; none while it runs.
     std::optional<process_set::process_end> end;
-    /// Why it was taken for hung and ended; empty if it was not.
+    /// Why it was considered hung and killed; otherwise empty.
     std::string hung;
     /// It ended after `worker_group::stop` had told it to.
     bool stopped_by_agent = false;
-    /// It was killed while the kernel killed processes because memory had run out.
+    /// It was killed while the kernel was killing processes because memory had run out.
     bool out_of_memory = false;
     /// It was started for an earlier epoch.
     bool has_stayed = false;
+    /// How often workers had failed when it was started; of a replica, how often this one had.
+    int restart_count = 0;
   };
 
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
@@ -6100,50 +6285,73 @@ class worker_group {
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
 
-  /// From now on, if a worker fails, the others are asked to end in the same moment, before
-  /// `wait_for_outcome` returns; if hooks look into hung workers, when these are over. `stop` with
-  /// the same plan then goes on.
+  /// From now on, if a worker fails, the others are immediately asked to end, before
+  /// `wait_for_outcome` returns; while hooks inspect hung workers, when the hooks are done. `stop`
+  /// with the same plan continues this stop.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
-  /// From now on `look` is awaited before a worker that is hung, or the others of one that has
-  /// aborted, are ended. It ends by itself; its result is one sentence for the report.
+  /// From now on, `look` is awaited before a hung worker is killed, or before the other workers are
+  /// stopped when one has aborted. It must end by itself; its result is one sentence for the
+  /// report.
   ELASTIC_DECL void look_last(std::function<task<std::string>()> look);
 
-  /// Has `call`, which must not throw, called for each step that a worker reports.
+  /// Sets a function, which must not throw, that is called for each step that a worker reports.
   void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
 
-  /// Has `call`, which must not throw, called when a worker says that its script can be run in
-  /// advance up to a point.
+  /// Sets a function, which must not throw, that is called when a worker reports that its script
+  /// can be run in advance up to a point.
   void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
 
-  /// Takes a worker that runs for hung, for this reason.
+  /// From now on the workers are replicas: each is given no world, and one that ends decides
+  /// nothing for the others, but `call`, which must not throw, is told of it. To be called before
+  /// `start`, whose round and ranks then only number them in their role.
+  void treat_as_replicas(std::function<void(std::size_t local_rank)> call) {
+    on_replica_end_ = std::move(call);
+  }
+
+  /// Ends what is left of a worker that has ended, and waits for its last output.
+  ///
+  /// Errors and cancellation: those of `process_set::clear`.
+  task<void> clear(std::size_t local_rank) & { return processes_.clear(local_rank); }
+
+  /// Starts a replica again that has ended, while the others run.
+  ///
+  /// @param restart_count  how often this one has failed
+  /// Result: it runs. Errors: those of `start`; then it does not run.
+  /// `errc::invalid_argument` if it has not ended.
+  /// Cancellation: all types; it may run then. One call at a time.
+  ELASTIC_DECL task<void> restart(std::size_t local_rank, std::string run_id, int restart_count) &;
+
+  /// Treats a running worker as hung, for this reason.
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
   /// The workers that were started in this attempt.
   ELASTIC_DECL std::vector<agent_extension::attempt_worker> attempt_workers() const;
 
-  /// Starts every worker for a round, once those of the last one were stopped (`stop`).
+  /// Starts every worker for a round. The workers of the previous round must have been stopped
+  /// (`stop`).
   ///
-  /// Result: all run. Errors: those of the launcher and `errc::file_access`; then none runs.
-  /// `errc::invalid_argument` if workers run or are being started; these are left alone.
-  /// Cancellation: all types; none runs then.
+  /// Result: all workers run.
+  /// Errors: those of the launcher and `errc::file_access`; then no worker runs.
+  /// `errc::invalid_argument` if workers run or are being started; these are not affected.
+  /// Cancellation: all types; then no worker runs.
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
                                 int restart_count) &;
 
-  /// The epoch of the workers ends: has those that can rejoin leave it, within
-  /// `worker_spec::rejoin_timeout` and `most`; then ends what is left of the others.
+  /// Ends the epoch of the workers: lets those that can rejoin leave it, within
+  /// `worker_spec::rejoin_timeout` and `most`, and then ends the others with everything that they
+  /// left behind.
   ///
-  /// Result: why all workers of the job have to start again; these run on, until `stop`. Empty:
-  /// what runs waits for `rejoin`.
-  /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` is to follow.
+  /// Result: why all workers of the job must restart; they keep running until `stop`. Empty: the
+  /// running workers wait for `rejoin`.
+  /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` must follow.
   ELASTIC_DECL task<std::string> leave_epoch(bool is_pause, duration most) &;
 
-  /// Why the workers that run cannot outlive the epoch, as far as this node knows by now; empty:
-  /// they can.
+  /// Why the running workers cannot outlive the epoch, as far as this node knows; empty: they can.
   ELASTIC_DECL std::string epoch_obstacle() const;
 
-  /// Begins an epoch in which some workers of the job keep their processes: those of this node that
-  /// wait are told of it, and the others are started.
+  /// Begins an epoch in which some workers of the job keep their processes: tells the waiting
+  /// workers of this node about it, and starts the others.
   ///
   /// Result, errors and cancellation: those of `start`.
   ELASTIC_DECL task<void> rejoin(rendezvous_round round, assigned_ranks ranks, std::string run_id,
@@ -6155,88 +6363,90 @@ class worker_group {
   /// Cancellation: all types; in an epoch nothing else ends it.
   ELASTIC_DECL task<void> answer_questions() &;
 
-  /// What is known of workers that can rejoin.
+  /// The state of the workers that can rejoin.
   const detail::survivors& stayers() const { return survivors_; }
 
-  /// The processes that `start` is going to start, as far as that is known before a round; none if
-  /// the workers run a function.
+  /// The processes that `start` will start, as far as they are known before a round; empty if the
+  /// workers run a function.
   ELASTIC_DECL std::vector<process_spec> expected_processes(std::string run_id) const;
 
-  /// Waits until the group's outcome is known: all workers ended with success, one failed (or is
-  /// hung, or said that the node is bad), or all ended since `stop` or `kill` told them to.
-  /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
+  /// Waits until the group's outcome is known: all workers have succeeded, one has failed (or is
+  /// hung, or reported that the node is bad), or all have ended because of `stop` or `kill`.
+  /// `state()` then says which. After a failure, the other workers still run (see
+  /// `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
   ELASTIC_DECL task<void> wait_for_outcome() &;
 
-  /// Looks from time to time whether a worker stays in uninterruptible sleep for as long as
-  /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. It is then taken
-  /// for hung, the group has failed, and is not to be started again. Without that variable it
-  /// waits for the outcome, without a timer.
+  /// Checks periodically whether a worker has been in uninterruptible sleep for as long as
+  /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. Such a worker
+  /// counts as hung; the group then has failed, and must not be restarted. Without that variable
+  /// this waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
   ELASTIC_DECL task<void> watch_uninterruptible() &;
 
-  /// Looks at the workers, as often as the spec says, and tells the log and the journal which of
-  /// them begin or cease to hold up the others; it does nothing about them. If it is not to look,
-  /// it waits for the outcome, without a timer.
+  /// Samples the workers, as often as the spec says, and reports to the log and the journal when
+  /// one of them starts or stops holding up the others; it only reports them. If the spec disables
+  /// this, it waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
   ELASTIC_DECL task<void> watch_work() &;
 
-  /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
-  /// then. To be called before a `stop` that has the time.
+  /// Waits until the hooks that inspect hung workers are done, at most `within`; then they are
+  /// killed. Call it before `stop`, if there is time.
   ///
-  /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
+  /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
   task<void> finish_hooks(duration within) & { return hooks_.finish(within); }
 
-  /// Kills the hooks that look into hung workers, and then these workers.
+  /// Kills the hooks that inspect hung workers, and then these workers.
   void end_hooks() { hooks_.hurry(); }
 
-  /// Stops what runs: the plan's signal to all, its grace, SIGKILL; hooks that look into hung
-  /// workers are killed at once. When this returns nothing of the workers' trees and the hooks'
-  /// that can be found is left, and all their output is written, but for what hangs (see
-  /// `process_set::stop`); what failed workers left in files that may hang was read, as far as that
-  /// took no longer than `limits::log_directory_patience`.
+  /// Stops everything that runs: the plan's signal to all, its grace period, SIGKILL; hooks that
+  /// inspect hung workers are killed at once. When this returns, no process of the workers' and the
+  /// hooks' trees that can be found is left, and all their output is written, except for what hangs
+  /// (see `process_set::stop`). The files of failed workers on a file system that may hang have
+  /// been read, unless that took longer than `limits::log_directory_patience`.
   ///
-  /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
+  /// Cancellation: all types; throws with an incomplete stop. Call it again, with the same plan or
   /// another. `kill` makes it end at once.
   ELASTIC_DECL task<void> stop(stop_plan plan) &;
 
-  /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
+  /// Asks the workers that accept requests for a checkpoint, over the control channel.
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
   task<checkpoint_outcome> checkpoint(duration within) & { return channels_.checkpoint(within); }
 
-  /// Tells the workers on the control channel to pause, or to go on.
+  /// Tells the workers on the control channel to pause, or to continue.
   void pause() { channels_.pause(); }
   void resume() { channels_.resume(); }
 
-  /// Why the job is not to be started again if this attempt fails, as a worker said; none if none
-  /// did.
+  /// Why the job must not be restarted if this attempt fails, as reported by a worker; empty if
+  /// none did.
   const std::optional<std::string>& no_restart() const { return attempt_.no_restart; }
 
-  /// Whether a worker asked for that itself, so that a new start of the job would not help either.
+  /// Whether a worker asked for that itself, so that another run of the job would not help either.
   bool is_hopeless() const { return attempt_.is_hopeless; }
 
-  /// The furthest step that a worker has reported in this attempt; none if none did.
+  /// The furthest step that a worker has reported in this attempt; empty if none did.
   std::optional<std::int64_t> furthest_step() const { return attempt_.furthest_step; }
 
-  /// Why this node is to leave the job, as a worker said; none if none did.
+  /// Why this node must leave the job, as reported by a worker; empty if none did.
   const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
 
   /// Tells the observer that the workers run.
   ELASTIC_DECL void announce(const worker_observer::started_workers& start);
 
-  /// Passes a signal on to every worker that runs, and to those that are being started as soon as
+  /// Passes a signal on to every running worker, and to those that are being started as soon as
   /// they run.
   void signal(int number) { processes_.signal(number); }
 
   /// The same for one of them.
   void signal(std::size_t local_rank, int number) { processes_.signal(local_rank, number); }
 
-  /// Kills every worker that runs; a stop under way ends at once. If none is, call it next.
+  /// Kills every running worker; a stop in progress then ends at once. If none is in progress, call
+  /// `stop` next.
   ELASTIC_DECL void kill();
 
   worker_state state() const { return attempt_.state; }
@@ -6250,27 +6460,27 @@ class worker_group {
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return attempt_.workers; }
 
-  /// The workers that ended without success, as far as is known by now, in the order in which they
-  /// did: the first is the cause of the others.
+  /// The workers that are known to have failed, in the order of their ends: the first is the cause
+  /// of the others.
   ELASTIC_DECL std::vector<const worker*> failed() const;
 
   /// The first of them; null: there is none.
   ELASTIC_DECL const worker* first_failed() const;
 
-  /// The same with what it left; none if there is none, or it was stopped. To be asked after
-  /// `stop`.
+  /// The same with its error file and output; empty if no worker failed, or it was stopped. Call it
+  /// after `stop`.
   ELASTIC_DECL std::optional<run_result::failure> first_failure() const;
 
-  /// The workers that did not end with success, in the order of their ends. To be asked after
-  /// `stop`: what they wrote is known only then.
+  /// The workers that did not succeed, in the order of their ends. Call it after `stop`: their
+  /// output is complete only then.
   ELASTIC_DECL std::vector<run_result::failure> failures(const std::string& host) const;
 
-  /// What the workers' function returned, by rank in the job; of those that ended with success and
-  /// left a value. To be asked after `stop`.
+  /// The return values of the workers' function, by rank in the job, of those workers that
+  /// succeeded and left a value. Call it after `stop`.
   ELASTIC_DECL std::map<int, std::string> return_values() const;
 
-  /// A process beside the workers was killed: if that was for lack of memory, it is not to be
-  /// taken for a worker's end.
+  /// To be called when a process beside the workers was killed: if the kernel killed it for lack of
+  /// memory, no worker is reported as out of memory because of it.
   ELASTIC_DECL void forgive_oom_kill();
 
  private:
@@ -6338,10 +6548,15 @@ class worker_group {
   /// The reason of a failure that a function left if there is no error file.
   ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
   ELASTIC_DECL void note(const process_set::process_end& end);
+  // Forgets a replica that has ended, as if it had never run.
+  ELASTIC_DECL void forget(std::size_t slot);
+  ELASTIC_DECL job_context context_of(const rendezvous_round& round, std::string run_id,
+                                      int restart_count) const;
 
   /// What takes time to find out, after the others were told.
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
+  ELASTIC_DECL void tell_of_start();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
@@ -6448,11 +6663,15 @@ class worker_group {
   std::shared_ptr<job_journal> journal_;
   /// Null: nobody asks.
   std::shared_ptr<detail::output_tails> tails_;
+  /// Null: the job has no other roles.
+  std::shared_ptr<detail::role_link> roles_;
   std::optional<stop_plan> on_failure_;
   /// Empty: nobody looks.
   std::function<task<std::string>()> look_;
   std::function<void(std::int64_t)> on_step_;
   std::function<void()> on_prepared_;
+  /// Empty: the workers are no replicas.
+  std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
@@ -6489,25 +6708,22 @@ namespace elastic::detail {
 
 namespace elastic {
 
-/// The text as it may be shown on a terminal although somebody else wrote it: control characters
-/// but the tab and the end of a line, characters that change the direction of writing, and bytes
-/// that are no UTF-8 stand as "\\xNN".
-/// @param line_begin  stands after each end of a line within the text, so that what follows is not
-///                    taken for a line of its own
+/// Makes untrusted text safe to show on a terminal: control characters except tabs and line ends,
+/// bidirectional controls, and bytes that are not UTF-8 are replaced by "\\xNN".
+/// @param line_begin  inserted after each line end within the text, so that the next line is not
+///                    mistaken for a separate message
 ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view line_begin = {});
 
-/// The same as a part of one line: the ends of its lines are blanks, and none stand around it.
+/// The same as part of one line: line ends become blanks, and blanks around the text are removed.
 ELASTIC_DECL std::string printable_line(std::string_view text);
 
-/// The text between single quotes, as a part of a one-line message: control characters stand as
-/// "\\xNN", and what is longer than 200 bytes is cut.
+/// The text in single quotes, as part of a one-line message: control characters are replaced by
+/// "\\xNN", and the text is truncated after 200 bytes.
 ELASTIC_DECL std::string in_quotes(std::string_view text);
 
 }  // namespace elastic
 
 // ---- elastic/base/detail/concurrent_run.hpp ----
-
-#include <asio/associated_cancellation_slot.hpp>
 
 namespace elastic::detail {
 
@@ -6604,15 +6820,16 @@ task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t ad
 
 namespace elastic {
 
-/// Runs all tasks at once until the first of them ends, by success or by an error; cancels the
-/// others, by all types, and waits for their end.
+/// Runs all tasks at once until the first of them ends, with success or an error; then cancels the
+/// others, with all types, and waits until they have ended.
 ///
-/// It differs from Asio's `||` in that a task that throws ends the race, too, and in that every
-/// request of the caller arrives, not only the first.
+/// Unlike Asio's `||`, a task that throws also ends the race, and every cancellation request of the
+/// caller is passed on, not only the first.
 ///
-/// Result: the index of the first. A later one may have ended with success as well.
-/// Errors: that of the first, else one of a later task that is not its cancellation.
-/// Cancellation: every request is passed on to every task; then throws what the first threw.
+/// Result: the index of the task that ended first. Others may have succeeded as well.
+/// Errors: that of the first task, or else one of a later task that is not its cancellation.
+/// Cancellation: every request is passed on to every task; then it throws what the first task
+/// threw.
 template <class... Tasks>
 task<std::size_t> race(Tasks... tasks) {
   auto executor = co_await asio::this_coro::executor;
@@ -6646,11 +6863,12 @@ inline constexpr const char* version_text = "0.1.0";
 
 namespace elastic {
 
-/// Runs all tasks at once, started in their order, until the last of them has ended. The first
-/// that throws has the others cancelled, by all types.
+/// Runs all tasks at once, started in order, until the last of them has ended. When one throws, the
+/// others are cancelled, with all types.
 ///
-/// Errors: that of the first that threw.
-/// Cancellation: every request is passed on to every task; then throws what the first threw.
+/// Errors: that of the first task that threw.
+/// Cancellation: every request is passed on to every task; then it throws what the first task
+/// threw.
 ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks);
 
 }  // namespace elastic
@@ -6659,20 +6877,21 @@ ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks);
 
 namespace elastic {
 
-/// What a program that runs an agent does on the signals that it gets. Default: torchrun's.
+/// What a program that runs an agent does with the signals that it receives. The defaults are
+/// torchrun's.
 struct signal_plan {
-  /// These stop the job in order; the workers get the same signal.
+  /// These stop the job cleanly; the workers get the same signal.
   std::vector<int> stop = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-  /// These are passed on to the workers, and the job goes on.
+  /// These are passed on to the workers, and the job continues.
   std::vector<int> forward = {};
-  /// These are taken for SIGTERM, such as what a scheduler sends ahead of it. Workers start with
-  /// them ignored, since some schedulers send them to every process of a job.
+  /// These act as SIGTERM, for example a signal that a scheduler sends in advance. Workers start
+  /// with them ignored, since some schedulers send them to every process of a job.
   std::vector<int> preempt = {};
 };
 
 /// Checks a signal_plan. Errors: `errc::invalid_argument` for a signal that a program cannot or
 /// must not catch (SIGKILL and SIGSTOP, those of faults, and SIGCHLD, which is its host's), and for
-/// one that stands in two of the lists.
+/// one that is in two of the lists.
 ELASTIC_DECL void validate(const signal_plan& plan);
 
 }  // namespace elastic
@@ -6707,29 +6926,29 @@ ELASTIC_DECL std::string proof_of(const job_secret_state& state, std::string_vie
 
 }  // namespace detail
 
-/// What the agents of a job know and nobody else does: an agent that holds it may take part.
+/// A job's secret: an agent that has it may take part.
 ///
-/// Copies share one state. No member shows the bytes, and no message of this library does.
+/// Copies share one state. Neither a member nor a message of this library reveals the bytes.
 ///
 /// Thread-safety: may be used from any number of threads at a time.
 class job_secret {
  public:
-  /// @param bytes  `limits::job_secret_least_bytes` to `limits::job_secret_bytes`, from a source of
-  ///               randomness: who records a handshake can try guesses
+  /// @param bytes  `limits::job_secret_least_bytes` to `limits::job_secret_bytes` random bytes: an
+  ///               attacker who records a handshake can test guesses
   /// Errors: `errc::invalid_argument`, also if the build has no TLS.
   ELASTIC_DECL explicit job_secret(std::string_view bytes);
 
-  /// The secret in a file, without the ends of lines behind it. The file has to belong to this user
-  /// or to root, and nobody else may read or write it.
+  /// The secret in a file, without line ends at its end. The file must belong to this user or to
+  /// root, and nobody else may read or write it.
   /// Errors: `errc::invalid_argument`, naming the file and what is wrong with it.
   ELASTIC_DECL static job_secret read(const std::string& path);
 
   const detail::job_secret_state& state() const { return *state_; }
 
-  /// Proves that whoever wrote a text holds the secret: 64 hexadecimal digits.
+  /// A proof that the author of a text has the secret: 64 hexadecimal digits.
   std::string sign(std::string_view text) const { return detail::proof_of(*state_, text); }
 
-  /// Whether `proof` is that of the text; takes the same time whatever it is.
+  /// Whether `proof` belongs to the text, compared in constant time.
   ELASTIC_DECL bool is_signed(std::string_view text, std::string_view proof) const;
 
  private:
@@ -6744,11 +6963,11 @@ class job_secret {
 
 namespace elastic {
 
-/// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
-/// ranks, on every node the same.
+/// Identifies one agent in a rendezvous. The nodes of a round get their ranks in the order of their
+/// ids, which is the same on every node.
 struct node_id {
-  /// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
-  /// can take the agent's place, so no message or log for people shows it.
+  /// Distinguishes an agent from all others: 128 random bits, generated once in its life. Anyone
+  /// who knows it can take the agent's place, so no message or log for users shows it.
   struct random_number {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
@@ -6768,10 +6987,10 @@ struct node_id {
   std::string host;
   /// The process of the agent.
   std::int64_t pid = 0;
-  /// Tells the agents of one process apart, from 0.
+  /// Distinguishes the agents of one process, from 0.
   std::int64_t local_id = 0;
-  /// Two containers may have the rest in common. 0 in a state that agents of PyTorch share, which
-  /// has no room for it.
+  /// Needed because two containers may have the other members in common. 0 in the state that
+  /// PyTorch's agents share, which has no room for it.
   random_number number;
 
   friend auto operator<=>(const node_id&, const node_id&) = default;
@@ -6784,17 +7003,17 @@ struct node_id {
   ELASTIC_DECL std::string key() const;
 };
 
-/// A number that no other agent has: from the kernel's source of randomness.
+/// A unique number, from the kernel's source of randomness.
 /// Errors: what `std::random_device` throws if there is no such source.
 ELASTIC_DECL node_id::random_number new_node_number();
 
-/// A new name, without a number, for an agent of this process: each of its handlers is a node of
-/// its own.
+/// A new id, without a number, for an agent of this process: each of its handlers is a separate
+/// node.
 /// @param host  what the user calls this host; empty: its own name
 ELASTIC_DECL node_id new_node(const std::string& host);
 
-/// The same where only the first three members can be told to others: 40 random bits behind the
-/// local id tell it from one of another container. `text()` leaves them out.
+/// The same if only the first three members can be sent to others: 40 random bits in the local id
+/// distinguish it from an id in another container. `text()` omits them.
 /// Errors: those of `new_node_number`.
 ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
@@ -6804,37 +7023,38 @@ ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
 namespace elastic {
 
-/// By which numbers nodes meet. All durations but `scale_up_delay` are over 0, and at most 1e8 s.
+/// The numbers of nodes and the time-outs of a rendezvous. All durations except `scale_up_delay`
+/// are greater than 0 and at most 1e8 s.
 struct rendezvous_settings {
   /// 1 ≤ min_nodes ≤ max_nodes.
   int min_nodes = 1;
   int max_nodes = 1;
-  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; those
-  /// beyond stand by. Empty: every number between.
+  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`;
+  /// surplus nodes stand by. Empty: every number from `min_nodes` to `max_nodes`.
   std::vector<int> node_counts = {};
-  /// How long nodes that could join a round that runs stand by before it ends for them. 0: it ends
-  /// at once.
+  /// How long nodes that could join a running round stand by before the round ends for them. 0: it
+  /// ends at once.
   duration scale_up_delay = duration::zero();
   /// How long a node waits for a round that it can be in.
   duration join_timeout = std::chrono::seconds(600);
-  /// How long a round that has enough nodes waits for further ones, if it cannot know them.
+  /// How long a round that has enough nodes waits for further ones that it does not know yet.
   duration last_call_timeout = std::chrono::seconds(30);
-  /// How often a node says that it is alive, at least `limits::keep_alive_interval`, and after how
-  /// many that were missed it is lost: 2 to 1,000,000.
+  /// How often a node sends a keep-alive, at least `limits::keep_alive_interval`, and after how
+  /// many missed ones it is lost: 2 to 1,000,000.
   duration keep_alive_interval = std::chrono::seconds(5);
   int keep_alive_max_attempt = 3;
-  /// How long a node whose connection broke has to come back before it is lost.
+  /// How long a node may take to reconnect after its connection breaks before it is lost.
   duration reconnect_grace = std::chrono::milliseconds(300);
 
-  /// The most nodes that a round of so many, at least `min_nodes`, can have.
+  /// The largest allowed number of nodes if `nodes` nodes, at least `min_nodes`, are available.
   ELASTIC_DECL int most_of(int nodes) const;
-  /// Whether a round of `nodes` nodes could be a larger one if it had up to `most`.
+  /// Whether a round of `nodes` nodes could be larger if up to `most` nodes were available.
   ELASTIC_DECL bool can_grow(int nodes, int most) const;
 
-  /// How long a node may be silent: at most ten years.
+  /// The time without a keep-alive after which a node is lost: at most ten years.
   ELASTIC_DECL duration silence() const;
 
-  /// Lowers `silence()` and `reconnect_grace` to those of `most`, where they are higher.
+  /// Lowers `silence()` and `reconnect_grace` to those of `most`, if they are higher.
   ELASTIC_DECL void bound_patience(const rendezvous_settings& most);
 };
 
@@ -6859,57 +7079,57 @@ class report_exchange;
 class store_meter;
 }  // namespace detail
 
-/// What a rendezvous handler is made from: what the user asked for, and the services it may use.
-/// Several numbers of nodes and `scale_up_delay` are only for places where nodes of elasticrun meet
-/// alone.
+/// The parameters of a rendezvous handler: the user's settings, and the services that it may use.
+/// `node_counts` and `scale_up_delay` are only for jobs without torchrun nodes.
 struct rendezvous_parameters : rendezvous_settings {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   rendezvous_parameters() = default;
 
-  /// A name of the registry: "static", "c10d".
+  /// A name in the registry: "static", "c10d".
   std::string backend = "static";
-  /// Where the nodes meet, "host" or "host:port"; what empty means is the backend's affair.
+  /// Where the nodes meet, "host" or "host:port"; the meaning of an empty endpoint depends on the
+  /// backend.
   std::string endpoint;
   /// Names the job: nodes with the same run id meet. Must not be empty.
   std::string run_id = "none";
-  /// The name of this node for the other nodes, also after a restart of its agent, and in logs,
-  /// lists of nodes and the status page: 1 to `limits::node_name_bytes` letters, digits and signs
-  /// of ASCII. Empty: the host's name.
+  /// The name of this node, by which other nodes know it even after a restart of its agent, and
+  /// which appears in logs, lists of nodes and the status page: 1 to `limits::node_name_bytes`
+  /// ASCII letters, digits and punctuation characters. Empty: the host's name.
   std::string node_name;
-  /// What tells this agent from the others; none: a new one that nobody else has. Given if the same
-  /// run is to be had again, as its rounds list the nodes by it.
+  /// The unique id of this agent; empty: a new one. Set it to make a run reproducible, as rounds
+  /// order nodes by it.
   std::optional<node_id> identity = {};
   /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
-  /// Only where nodes of elasticrun meet alone.
+  /// Only for jobs without torchrun nodes.
   duration exclude_for = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
-  /// The address that this node gives to others; empty: found out by the backend.
+  /// The address that this node gives to others; empty: detected by the backend.
   std::string local_addr;
   /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
   /// 0 does.
   bool share_worker_store = true;
   /// Whether stores that this node serves use an io_uring if the kernel allows one.
   bool use_ring = true;
-  /// Settings of the backend's own, by their names in `--rdzv-conf`; those of
+  /// Settings that are specific to the backend, by their names in `--rdzv-conf`; those of
   /// `rendezvous_settings` are refused here.
   std::map<std::string, std::string, std::less<>> conf;
 
-  /// What the agents of the job know and nobody else does: only agents with it take part. None: as
-  /// `secret_file` of `conf` says.
+  /// The job's secret: only agents that have it can take part. Empty: the one in `secret_file` of
+  /// `conf`, if any.
   std::optional<job_secret> secret;
 
-  /// What this node and the others tell each other for those who look at the job; null: nothing.
-  /// Only where nodes of elasticrun meet alone.
+  /// The exchange of reports with other nodes, for viewers of the job; null: none. Only for jobs
+  /// without torchrun nodes.
   std::shared_ptr<detail::report_exchange> reports = {};
 
-  /// Counts what the stores that this node serves are asked for; null: nobody does.
+  /// Counts the requests to the stores that this node serves; null: they are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
 
   std::shared_ptr<time_source> time = detail::new_shared<system_time>();
   logger log;
 
-  /// The first part of this node's id: its name, else the address that it gives to others;
+  /// The first part of this node's id: its name, or else the address that it gives to others;
   /// empty: the host's name.
   const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 
@@ -6918,10 +7138,11 @@ struct rendezvous_parameters : rendezvous_settings {
   ELASTIC_DECL void set(std::string_view name, std::string_view value);
 
   /// A setting of `conf` in seconds, `fallback` if it was not given.
-  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds greater than 0 and at most
+  /// 1e8.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
-  /// A setting of `conf` that is a whole number from `least` on, `fallback` if it was not given.
+  /// A setting of `conf` that is an integer of at least `least`; `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
@@ -6935,28 +7156,28 @@ struct rendezvous_parameters : rendezvous_settings {
   ELASTIC_DECL bool listens_everywhere() const;
 
   /// Errors: `errc::invalid_argument` if `node_counts`, `scale_up_delay` or `exclude_for` is set,
-  /// which `who` cannot keep to.
+  /// which `who` does not support.
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
-  /// By which numbers the nodes meet.
-  /// Errors: `errc::invalid_argument` for one out of bounds, also one of PyTorch's names for waits
-  /// that do not exist here; if `time` is null.
+  /// The general settings of the rendezvous.
+  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch time-out that
+  /// has no effect here; if `time` is null.
   ELASTIC_DECL rendezvous_settings settings() const;
 
-  /// `secret`, or what the file holds that `secret_file` names; none if there is neither.
+  /// `secret`, or the content of the file that `secret_file` names; empty if there is neither.
   /// Errors: those of `job_secret::read`; `errc::invalid_argument` if there are both.
   ELASTIC_DECL std::optional<job_secret> chosen_secret() const;
 
-  /// Warns of settings that other backends of this library have, but not `backend`, which has
-  /// those in `used`. Values are not shown: one may be a password.
-  /// Errors: `errc::invalid_argument` for a setting that none has, with the nearest that one has;
-  /// for one that is a field; for a secret, if `used` does not name `secret_file`.
+  /// Warns of settings that belong to other backends of this library but not to `backend`, whose
+  /// settings are in `used`. Values are not shown, because one may be a password.
+  /// Errors: `errc::invalid_argument` for a setting that no backend has, with the closest name; for
+  /// one that is a field; for a secret, if `used` does not contain `secret_file`.
   ELASTIC_DECL void check_conf(std::vector<std::string_view> used) const;
 };
 
 namespace detail {
 
-/// The settings of every backend whose nodes meet by `rendezvous_parameters::settings`, and `own`.
+/// The settings of every backend that uses `rendezvous_parameters::settings`, and `own`.
 ELASTIC_DECL std::vector<std::string_view> meeting_settings(
     std::initializer_list<std::string_view> own);
 
@@ -6970,20 +7191,20 @@ namespace elastic {
 
 /// A job as one node sees it, with the defaults of `elasticrun`.
 ///
-/// Only `workers.program` has no default that works, unless `workers` names a function. `launch`
-/// refuses values out of bounds with `errc::invalid_argument` before it starts anything.
+/// Only `workers.program` must be set, unless `workers` names a function. `launch` refuses values
+/// out of bounds with `errc::invalid_argument` before it starts anything.
 struct launch_config {
-  /// How the workers that run a function come to be.
+  /// How the workers that run a function are created.
   enum class start_method {
     /// A new process of the same program, whose main finds the function by its name. Always safe.
     spawn,
-    /// A copy of this process, as it is at each start, in which the function runs at once. Only if
-    /// this process has one thread; see `fork_launcher` for what the function may use there. It has
-    /// no guard.
+    /// A copy of this process as it is at each start, which runs the function at once. Only
+    /// possible if this process has one thread; see `fork_launcher` for what the function may use.
+    /// It has no guard.
     fork,
   };
 
-  /// On which processors the workers of a machine run. torchrun's names.
+  /// Which processors the workers of a machine run on. The names are torchrun's.
   enum class processor_binding {
     /// Wherever this program may run.
     none,
@@ -6991,45 +7212,46 @@ struct launch_config {
     node,
     /// All processors of the socket that has the worker's NUMA node.
     socket,
-    /// Cores of the worker's NUMA node that are its own: the node's are dealt out evenly.
+    /// Cores of the worker's NUMA node that no other worker uses; the node's cores are divided
+    /// evenly.
     exclusive,
-    /// One group of cores with a common cache of the last level; another one for each worker of the
-    /// node while there are any.
+    /// One group of cores that share a last-level cache; a different group for each worker of the
+    /// node as long as there are enough.
     core_complex,
   };
 
-  /// What every worker is, how many this node runs, how often they are started again, and where
-  /// their output goes. If it names a function and no program, the program is this one, whose main
-  /// must begin with `run_entrypoint`.
+  /// What the workers run, how many this node runs, how often they are restarted, and where their
+  /// output goes. If it names a function and no program, the program is this one, whose main must
+  /// begin with `run_entrypoint`.
   worker_spec workers;
   /// How the nodes of the job meet. `log` is set by `make_agent`.
   rendezvous_parameters rendezvous;
 
-  /// One node by itself: of `rendezvous` only `run_id` and `use_ring` count, and an empty run id
-  /// means a random one. Any number of such jobs run side by side on one machine.
+  /// A job of one node: of `rendezvous`, only `run_id` and `use_ring` are used, and an empty run id
+  /// means a random one. Any number of such jobs can run side by side on one machine.
   bool standalone = false;
   /// The endpoint of the backend "static", if `rendezvous` names none: where the node of rank 0
   /// serves.
   std::string master_addr = "127.0.0.1";
   std::uint16_t master_port = 29500;
 
-  /// How the workers of a function come to be; `fork` has its conditions.
+  /// How the workers of a function are created.
   start_method start = start_method::spawn;
   /// Binds workers to processors by the machine's NUMA nodes and the GPUs there, if
   /// `workers.cpu_affinity` is empty.
   processor_binding numa_binding = processor_binding::none;
-  /// Whether a guard ends what a worker leaves behind, also if this process is killed.
+  /// Whether a guard kills what a worker leaves behind, even if this process is killed.
   guard_policy guard = guard_policy::best_effort;
-  /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
+  /// The guard's program, such as the installed elastic-guard; empty: the built-in one.
   std::string guard_file;
-  /// Who decides where output goes: "default" or another name of the logs_specs_registry.
+  /// What decides where output goes: "default" or another name in the logs_specs_registry.
   std::string logs_specs = "default";
-  /// Where events go: "null", "console" or another name of the event handler registry.
+  /// Where events go: "null", "console" or another name in the event handler registry.
   std::string event_log_handler = "null";
 
-  /// The signals that stop the job or reach its workers if a program runs the agent, see
-  /// `run_with_signals`. The workers ignore those of `preempt` from their start, and PyTorch's own
-  /// handlers in them follow `stop`.
+  /// The signals that stop the job or are passed on to its workers if a program runs the agent; see
+  /// `run_with_signals`. The workers ignore the signals in `preempt` from their start. PyTorch's
+  /// own handlers in the workers follow `stop`.
   signal_plan signals;
 };
 
@@ -7050,22 +7272,22 @@ namespace elastic {
 ///     #include <elastic/torch.hpp>   add_torch_rendezvous(registry);  // nodes of torchrun
 ///
 /// A program that uses the single header defines ELASTIC_WITH_ETCD, ELASTIC_WITH_FILE or
-/// ELASTIC_WITH_TORCH before it includes that.
+/// ELASTIC_WITH_TORCH before including it.
 class rendezvous_registry
     : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
 
-  /// Makes what makes the handler that `parameters.backend` names.
-  /// Errors: `errc::invalid_argument` for an unknown name, for a `time` that is null, and for a
-  /// backend of an opt-in module that was not added: the message names the header and the function.
-  /// `errc::invalid_argument` for a setting out of bounds. Nothing is waited for.
+  /// Makes the factory for the handler that `parameters.backend` names. Does not block.
+  /// Errors: `errc::invalid_argument` for an unknown name, for a null `time`, for a setting out of
+  /// bounds, and for a backend of an opt-in module that was not added: the message names the header
+  /// and the function.
   ELASTIC_DECL rendezvous_factory make(const rendezvous_parameters& parameters) const;
 };
 
 namespace detail {
 
-/// What a program does to add `backend`, if that belongs to an opt-in module; otherwise empty.
+/// How a program can add `backend`, if it belongs to an opt-in module; otherwise empty.
 ELASTIC_DECL std::string how_to_add(std::string_view backend);
 
 }  // namespace detail
@@ -7095,7 +7317,7 @@ class job {
   ///
   /// Errors: those of `make_agent`.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config);
-  /// The same with services of one's own, and with further rendezvous backends to choose from.
+  /// The same with the caller's services, and with further rendezvous backends.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config,
                    named<agent_services> services, const rendezvous_registry& backends = {});
   ELASTIC_DECL ~job();
@@ -7103,24 +7325,25 @@ class job {
   job& operator=(const job&) = delete;
 
   /// Runs the job on this node to its end, on the job's executor, whichever the caller's is. When
-  /// it returns, no worker is left, no output is under way and the rendezvous was left.
+  /// it returns, no worker is left, all output is written, and the node has left the rendezvous.
   ///
-  /// Result: that of `local_agent::run`, also if it was cancelled.
+  /// Result: as `local_agent::run`, even if it was cancelled.
   /// Errors: those of `local_agent::run`; `errc::invalid_argument` for a second run.
-  /// Cancellation: partial and total stop the job as `stop` does, terminal alone kills its workers;
-  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
-  /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
-  /// afterwards as Asio makes it: terminal only, nothing pending.
+  /// Cancellation: partial and total stop the job as `stop` does; only terminal kills its workers.
+  /// If several types are combined, the gentlest applies. A further request kills. Then it returns
+  /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the job must live until its run has ended.
   task<run_result> run() && = delete;
 
-  /// Asks the workers to end: by SIGTERM, and by SIGKILL when `shutdown_timeout` of the worker_spec
-  /// has passed, unless the request says otherwise. If it does not escalate, it has no effect on a
-  /// job that is stopping. No effect on a job that has ended. Before `run`, no worker starts.
+  /// Asks the workers to end: with SIGTERM, and with SIGKILL after `shutdown_timeout` of the
+  /// worker_spec, unless the request says otherwise. A request that does not escalate has no effect
+  /// on a job that is already stopping. No effect on a job that has ended. If called before `run`,
+  /// no worker starts.
   ELASTIC_DECL void stop(stop_request request = {});
 
-  /// Kills the workers now, also if they are being stopped.
+  /// Kills the workers now, even if they are being stopped.
   /// @param reason  for the log, and for the result if the job was not being stopped
   ELASTIC_DECL void kill(std::string reason = {});
 
@@ -7137,8 +7360,8 @@ namespace elastic {
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// The guard, the guard's file, the event handler and the logs_specs are those of the configuration
-/// if `services` has none. `backends` are the rendezvous backends to choose from.
+/// If `services` has no guard policy, guard file, event handler or logs_specs, those of the
+/// configuration are used. `backends` are the available rendezvous backends.
 /// Errors: `errc::invalid_argument` if a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config);
@@ -7152,26 +7375,40 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent);
 
 }  // namespace detail
 
-/// Runs the workers that a configuration describes, on this node, to their end.
+/// Runs the job that a configuration describes on this node to its end.
 ///
-/// Result, errors and cancellation: those of `local_agent::run`; errors of `make_agent` are
-/// thrown by this call, before anything is awaited.
+/// Result, errors and cancellation: as for `local_agent::run`. The call itself throws the errors of
+/// `make_agent`, before anything is awaited.
 ELASTIC_DECL task<run_result> launch(named<launch_config> config);
 ELASTIC_DECL task<run_result> launch(named<launch_config> config, named<agent_services> services);
 
 }  // namespace elastic
 
-// ---- elastic/net/address_filter.hpp ----
+// ---- elastic/base/detail/asio_address.hpp ----
 
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/ip/address.hpp>
+#else
 #include <asio/ip/address.hpp>
+#endif
+
+// ---- elastic/base/detail/asio_network.hpp ----
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/ip/network_v4.hpp>
+#include <boost/asio/ip/network_v6.hpp>
+#else
 #include <asio/ip/network_v4.hpp>
 #include <asio/ip/network_v6.hpp>
+#endif
+
+// ---- elastic/net/address_filter.hpp ----
 
 namespace elastic {
 
-/// The addresses that may connect. Made empty: nobody may, but this host by a loopback address.
+/// The addresses that may connect. A new filter admits only loopback addresses.
 ///
-/// An IPv4 address that IPv6 has wrapped counts as itself.
+/// An IPv4-mapped IPv6 address counts as the IPv4 address.
 class address_filter {
  public:
   ELASTIC_DECL void add(const asio::ip::address& address);
@@ -7219,16 +7456,17 @@ ELASTIC_DECL std::string_view trimmed(std::string_view text);
 
 }  // namespace detail
 
-/// Reads `host`, `host:port`, `[v6]` or `[v6]:port` as torchrun does: blanks around it are dropped,
-/// the split is at the last colon, and an empty text means localhost at the default port.
+/// Reads `host`, `host:port`, `[v6]` or `[v6]:port` as torchrun does: surrounding blanks are
+/// removed, the text is split at the last colon, and an empty text means localhost at the default
+/// port.
 ///
 /// Errors: `errc::invalid_argument`, with a sentence that quotes the text and says what is allowed.
 ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t default_port);
 
 namespace detail {
 
-/// The addresses of `host`; none if none can be found. For a number the resolver, which runs on a
-/// thread, is not asked.
+/// The addresses of `host`; empty if there are none. The resolver runs on a thread; it is not used
+/// for a numeric address.
 ///
 /// Cancellation: all types, at once; the resolver ends by itself.
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host);
@@ -7241,11 +7479,10 @@ ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string 
 
 namespace elastic {
 
-/// Reads several endpoints as `parse_endpoint` does one, with commas between; a port that is left
-/// out is that of the first.
+/// Reads several endpoints, separated by commas, each as by `parse_endpoint`; an endpoint without a
+/// port gets the port of the first.
 ///
-/// Errors: as `parse_endpoint`; for an empty entry, for one that is there twice, and for more than
-/// `most`.
+/// Errors: as `parse_endpoint`; for an empty or repeated entry, and for more than `most` entries.
 ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
                                                    std::uint16_t default_port, std::size_t most);
 
@@ -7255,11 +7492,11 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
 
 namespace elastic {
 
-/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
-/// else may take it before it is used: bind port 0 yourself if you can.
+/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Another
+/// program may take it before you do, so bind port 0 directly if you can.
 ///
-/// Errors: `errc::invalid_argument` if it is no address, `errc::connection_failed` if no
-/// port of it can be bound.
+/// Errors: `errc::invalid_argument` if it is not an address, `errc::connection_failed` if no port
+/// can be bound.
 ELASTIC_DECL std::uint16_t free_port(const std::string& address);
 
 }  // namespace elastic
@@ -7268,7 +7505,7 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address);
 
 namespace elastic {
 
-/// The name of this host as it is set, "localhost" if none is. No name server is asked.
+/// The configured name of this host, "localhost" if there is none. Does not query a name server.
 ELASTIC_DECL std::string host_name();
 
 }  // namespace elastic
@@ -7277,9 +7514,9 @@ ELASTIC_DECL std::string host_name();
 
 namespace elastic {
 
-/// Has the kernel probe the other end of a TCP connection that is silent, by
-/// `limits::tcp_keep_alive_*`: so that one that vanished without a word is noticed, and devices
-/// between do not drop the connection as idle. Does nothing for what is no TCP socket.
+/// Makes the kernel probe the other end of an idle TCP connection (`limits::tcp_keep_alive_*`), so
+/// that the loss of a peer is noticed, and devices in between do not drop the connection. Does
+/// nothing for other sockets.
 ELASTIC_DECL void keep_alive(int fd);
 
 /// The same for the end that sends requests: bytes that are not acknowledged for
@@ -7292,18 +7529,18 @@ ELASTIC_DECL void keep_alive_as_client(int fd);
 
 namespace elastic {
 
-/// The address, without the wrapping that IPv6 sockets give to an IPv4 one.
+/// The address; for an IPv4-mapped IPv6 address, the IPv4 address.
 ELASTIC_DECL asio::ip::address plain_address(const asio::ip::address& address);
 
-/// Whether `host` means nothing but the host itself, wherever it is said. (A host's own name may
-/// stand for a loopback address on that host and for another one elsewhere.)
+/// Whether `host` means the host itself, whichever host uses it. (A host's own name may resolve to
+/// a loopback address on that host and to another one elsewhere.)
 ELASTIC_DECL bool is_loopback(const std::string& host);
 
 /// Whether this host has the address, which is found out by binding it.
 ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
                                    const asio::ip::address& address);
 
-/// The address of this host on the way to another; unspecified if no way leads there. Nothing is
+/// The address of this host on the route to another; unspecified if there is no route. Nothing is
 /// sent.
 ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& executor,
                                                const asio::ip::address& other);
@@ -7890,12 +8127,12 @@ inline std::string interpreter_of(const std::string& path) {
 
 namespace elastic {
 
-/// Starts processes of this machine and holds each by its pidfd.
+/// Starts processes on this machine and manages each through its pidfd.
 ///
-/// Each gets a session of its own, default signal handling, an empty signal mask, and no
-/// descriptor but 0, 1 and 2. Nothing process-wide is set or changed in the host, and a start
-/// costs the same whatever the size of the host (no `fork`). A start blocks its thread until the
-/// kernel has loaded the program (some 50 µs).
+/// Each process gets a new session, default signal handling, an empty signal mask, and only the
+/// descriptors 0, 1 and 2. Nothing process-wide is changed in the host process, and the cost of a
+/// start does not depend on the host's size (no `fork`). A start blocks its thread until the kernel
+/// has loaded the program (some 50 µs).
 ///
 /// Thread-safety: one strand at a time.
 class pidfd_launcher final : public process_launcher {
@@ -7905,21 +8142,21 @@ class pidfd_launcher final : public process_launcher {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     options() = default;
 
-    /// Names the thread that starts the processes: an executor that runs on one thread alone, which
-    /// lasts as long as they do. The kernel then kills each process when that thread dies, however
-    /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
-    /// starts in turn, and not programs that are setuid.
+    /// Selects the thread that starts the processes: an executor that always runs on the same
+    /// thread, which must live as long as they do. The kernel then kills each process when that
+    /// thread dies, however it dies (SIGKILL, a crash, the OOM killer). This kills the process
+    /// itself, but neither its descendants nor setuid programs.
     ///
     /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
-    /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
-    /// of a pool ends.
+    /// killed. The kernel ties the signal to the thread, so with a thread pool it would kill
+    /// healthy processes when one of its threads ends.
     asio::any_io_executor parent = {};
-    /// How many files each process may open (the soft limit), at most its hard limit. None: as many
-    /// as this one, which may have raised its own.
+    /// How many files each process may open (the soft limit), at most its hard limit. Empty: the
+    /// same as this process, which may have raised its own limit.
     std::optional<std::uint64_t> open_files = {};
   };
 
-  /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
+  /// Processes are awaited on `executor`. `calls` must outlive the launcher and its processes.
   ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor);
   ELASTIC_DECL pidfd_launcher(asio::any_io_executor executor, options settings,
                               const detail::syscalls& calls = detail::real_syscalls);
@@ -7941,12 +8178,12 @@ class pidfd_launcher final : public process_launcher {
 
 namespace elastic {
 
-/// Starts each process behind a guard of its own: a tiny process to which the kernel gives all
-/// that the process ever leaves behind, and which ends that when the process has ended, when asked
-/// to, or when this program ends, however it does.
+/// Starts each process with a guard: a tiny process to which the kernel reparents everything that
+/// the process leaves behind, and which kills it when the process has ended, on request, or when
+/// this program ends in any way.
 ///
-/// Nothing process-wide is set or changed in the host. A guard takes some 80 kB and wakes up for
-/// nothing but its worker.
+/// Nothing process-wide is changed in the host process. A guard takes some 80 kB and wakes up only
+/// for its worker.
 ///
 /// Thread-safety: one strand at a time.
 class guarded_launcher final : public process_launcher {
@@ -7957,24 +8194,24 @@ class guarded_launcher final : public process_launcher {
     options() = default;
 
     guard_policy policy = guard_policy::required;
-    /// The program of the guard, such as the installed one; empty: the bytes that this library
-    /// carries, from memory or, if that is forbidden, from a file without a name.
+    /// The program of the guard, such as the installed one; empty: the built-in one, run from
+    /// memory or, if that is forbidden, from an unnamed file.
     std::string guard_file = {};
-    /// For processes that get no guard; `open_files` for all.
+    /// Used for processes without a guard; `open_files` is used for all.
     pidfd_launcher::options unguarded = {};
     logger log = {};
   };
 
-  /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
+  /// Processes are awaited on `executor`. `calls` must outlive the launcher and its processes.
   ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor);
   ELASTIC_DECL guarded_launcher(asio::any_io_executor executor, options settings,
                                 const detail::syscalls& calls = detail::real_syscalls);
 
-  /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
-  /// cannot be had, naming the files that were tried, or if the file that the options name
-  /// cannot be executed or is of another version.
-  /// Cancellation: as for the interface; a start that hangs, such as one of a program on a file
-  /// system that does not answer, is killed with its guard after `limits::guard_after_cancel`.
+  /// Errors, besides those of the interface: `errc::start_failed` if a guard is required but not
+  /// possible, naming the files that were tried, or if the file in the options cannot be executed
+  /// or has another version.
+  /// Cancellation: as for the interface; a start that hangs, for example because the program's file
+  /// system does not answer, is killed with its guard after `limits::guard_after_cancel`.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
@@ -8027,22 +8264,23 @@ namespace elastic {
 
 namespace detail {
 
-/// This agent has come to the barrier. Result: how many have, as of then; the last one has told the
-/// others so.
+/// Reports that this agent has reached the barrier. Result: how many have so far; the last one has
+/// informed the others.
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size);
 
-/// Waits for the last one.
+/// Waits for the last agent.
 ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents);
 
 }  // namespace detail
 
-/// Waits until every agent of the round has come here, so that one that finishes early is not
-/// taken for a lost node.
+/// Waits until every agent of the round has reached the barrier, so that an agent that finishes
+/// early does not count as a lost node.
 ///
-/// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; this agent stays counted as having come.
-/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
+/// Limit the wait with `with_deadline`.
+/// Errors: those of the store.
+/// Cancellation: all types; this agent still counts as having reached the barrier. Source: the
+/// barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
 ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size);
 
 }  // namespace elastic
@@ -8051,38 +8289,36 @@ ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_wo
 
 namespace elastic {
 
-/// The least that a place has to offer so that nodes can share a store (`versioned_store`) and the
-/// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
-/// own.
+/// The operations that a service must offer so that nodes can share a store (`versioned_store`) or
+/// the state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it for your own service.
 ///
-/// Errors of every member: `errc::connection_failed` if the place cannot be reached, and those
-/// of the implementation; a message names the place.
-/// Cancellation of every member: all types; a change that was cancelled may or may not have
-/// happened.
+/// Errors of every member: `errc::connection_failed` if the service cannot be reached, and those of
+/// the implementation; a message names the service.
+/// Cancellation of every member: all types; a cancelled change may or may not have happened.
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class versioned_keys {
  public:
-  /// What was seen of a key.
+  /// The state of a key.
   struct entry {
-    /// None if the key was missing.
+    /// Empty if the key was missing.
     std::optional<std::string> value;
-    /// Names what was seen, the absence of a key included: another value that is stored later has
-    /// another version, also if it is made of the same bytes. Never empty.
+    /// Identifies this state, including the absence of a key: a value that is stored later has
+    /// another version, even if it has the same bytes. Never empty.
     std::string version;
   };
 
   virtual ~versioned_keys() = default;
 
-  /// What people call the place of a key, as in "the file /shared/job/key".
+  /// The name of a key's location for messages, such as "the file /shared/job/key".
   virtual std::string place_of(const std::string& key) const = 0;
 
-  /// What is there.
+  /// The value and version of a key.
   virtual task<entry> get(std::string key) = 0;
 
-  /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
+  /// Stores `value` if the key still has `version`. Result: whether it was stored.
   virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
 
-  /// Stores `value`, whatever there is.
+  /// Stores `value` unconditionally.
   virtual task<void> put(std::string key, std::string value) = 0;
 
   /// Removes the key. Result: whether there was one.
@@ -8091,8 +8327,8 @@ class versioned_keys {
   /// How many keys there are.
   virtual task<std::int64_t> count() = 0;
 
-  /// Returns when the key is not as `version` saw it, or may not be: at the latest when it is time
-  /// to look again, if the place cannot tell by itself.
+  /// Returns when the key no longer has `version`, or may no longer have it. If the service cannot
+  /// report changes, it returns when it is time to read the key again.
   virtual task<void> wait_for_change(std::string key, std::string version) = 0;
 };
 
@@ -8372,13 +8608,13 @@ class key_value_engine {
 
 namespace elastic {
 
-/// A store in this process. Where its table is that of a `tcp_store_server`, it sees what the
-/// server's clients see, under the same keys, without a socket between.
+/// A store in this process. If it shares the table of a `tcp_store_server`, it sees the same keys
+/// and values as the server's clients, without a socket.
 ///
 /// Thread-safety: different strands may use it at once; each wait resumes on its own.
 class memory_store final : public store {
  public:
-  /// A store with a table of its own.
+  /// A store with a new table.
   memory_store() : memory_store(detail::new_shared<detail::key_value_engine>()) {}
 
   /// A store on a table that others use as well.
@@ -8416,10 +8652,10 @@ class memory_store final : public store {
 
 namespace elastic {
 
-/// A view of another store in which every key stands under a prefix: "key" is "prefix/key" there,
-/// as PyTorch's PrefixStore has it. `num_keys` counts the whole store.
+/// A view of another store that adds a prefix to every key: "key" becomes "prefix/key", as with
+/// PyTorch's PrefixStore. `num_keys` counts the keys of the whole store.
 ///
-/// Errors, cancellation and thread-safety: those of the store within.
+/// Errors, cancellation and thread-safety: those of the inner store.
 class prefix_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `inner` is null.
@@ -8450,6 +8686,16 @@ class prefix_store final : public store {
 };
 
 }  // namespace elastic
+
+// ---- elastic/base/detail/asio_tcp.hpp ----
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#else
+#include <asio/buffer.hpp>
+#include <asio/ip/tcp.hpp>
+#endif
 
 // ---- elastic/net/detail/secure_session.hpp ----
 
@@ -8569,8 +8815,8 @@ struct tcp_store_bounds {
 
 namespace elastic {
 
-/// Which of PyTorch's wire formats a TCPStore speaks. The three share one port of our server; a
-/// client has to know which one its server understands.
+/// Which of PyTorch's wire formats a TCPStore uses. Our server supports all three on one port; a
+/// client must know which one its server understands.
 enum class tcp_store_generation {
   /// PyTorch 1.x up to 2.0.
   torch_1_13,
@@ -8578,7 +8824,7 @@ enum class tcp_store_generation {
   torch_2_1,
   /// PyTorch 2.2 and later, and our own server.
   torch_2_2,
-  /// A client finds out, at the price of a connection (see `tcp_store`).
+  /// The client detects it, at the cost of a connection (see `tcp_store`).
   probe,
 };
 
@@ -8877,17 +9123,17 @@ namespace elastic {
 
 /// The client of a TCPStore server, ours or PyTorch's.
 ///
-/// Each operation that runs at the same time as another has a connection of its own, so that one
-/// that waits holds up none; connections are kept and used again, unless they were idle for longer
-/// than `limits::store_idle_connection` or the server has closed them. A change has reached the
-/// server when its operation returns. A connection that breaks fails the operation that uses it;
-/// the next operation connects again.
+/// Concurrent operations use separate connections, so that one that waits does not block others.
+/// Connections are reused, unless they were idle for longer than `limits::store_idle_connection` or
+/// the server has closed them. A change has reached the server when its operation returns. If a
+/// connection breaks, the operation that uses it fails; the next operation reconnects.
 ///
-/// A wait that is cancelled is taken back at the server; if the server is of before 2.1, which
-/// cannot, by closing the connection.
+/// A cancelled wait is withdrawn at the server; with a server before 2.1, which does not support
+/// that, the connection is closed instead.
 ///
-/// `probe` asks as PyTorch 2.4 does, then as 1.13 does, and takes silence or a hang-up at both for
-/// a server of 2.2 or 2.3. It cannot tell 1.13 from 2.1 and uses the requests that both know.
+/// `probe` sends a request of PyTorch 2.4, and then one of 1.13. If neither is answered, the server
+/// is assumed to be 2.2 or 2.3. It cannot distinguish 1.13 from 2.1, and then uses only requests
+/// that both know.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store final : public store {
@@ -8900,23 +9146,24 @@ class tcp_store final : public store {
     /// A name or an address.
     std::string host = "127.0.0.1";
     std::uint16_t port = 29500;
-    /// What the server understands: `torch_2_2` for our own and PyTorch's of today.
+    /// The server's protocol: `torch_2_2` for our own server and current releases of PyTorch.
     tcp_store_generation generation = tcp_store_generation::torch_2_2;
-    /// Whether the first connection counts this process among those that a PyTorch server waits for
-    /// (its `wait_for_workers`).
+    /// Whether the first connection registers this process, so that a PyTorch server counts it in
+    /// `wait_for_workers`.
     bool announce_worker = false;
-    /// The largest value that is taken from the server.
+    /// The largest value that is accepted from the server.
     std::size_t value_bytes = limits::store_value_bytes;
     /// With `generation = probe`: how long the server may take for each answer.
     std::chrono::milliseconds probe_silence{500};
-    /// Only a server that holds it is spoken with; none: one that has none.
+    /// The job's secret: only a server that has the same one is used; empty: only a server without
+    /// a secret.
     std::optional<job_secret> secret;
     logger log;
-    /// Empty: the clocks of the machine.
+    /// Null: the system clock.
     std::shared_ptr<time_source> time;
   };
 
-  /// Does not connect: `connect` does, or the first operation.
+  /// Does not connect; `connect` or the first operation does.
   ELASTIC_DECL tcp_store(asio::any_io_executor executor, options settings);
 
   ~tcp_store() override { close(); }
@@ -8924,33 +9171,33 @@ class tcp_store final : public store {
   tcp_store(const tcp_store&) = delete;
   tcp_store& operator=(const tcp_store&) = delete;
 
-  /// Connects, and tries again for as long as the server cannot be reached: bound it by
-  /// `with_deadline`, and say `last_problem()` when that passes.
+  /// Connects, and retries as long as the server cannot be reached. Limit it with `with_deadline`,
+  /// and report `last_problem()` after the deadline.
   ///
-  /// Errors: `errc::protocol_violation` if something else answers, `errc::stopped`,
-  /// `errc::invalid_argument` if only one of both sides has a secret, or each another one.
+  /// Errors: `errc::protocol_violation` if the server speaks another protocol, `errc::stopped`,
+  /// `errc::invalid_argument` if only one side has a secret, or the secrets differ.
   /// Cancellation: all types.
   ELASTIC_DECL task<void> connect();
 
-  /// Why the last attempt to connect failed or what it waits for; empty before one.
+  /// Why the last attempt to connect failed or what it waits for; empty before the first.
   const std::string& last_problem() const { return last_problem_; }
 
-  /// What is spoken with the server; `probe` until it was found out.
+  /// The protocol in use; `probe` until it is known.
   tcp_store_generation generation() const { return generation_; }
 
-  /// Waits until so many processes have announced themselves, as PyTorch's `wait_for_workers` of
-  /// the process that hosts the store.
+  /// Waits until this many processes have registered, like PyTorch's `wait_for_workers` in the
+  /// process that hosts the store.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<void> wait_for_workers(std::int64_t world_size);
 
-  /// The keys that are there, in no order: those of others than PyTorch's clients are left out.
-  /// Errors: `errc::not_supported` if the server is of before 2.2 (one of before 2.13 may hang up
-  /// instead, `errc::connection_failed`), `errc::protocol_violation` if they are more than
-  /// `limits::store_keys_per_request`.
+  /// The existing keys, in no particular order; only keys of PyTorch's clients are included.
+  /// Errors: `errc::not_supported` if the server is older than 2.2 (one older than 2.13 may
+  /// disconnect instead, `errc::connection_failed`), `errc::protocol_violation` if there are more
+  /// than `limits::store_keys_per_request`.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<std::vector<std::string>> list_keys();
 
-  /// Closes every connection; operations that run end with `errc::stopped`, as do later ones.
+  /// Closes every connection; running and later operations end with `errc::stopped`.
   ELASTIC_DECL void close();
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
   ELASTIC_DECL task<std::string> get(std::string key) override;
@@ -9002,7 +9249,7 @@ class tcp_store final : public store {
 
   template <class T>
   task<T> guarded(task<T> work, const char* operation);
-  [[noreturn]] ELASTIC_DECL void throw_translated(const std::system_error& failure,
+  [[noreturn]] ELASTIC_DECL void throw_translated(const detail::asio_system_error& failure,
                                                   const char* operation);
   ELASTIC_DECL task<void> explain_refused_add(std::string key);
   ELASTIC_DECL task<void> do_set(std::string key, std::string value);
@@ -9040,7 +9287,7 @@ task<T> tcp_store::guarded(task<T> work, const char* operation) {
     co_return co_await std::move(work);
   } catch (const error&) {
     throw;
-  } catch (const std::system_error& failure) {
+  } catch (const detail::asio_system_error& failure) {
     throw_translated(failure, operation);
   }
 }
@@ -9601,13 +9848,14 @@ class tcp_store_server_core;
 
 }  // namespace detail
 
-/// A store that processes reach by PyTorch's TCPStore protocol, of 1.13 up to 2.x on one port.
+/// Serves a store over PyTorch's TCPStore protocol, of 1.13 up to 2.x on one port.
 ///
-/// Listens from the moment that it is made. A client that blocks, is slow, sends half a request or
-/// does not read holds up no other. One that breaks the protocol or a bound is disconnected, with
-/// one log line at level info. Where file descriptors run out, clients wait to be accepted.
+/// Listens from its construction. A client that blocks, is slow, sends an incomplete request or
+/// does not read does not delay others. One that violates the protocol or a limit is disconnected,
+/// with one log line at level info. If the process runs out of file descriptors, clients wait to be
+/// accepted.
 ///
-/// A fresh key space is a new server; making one takes some ten microseconds.
+/// For an empty key space, create a new server, which takes some ten microseconds.
 ///
 /// Thread-safety: every member may be called from any thread. The server runs on a strand of the
 /// executor that it was given; that executor's context must outlive it.
@@ -9615,37 +9863,40 @@ class tcp_store_server {
  public:
   /// Where a tcp_store_server listens, and which clients it serves.
   struct options {
-    /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host),
-    /// or a name, which means every address that it stands for. Empty: every address of this host.
+    /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every address of this
+    /// host), or a name, which means every address to which it resolves. Empty: every address of
+    /// this host.
     std::string address = "127.0.0.1";
-    /// Where to listen besides, at the same port, as far as this host has these addresses.
+    /// Further addresses to listen at, with the same port; those that this host does not have are
+    /// ignored.
     std::vector<asio::ip::address> besides;
-    /// 0: one that the system picks.
+    /// 0: the system picks a port.
     std::uint16_t port = 0;
     /// What one client may send.
     detail::tcp_store_bounds bounds;
     detail::tcp_store_legacy_dialect legacy_dialect = detail::tcp_store_legacy_dialect::guess;
-    /// Whether the clients' bytes move through an io_uring if the kernel allows one.
+    /// Whether to use an io_uring for the clients' bytes if the kernel allows one.
     bool use_ring = true;
-    /// Only clients that hold it are served, within bounds on how many show that and how long it
-    /// may take (`limits::store_newcomer_time`); none: everybody.
+    /// The job's secret: only clients that have it are served; the number of unauthenticated
+    /// clients and their time (`limits::store_newcomer_time`) are limited. Empty: all clients are
+    /// served.
     std::optional<job_secret> secret;
-    /// Whether clients wait until `admit` says which of them are served.
+    /// Whether clients wait until `admit` determines which of them are served.
     bool waits_for_filter = false;
     logger log;
-    /// The table to serve, which others may share; empty: one of its own.
+    /// The table to serve, which others may share; null: a new one.
     std::shared_ptr<detail::key_value_engine> engine;
-    /// Counts what clients ask for; null: nobody does.
+    /// Counts the clients' requests; null: they are not counted.
     std::shared_ptr<detail::store_meter> meter;
-    /// A further protocol on the same port; empty: none.
+    /// A further protocol on the same port; null: none.
     std::shared_ptr<detail::store_extension> extension;
-    /// Empty: the clocks of the machine.
+    /// Null: the system clock.
     std::shared_ptr<time_source> time;
   };
 
   /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
   /// address is not one of this host, or may not be used; `errc::connection_failed` if the name
-  /// cannot be resolved or the system has no socket left.
+  /// cannot be resolved or no socket can be created.
   ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
@@ -9666,20 +9917,20 @@ class tcp_store_server {
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
-  /// How many of PyTorch's workers have registered when they connected. Any thread.
+  /// How many of PyTorch's workers have registered. May be called from any thread.
   ELASTIC_DECL std::int64_t announced_workers() const;
 
-  /// How the clients' bytes move: "io_uring" or "epoll".
+  /// The I/O in use: "io_uring" or "epoll".
   ELASTIC_DECL std::string_view io() const;
 
-  /// From now on serves clients that connect from these addresses, and turns others away, with one
+  /// From now on, serves clients that connect from these addresses, and rejects others, with one
   /// log line for each address.
   ELASTIC_DECL void admit(address_filter filter);
 
-  /// Stops to listen and disconnects every client, within `limits::store_farewell` after it was
-  /// sent what it was answered; nothing of the server runs when this returns. May be called again.
+  /// Stops listening, sends pending replies, and disconnects every client, within
+  /// `limits::store_farewell`. When this returns, nothing of the server runs. May be called again.
   ///
-  /// Cancellation: all types; the server stops nevertheless, only unwaited for.
+  /// Cancellation: all types; the server still stops, but nothing waits for it.
   ELASTIC_DECL task<void> stop();
 
  private:
@@ -9816,9 +10067,9 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
 namespace elastic {
 
-/// A store in a place that can compare and set, such as a directory or etcd.
+/// A store in a service that can compare and set, such as a directory or etcd.
 ///
-/// Errors: those of a store and of the place. Thread-safety: one strand at a time.
+/// Errors: those of a store and of `keys`. Thread-safety: one strand at a time.
 class versioned_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `keys` is null.
@@ -9867,7 +10118,7 @@ ELASTIC_DECL void write_stderr_line(std::string_view line);
 namespace elastic {
 
 /// One event as a line of JSON, without a line end: keys, their order and the blanks are
-/// torchelastic's, so that what reads its log reads this one.
+/// torchelastic's, so that programs that read its log can read this one.
 ELASTIC_DECL std::string to_json_line(const event& happened);
 
 /// Writes each event as one line of JSON.
@@ -9878,7 +10129,7 @@ class console_event_handler final : public event_handler {
 
   /// To stderr, as torchrun does.
   console_event_handler() : sink_(&detail::write_stderr_line) {}
-  /// To a sink of your own; what it throws goes to the caller of `record`.
+  /// To a sink of your own; its exceptions are passed to the caller of `record`.
   explicit console_event_handler(line_sink sink) : sink_(std::move(sink)) {}
 
   ELASTIC_DECL void record(const event& happened) override;
@@ -9903,9 +10154,9 @@ class console_metric_handler final : public metric_handler {
   /// Takes a line without its end.
   using line_sink = std::function<void(std::string_view)>;
 
-  /// To stderr, so that stdout stays the workers'.
+  /// To stderr, so that stdout is left to the workers.
   console_metric_handler() : sink_(&detail::write_stderr_line) {}
-  /// To a sink of your own; what it throws goes to the caller of `emit`.
+  /// To a sink of your own; its exceptions are passed to the caller of `emit`.
   explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
 
   void emit(const metric_handler::metric& measured) override { sink_(to_console_line(measured)); }
@@ -9923,8 +10174,8 @@ namespace elastic {
 /// The event handlers by name: those of this library, and those that you add.
 class event_handler_registry : public detail::named_factories<std::shared_ptr<event_handler>> {
  public:
-  /// Knows torchrun's names: "null" and "dynamic_rendezvous", which discard every event there as
-  /// here, and "console", which writes to stderr.
+  /// Has torchrun's names: "null" and "dynamic_rendezvous", which discard every event, as in
+  /// torchrun, and "console", which writes to stderr.
   ELASTIC_DECL event_handler_registry();
 };
 
@@ -9938,15 +10189,16 @@ namespace detail {
 class json_fields;
 }
 
-/// A job event as a journal has it.
+/// A job event in a journal.
 struct journal_record {
   /// Begins at 1 and grows by 1, within an epoch.
   std::int64_t sequence = 0;
-  /// Which agent numbers them: when it began, in microseconds since 1970. A later one is larger.
+  /// The agent that assigns the numbers: its start time, in microseconds since 1970. A later agent
+  /// has a larger epoch.
   std::int64_t epoch = 0;
   /// When it happened, by the clock of the node, in microseconds since 1970.
   std::int64_t time_us = 0;
-  /// The host on which it did.
+  /// The node on which it happened.
   std::string node = {};
   job_event event = {};
 
@@ -9954,11 +10206,11 @@ struct journal_record {
 };
 
 /// The record as a JSON object on one line, without a line end: "seq", "epoch", "time_us", "node"
-/// and "kind", then the fields that the event has, under their names. Texts are cut after
+/// and "kind", then the fields that the event has, under their names. Texts are truncated after
 /// `limits::journal_text_bytes`, pids after `limits::journal_pids`.
 ELASTIC_DECL std::string to_json_line(const journal_record& record);
 
-/// Reads such a line. Fields of other names are passed over.
+/// Reads such a line. Unknown fields are ignored.
 /// Errors: `errc::protocol_violation`, one sentence that says what is wrong with the line.
 ELASTIC_DECL journal_record parse_journal_line(std::string_view line);
 
@@ -9975,15 +10227,15 @@ ELASTIC_DECL journal_record read_journal_record(const json_fields& fields);
 
 namespace elastic {
 
-/// Where the records of a journal go: implement it to follow what a job does.
+/// Receives the records of a journal. Implement it to follow a job.
 ///
-/// Thread-safety: called by one thread at a time, that on which the journal is told something, and
-/// on which it waits: be quick, and do not call the journal.
+/// Thread-safety: called by one thread at a time, the one that records an event, which waits
+/// meanwhile. So return quickly, and do not call the journal.
 class journal_sink {
  public:
   virtual ~journal_sink() = default;
 
-  /// What it throws is logged and ends nothing.
+  /// Exceptions are logged and otherwise ignored.
   virtual void take(const journal_record& record) = 0;
 };
 
@@ -9993,19 +10245,19 @@ class journal_sink {
 
 namespace elastic {
 
-/// The journal of what a node's agent decides: gives each event its number and its time, keeps the
-/// last of them, and passes all on.
+/// The journal of a node's agent: gives each event its number and time, keeps the last ones, and
+/// passes all of them to its sinks.
 ///
 /// Thread-safety: any thread.
 class job_journal {
  public:
-  /// What a job_journal is made from.
+  /// Options of a job_journal.
   struct options {
     /// The node of its records: its name, or its host's.
     std::string node;
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
-    /// How many records are kept for those who come later, at least 1.
+    /// How many records are kept for sinks that are added later, at least 1.
     std::size_t most_records = limits::journal_records;
     logger log = {};
   };
@@ -10015,23 +10267,23 @@ class job_journal {
   job_journal(const job_journal&) = delete;
   job_journal& operator=(const job_journal&) = delete;
 
-  /// Tells the journal something. Errors: none; what a sink throws is logged.
+  /// Records an event. Errors: none; exceptions of a sink are logged.
   ELASTIC_DECL void record(job_event event);
 
-  /// Adds a sink, which is told first what is kept, oldest first; nothing is lost in between.
+  /// Adds a sink. It first receives the kept records, oldest first; no record is lost in between.
   ELASTIC_DECL void add(std::shared_ptr<journal_sink> sink);
 
-  /// The sink is told nothing more when this returns.
+  /// When this returns, the sink receives no more records.
   ELASTIC_DECL void remove(const std::shared_ptr<journal_sink>& sink);
 
-  /// What its records have as node.
+  /// The `node` of its records.
   const std::string& node() const { return options_.node; }
 
-  /// What its records have as epoch.
+  /// The `epoch` of its records.
   std::int64_t epoch() const { return epoch_; }
 
-  /// The records after a number, oldest first, as far as they are kept: a gap shows by the number
-  /// of the first. 0: all that are kept.
+  /// The kept records after a number, oldest first; the number of the first one shows whether there
+  /// is a gap. 0: all kept records.
   ELASTIC_DECL std::vector<journal_record> after(std::int64_t sequence) const;
 
  private:
@@ -10060,18 +10312,18 @@ inline constexpr std::string_view journal_file_name = "journal.jsonl";
 
 /// The journal as lines of JSON, appended to a file.
 ///
-/// A file that cannot be written, as on a full disk, is said once in the log; each record tries
-/// anew, and one that is missing shows by its number. On a file system that may hang a thread
-/// writes, which is there only as long as something is to be written; what it has not written after
-/// `limits::journal_pending_lines` more is lost.
+/// A file that cannot be written, for example because the disk is full, is logged once; each
+/// further record is attempted again, and the numbers show which are missing. On a file system that
+/// may hang, a thread writes, which exists only as long as there is something to write; if more
+/// than `limits::journal_pending_lines` lines are pending, records are lost.
 /// Thread-safety: one thread at a time.
 class journal_file final : public journal_sink {
  public:
-  /// Where a journal is written, and when it is cut.
+  /// Where a journal is written, and when it is rotated.
   struct options {
-    /// Its directory must exist. A file that is there is written on.
+    /// Its directory must exist. An existing file is continued.
     std::string path;
-    /// A file that would become larger is put aside and a new one begun.
+    /// The size at which a file is rotated.
     std::uint64_t max_size = limits::journal_file_bytes;
     /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
     int max_files = limits::journal_files;
@@ -10084,10 +10336,10 @@ class journal_file final : public journal_sink {
 
   ELASTIC_DECL void take(const journal_record& record) override;
 
-  /// Waits until all is written, at most `limits::journal_patience`.
+  /// Waits until everything is written, at most `limits::journal_patience`.
   ///
-  /// Errors: none; what is lost is logged. Cancellation: all types; what is not written yet may be
-  /// later.
+  /// Errors: none; losses are logged.
+  /// Cancellation: all types; pending records may still be written later.
   ELASTIC_DECL task<void> finish();
 
   const std::string& path() const { return path_; }
@@ -10117,15 +10369,16 @@ ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::
 
 }  // namespace detail
 
-/// Runs the main function of a worker so that the reason of its failure reaches the agent's report:
-/// `int main() { return elastic::record(&train); }`.
+/// Runs the main function of a worker so that the reason of a failure appears in the agent's
+/// report: `int main() { return elastic::record(&train); }`.
 ///
 /// What `body` throws is written to stderr and, in torchelastic's form, to the file that the agent
 /// named in TORCHELASTIC_ERROR_FILE: the exception's type and text, and the exceptions nested in it
-/// (std::throw_with_nested). Without that variable, as when the program is started by hand, it
-/// goes to stderr alone. A signal or a call of std::exit leaves nothing.
+/// (std::throw_with_nested). Without that variable, for example when the program is started by
+/// hand, it goes only to stderr. A signal or a call of std::exit leaves no error file.
 ///
-/// Result: for main to return: what `body` returns (0 if it returns nothing), 1 if it threw.
+/// Result: the value for main to return: the result of `body` (0 if it returns nothing), or 1 if it
+/// threw.
 /// Errors: none. Thread-safety: once per process, on the main thread.
 template <class Body>
 int record(Body&& body) {
@@ -10146,11 +10399,63 @@ int record(Body&& body) {
 
 }  // namespace elastic
 
+// ---- elastic/contract/detail/roles_document.hpp ----
+
+namespace elastic::detail {
+
+/// What the workers of a job of several roles are told of each other: the file that ELASTIC_ROLES
+/// names. One JSON object; docs/roles.md has its fields.
+struct roles_document {
+  struct worker {
+    std::int64_t rank = 0;
+    int local_rank = 0;
+    std::string node;
+    std::string address;
+    std::map<std::string, std::uint16_t, std::less<>> ports = {};
+
+    friend bool operator==(const worker&, const worker&) = default;
+  };
+
+  struct role {
+    std::string name;
+    /// "waiting", "running" and so on.
+    std::string state = "waiting";
+    bool is_ready = false;
+    /// The number of the round in which its workers run; none before the first.
+    std::optional<std::int64_t> epoch = {};
+    /// By their ranks.
+    std::vector<worker> workers = {};
+
+    friend bool operator==(const role&, const role&) = default;
+  };
+
+  /// Grows with each change.
+  std::int64_t revision = 0;
+  /// In the order of the job.
+  std::vector<role> roles = {};
+
+  friend bool operator==(const roles_document&, const roles_document&) = default;
+};
+
+ELASTIC_DECL std::string roles_text(const roles_document& document);
+
+/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
+ELASTIC_DECL roles_document parse_roles(std::string_view text);
+
+/// What a node tells the others of its workers of one role.
+ELASTIC_DECL std::string workers_text(const std::vector<roles_document::worker>& workers);
+
+/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
+ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view text);
+
+}  // namespace elastic::detail
+
 // ---- elastic/worker/worker_channel.hpp ----
 
 namespace elastic {
 
-/// A worker's end of the control channel: tells the agent how it is, and hears what it is to do.
+/// A worker's end of the control channel: reports the worker's state to the agent, and receives its
+/// requests.
 ///
 ///     elastic::worker_channel agent;
 ///     for (int step = 0; step < steps; ++step) {
@@ -10159,11 +10464,11 @@ namespace elastic {
 ///       agent.progress(step + 1, steps);
 ///     }
 ///
-/// Where there is no channel (a program that was started by hand, or by torchrun), and from the
-/// moment on at which the agent is gone, every call does nothing: a worker needs no second way.
+/// If there is no channel (because the program was started by hand, or by torchrun), or the agent
+/// is gone, every call does nothing, so a worker needs no special case.
 ///
-/// A worker that can go on in another process group keeps its process and its memory when another
-/// worker fails (`worker_spec::on_failure`):
+/// A worker that can continue in another process group keeps its process and its memory when
+/// another worker fails (`worker_spec::on_failure`):
 ///
 ///     elastic::worker_context me = elastic::this_worker();
 ///     if (me.epoch) agent.survive();
@@ -10178,49 +10483,53 @@ namespace elastic {
 ///     }
 ///     if (me.epoch) agent.finished(*me.epoch);
 ///
-/// Errors: none throws, but for a constructor that is given what is not an address, and `rejoin`.
-/// Thread-safety: any thread may call any member at any time, but `poll`, `wait`, `is_change` and
-/// `rejoin` one at a time.
+/// Errors: only the constructors, for an invalid address, `rejoin`, `roles` and `next_roles` throw.
+/// Thread-safety: any thread may call any member at any time, but only one of `poll`, `wait`,
+/// `is_change`, `rejoin` and `next_roles` at a time.
 class worker_channel {
  public:
   /// Options of a worker_channel.
   struct options {
-    /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
-    /// SIGTERM: it then waits for `saved`.
+    /// Whether this worker accepts requests for checkpoints, for example before the agent stops the
+    /// job on SIGTERM. The agent then waits for `saved`.
     bool checkpoints = false;
   };
 
   /// An epoch that a worker has joined without a new process.
   struct new_epoch {
     std::int64_t number = 0;
-    /// The variables of this process, brought up to date. The environment itself is left alone: to
-    /// change it while other threads read it is an error.
+    /// The updated variables of this process. The environment itself is not changed, because other
+    /// threads may read it at the same time.
     environment_map variables;
   };
+
+  /// The roles of the job, and where the workers of each are; see docs/roles.md.
+  using job_roles = detail::roles_document;
 
   /// Connects to the channel that this process's environment names.
   ELASTIC_DECL worker_channel();
   ELASTIC_DECL explicit worker_channel(options settings);
 
-  /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
-  /// Errors: `errc::invalid_argument` if these are set to what cannot be.
+  /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK. ELASTIC_ROLES
+  /// names the file of the job's roles.
+  /// Errors: `errc::invalid_argument` if their values are invalid.
   ELASTIC_DECL explicit worker_channel(const environment_map& variables);
   ELASTIC_DECL worker_channel(const environment_map& variables, options settings);
 
   worker_channel(const worker_channel&) = delete;
   worker_channel& operator=(const worker_channel&) = delete;
 
-  /// Says that this worker wants to be watched no longer: one that ends its channel is not hung.
+  /// Tells the agent to stop watching this worker, so that it is not considered hung.
   ELASTIC_DECL ~worker_channel();
 
   /// Whether there is an agent at the other end.
   bool connected() const { return is_open_; }
 
-  /// This worker lives. From the first call on the agent waits for the next: for `timeout` if it
-  /// is named, else for what it was told (--heartbeat-timeout) or has learned.
+  /// Reports that this worker is alive. From the first call on, the next is due within `timeout` if
+  /// it is given, or else within --heartbeat-timeout, or within the learned time-out.
   ELASTIC_DECL void heartbeat(std::optional<duration> timeout = std::nullopt);
 
-  /// How far this worker is; counts as a heartbeat. `total` 0: not known.
+  /// Reports the progress of this worker; counts as a heartbeat. `total` 0: unknown.
   ELASTIC_DECL void progress(std::int64_t step, std::int64_t total = 0, std::string text = {},
                              std::map<std::string, double> metrics = {});
 
@@ -10237,8 +10546,8 @@ class worker_channel {
     std::string name_;
   };
 
-  /// Begins a part of the work. With a `timeout`, or a learned one, it has to end by then, and no
-  /// heartbeat is due meanwhile; without one a report of a hang names it.
+  /// Begins a part of the work. With a `timeout`, or a learned one, it must end in time, and no
+  /// heartbeat is due meanwhile. Without one, it only appears in the report of a hang.
   ELASTIC_DECL section enter(std::string name, std::optional<duration> timeout = std::nullopt);
 
   /// A timer, from its construction to its destruction.
@@ -10254,51 +10563,71 @@ class worker_channel {
     std::string name_;
   };
 
-  /// The agent kills this worker, and reports it as hung, unless the result is destroyed before
-  /// `after` is over.
+  /// The agent kills this worker, and reports it as hung, unless the result is destroyed within
+  /// `after`.
   ELASTIC_DECL timer expires(duration after, std::string_view name = "scope");
 
-  /// Where workers fail from now on, the job is not started again: doing it once more would be in
-  /// vain.
+  /// The next failure of a worker ends the job, because a restart would be in vain.
   ELASTIC_DECL void do_not_restart(std::string reason);
 
-  /// This node cannot do the work: it leaves the job, and the others go on.
+  /// Reports that this node cannot do the work: it leaves the job, and the others continue.
   ELASTIC_DECL void node_is_bad(std::string reason);
 
-  /// The checkpoint that was asked for is written, or is not and why.
+  /// Reports that the requested checkpoint is written, or why it is not.
   ELASTIC_DECL void saved(const control_messages::checkpoint& checkpoint);
   ELASTIC_DECL void not_saved(const control_messages::checkpoint& checkpoint, std::string reason);
 
-  /// This worker can leave an epoch and take part in the next one: the agent does not end it when
-  /// the epoch ends, but says `control_messages::change`. Call it once.
+  /// Declares that this worker can leave an epoch and take part in the next one: when the epoch
+  /// ends, the agent does not kill it, but sends `control_messages::change`. Call it once.
   ELASTIC_DECL void survive();
 
-  /// The work of this epoch failed: asks the agent whether the epoch has ended, which other
-  /// workers' failures may show later than ours. Waits for the answer, for as long as the agent
-  /// takes: at most `worker_spec::rejoin_timeout`.
-  /// Result: true: leave the epoch and call `rejoin`. False: the failure is this worker's own, or
+  /// To be called when the work of this epoch failed: asks the agent whether the epoch has ended,
+  /// because other workers' failures may be detected later than ours. Waits for the answer, at most
+  /// `worker_spec::rejoin_timeout`.
+  /// Result: true: leave the epoch and call `rejoin`; false: the failure is this worker's own, or
   /// the agent is gone.
   ELASTIC_DECL bool is_change(std::int64_t epoch, std::string reason);
 
-  /// This worker has closed its connections to the others of the epoch, and waits for the next one.
-  /// A checkpoint or a pause that the agent asks for meanwhile stays for `poll`.
-  /// Errors: `errc::connection_failed` if the agent is gone, or has never been there.
+  /// Reports that this worker has closed its connections to the others of the epoch, and waits for
+  /// the next epoch. Requests that arrive meanwhile are kept for `poll`.
+  /// Errors: `errc::connection_failed` if there is no agent, or it is gone.
   ELASTIC_DECL new_epoch rejoin(std::int64_t epoch);
 
-  /// The work of this worker has ended with success; it takes part in no other epoch.
+  /// Reports that the work of this worker has succeeded; it takes part in no further epoch.
   ELASTIC_DECL void finished(std::int64_t epoch);
 
-  /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
+  /// The current roles of the job; empty if it has no roles.
+  /// Errors: `errc::file_access` if their file cannot be read, for example after the end of the
+  /// agent; `errc::protocol_violation` if its content is invalid.
+  ELASTIC_DECL std::optional<job_roles> roles() const;
+
+  /// Waits until the roles of the job have changed since `revision`: a worker was started, has
+  /// ended or has another port, or a role has another state. Messages of the agent that arrive
+  /// meanwhile are kept for `poll`.
+  ///
+  /// @param revision  that of the roles that the caller knows; 0: it knows none
+  /// @param longest   the longest wait, at least 0
+  /// Result: the roles; empty if they did not change in time, or there is no agent or no role.
+  /// Errors: those of `roles`.
+  ELASTIC_DECL std::optional<job_roles> next_roles(std::int64_t revision,
+                                                   std::chrono::milliseconds longest);
+
+  /// Asks the agent to send `control_messages::roles` once when the roles have changed since
+  /// `revision`, for callers that wait for several things.
+  ELASTIC_DECL void await_roles(std::int64_t revision);
+
+  /// The oldest message of the agent that was not returned yet; empty if there is none. Does not
+  /// wait.
   std::optional<control_messages::agent_message> poll() {
     return wait(std::chrono::milliseconds(0));
   }
 
-  /// The same, but waits for it so long; without an agent it returns at once.
+  /// The same, but waits up to `longest` for a message; without an agent it returns at once.
   ELASTIC_DECL std::optional<control_messages::agent_message> wait(
       std::chrono::milliseconds longest);
 
-  /// Readable if `poll` may have something, for those who wait for several things; -1 if
-  /// there is no channel.
+  /// A descriptor that is readable if `poll` may return a message, for programs that wait for
+  /// several events; -1 if there is no channel.
   int descriptor() const { return socket_; }
 
  private:
@@ -10310,9 +10639,13 @@ class worker_channel {
   void say(const Message& message, bool loses = false);
   ELASTIC_DECL void receive();
   ELASTIC_DECL std::optional<control_messages::agent_message> next_message();
+  // The next message that arrives by then.
+  ELASTIC_DECL std::optional<control_messages::agent_message> arrival_until(time_point deadline);
   // The next message that arrives; none: the agent is gone.
   ELASTIC_DECL std::optional<control_messages::agent_message> await_message();
 
+  /// Empty: the job has no roles.
+  std::string roles_file_;
   int socket_ = -1;
   pid_t owner_ = ::getpid();
   std::atomic<bool> is_open_ = false;
@@ -10329,10 +10662,10 @@ class worker_channel {
 
 namespace elastic {
 
-/// What a worker's agent told it: its place (`rank`, `world_size`, `local_rank`, …), the job
+/// What a worker's agent told it: its ranks (`rank`, `world_size`, `local_rank`, …), the job
 /// (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where to report a failure.
 struct worker_context : worker_identity, job_context {
-  /// Where to leave the reason of a failure (see `record`); empty if nobody reads it.
+  /// The file for the reason of a failure (see `record`); empty if there is none.
   std::string error_file;
 
   // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice if it is an
@@ -10340,17 +10673,19 @@ struct worker_context : worker_identity, job_context {
   worker_context() = default;
 };
 
-/// Understands the environment of a worker, as elasticrun and torchrun make it.
+/// Parses the environment of a worker, as set by elasticrun or torchrun. A replica has no world
+/// (`has_world`): it is rank 0 of a world of one, and `role_rank` tells it from the others.
 ///
-/// Errors: `errc::invalid_argument` if a variable is missing, no number or out of its bounds (a
-/// rank must be under its world size); the sentence names the variable and says what is allowed.
+/// Errors: `errc::invalid_argument` if a variable is missing, not a number, or out of bounds (a
+/// rank must be less than its world size); the sentence names the variable and says what is
+/// allowed.
 ELASTIC_DECL worker_context worker_context_from(const environment_map& variables);
 
 /// The same for the environment of this process.
 ELASTIC_DECL worker_context this_worker();
 
-/// Whether this process was started as a worker: RANK is set. A program that also runs by hand, as
-/// one process, asks this first.
+/// Whether this process was started as a worker: RANK is set, or ROLE_RANK as for replicas. A
+/// program that can also run by hand, as a single process, calls this first.
 ELASTIC_DECL bool is_worker();
 
 }  // namespace elastic
@@ -10363,18 +10698,19 @@ namespace elastic {
 /// workers in the same job read the same keys. An attempt never sees what one before it left.
 ELASTIC_DECL std::string worker_store_prefix(const worker_context& context);
 
-/// Connects to the store that the workers of a job share, at the master's address, and tries again
-/// until `timeout` is over while nothing listens there.
+/// Connects to the store that the workers of a job share, at the master's address. Retries until
+/// `timeout` as long as nothing listens there.
 ///
-/// Where an agent serves it (`context.use_agent_store`: always under `elasticrun --standalone`)
-/// there is nothing else to do. Where none does, the worker of rank 0 serves it first, with a
-/// `tcp_store_server` of its own at that address. `generation` is what the server understands: the
-/// default is right for elasticrun and for torchrun since 2.2.
+/// If an agent serves the store (`context.use_agent_store`, always with `elasticrun --standalone`),
+/// there is nothing else to do. Otherwise the worker of rank 0 must first serve it with its own
+/// `tcp_store_server` at that address. `generation` is the server's protocol: the default is right
+/// for elasticrun and for torchrun since 2.2.
 ///
-/// Result: a client that is connected, on the executor of the caller, under `worker_store_prefix`.
-/// Errors: `errc::timed_out`, naming the address and what was wrong last;
-/// `errc::protocol_violation` if something else answers there.
-/// Cancellation: all types; nothing is left behind.
+/// Result: a connected client, on the executor of the caller, with the prefix
+/// `worker_store_prefix`.
+/// Errors: `errc::timed_out`, naming the address and the last problem; `errc::protocol_violation`
+/// if the server speaks another protocol.
+/// Cancellation: all types; leaves nothing behind.
 ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
     worker_context context, std::chrono::milliseconds timeout = std::chrono::seconds(60),
     tcp_store_generation generation = tcp_store_generation::torch_2_2);
@@ -10452,7 +10788,7 @@ namespace elastic {
 
 /// What a command line depends on besides its arguments.
 struct command_line_facts {
-  /// A word in place of a script that has a program do something else than run a job.
+  /// A command that takes the place of a script, such as "explain".
   struct command {
     std::string word;
     /// Its arguments and what it does, for --help.
@@ -10465,16 +10801,16 @@ struct command_line_facts {
   /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
   int processors = 1;
   int accelerators = 0;
-  /// What runs scripts unless PYTHON_EXEC names another program: see default_python.
+  /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
   std::string python = "python3";
 
   // About the program, for messages and --help.
 
   std::string program = "elasticrun";
-  /// The program finds out itself which of them the first argument is.
+  /// The program's commands, for --help and completions; it must recognize them itself.
   std::vector<command> commands = {};
-  /// Whether the program injects the faults of --chaos; if not, --help leaves the option out, and
-  /// it is refused.
+  /// Whether the program injects the faults of --chaos; if not, --help omits the option, and it is
+  /// refused.
   bool injects_faults = false;
   /// Whether the program runs the jobs of files (--job). As with --chaos.
   bool reads_job_files = false;
@@ -10491,7 +10827,7 @@ ELASTIC_DECL command_line_facts gather_command_line_facts();
 namespace elastic {
 
 /// Why a program ends before it has started anything: the user asked for help, or for something
-/// that cannot be done.
+/// that is not possible.
 struct early_exit {
   /// The exit code of the program.
   int code = 0;
@@ -10524,15 +10860,15 @@ struct agent_services;
 
 /// How an agent finds out which rank holds up a job.
 struct job_diagnosis {
-  /// What agents do when they have found out which rank holds up the job.
+  /// What agents do after a diagnosis.
   enum class policy {
-    /// They say so.
+    /// They report it.
     warn,
-    /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
-    /// follows any failure.
+    /// They report it and, if the verdict is certain, kill that rank as a hung worker, which is
+    /// then a failure like any other.
     restart,
-    /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
-    /// workers start again, and the log says why.
+    /// The same, but only for jobs with `on_failure::replace`: the other workers continue. If they
+    /// cannot, all workers restart, and the log says why.
     replace,
   };
 
@@ -10543,19 +10879,21 @@ struct job_diagnosis {
   /// their stacks, and the nodes of a round answer each other's inspections. Without it, an
   /// inspection shows what the kernel knows about the workers of this node.
   bool opens_workers = false;
-  /// With `opens_workers`: for how long a job stands still before its agents find out why. None: 30
-  /// s, or five times the longest step that was reported, if that is longer.
+  /// With `opens_workers`: how long a job must make no progress before its agents diagnose it.
+  /// Empty: 30 s, or five times the longest reported step if that is longer.
   std::optional<duration> stall_after;
-  /// What follows.
+  /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
+  /// What verdicts and stacks call this node. Empty: the host's name.
+  std::string node_name;
 };
 
-/// Has the agent that is made with these services inspect its workers when it is asked to
-/// (`job_command::kind::stacks`), and with `opens_workers` by itself when the job stands still.
-/// Before a hung worker is ended, or the others of one that has aborted, they are inspected, too.
-/// An extension that the services have already goes on beside it.
+/// Makes the agent that uses these services inspect its workers on request
+/// (`job_command::kind::stacks`), and with `opens_workers` also by itself when the job stalls. The
+/// workers are also inspected before a hung worker is killed, and before the other workers are
+/// stopped when one has aborted. An existing extension of the services is kept.
 ///
-/// What is opened in a worker is closed to other users, and to the worker's children; see
+/// Neither other users nor the worker's children have access to what is opened in a worker; see
 /// docs/observe.md. Stacks have files, lines and functions, never values.
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms);
 
@@ -10574,14 +10912,14 @@ struct launch_config;
 class local_agent;
 struct program_options;
 
-/// What an opt-in module adds to a program that runs an agent (`add_status`). The program_run makes
-/// one object and owns it.
+/// What an opt-in module adds to a program that runs an agent (`add_status`). The program_run
+/// creates and owns one object.
 ///
 /// Thread-safety: called on the executor of `program_run::run`.
 class program_extension {
  public:
-  /// Makes the program_extension of a program, and completes the services that its agent is made
-  /// from. Called by the constructor of program_run, which throws its errors.
+  /// Creates the program_extension of a program, and completes the services for its agent. Called
+  /// by the constructor of program_run, which throws its errors.
   using factory = std::function<std::unique_ptr<program_extension>(
       const launch_config& config, const program_options& options, agent_services& services)>;
 
@@ -10594,8 +10932,8 @@ class program_extension {
   /// Errors: what it throws ends the run before the agent starts; `close` is not called then.
   virtual void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) = 0;
 
-  /// Awaited when the agent has ended, however it did. Nothing of the extension runs when it
-  /// returns.
+  /// Awaited when the agent has ended, however it ended. When it returns, nothing of the extension
+  /// runs.
   virtual task<void> close() = 0;
 };
 
@@ -10608,24 +10946,23 @@ class program_extension {
 namespace elastic {
 
 /// What a program does around an agent, besides handling the signals of its launch_config: see
-/// `run_as_program`. The trace and the status are the work of the opt-in module status:
-/// `add_status`.
+/// `run_as_program`. The trace and the status need the opt-in module status: `add_status`.
 struct program_options {
-  /// The file whose appearance takes this node out of the job, see `wait_for_drain_file`; empty:
-  /// none.
+  /// The file that takes this node out of the job when it appears, see `wait_for_drain_file`;
+  /// empty: none.
   std::string drain_file = {};
   /// The file for a Chrome trace of the job, see trace_file; empty: none.
   std::string trace = {};
-  /// The address at which the program shows what the job does, as `parse_status_address` reads it;
+  /// The address at which the program serves the status of the job, as for `parse_status_address`;
   /// empty: none.
   std::string status = {};
-  /// The file with the token that clients of the status server have to know; empty: see
+  /// The file with the token that clients of the status server must send; empty: see
   /// status_server::options.
   std::string status_token_file = {};
-  /// Receives the URL of the status server once it listens, with the token if the server has made
-  /// one. Default: "Status: <URL>" goes to stderr.
+  /// Receives the URL of the status server once it listens, with the token if the server has
+  /// generated one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
-  /// Makes what an opt-in module adds to the program. Default: nothing is added, and an option
+  /// Creates what an opt-in module adds to the program. Default: nothing is added, and an option
   /// above that needs the module is refused.
   program_extension::factory extension = {};
 };
@@ -10638,15 +10975,15 @@ struct program_options {
 
 namespace elastic {
 
-/// How an agent keeps a standby for each worker, which spares a restart the imports: a Python
-/// interpreter that was started with the worker's command line, has imported already and waits. It
-/// becomes the worker of the next attempt, and the interpreter then runs the script.
+/// How an agent keeps a standby for each worker, which saves the imports at a restart: a Python
+/// interpreter that was started with the worker's command line, has already imported its modules
+/// and waits. It becomes the worker of the next attempt, and then runs the script.
 struct warm_standby {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   warm_standby() = default;
 
   /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
-  /// that the script imports at its beginning, and what workers have imported of these later.
+  /// that the script imports first, and those parts of them that workers have imported later.
   std::vector<std::string> modules;
   /// How long after the start of the workers the first standby is made.
   duration delay = std::chrono::seconds(10);
@@ -10663,14 +11000,13 @@ namespace elastic {
 
 struct agent_services;
 
-/// Has the agent that is made with these services keep standbys for its workers, by a
-/// `standby_set` of its own. The workers start cold if they are no Python programs: the agent's log
-/// says why.
+/// Makes the agent that uses these services keep standbys for its workers, in a `standby_set`.
+/// Workers that are not Python programs start cold, and the agent's log says why.
 ///
-/// In a job that may run with fewer nodes than can take part, this node takes part in its first
-/// round once its standbys are ready, at most 30 s later: the others go on meanwhile. Workers that
-/// are well go on for at most 10 s until their standbys are ready when a node waits to join, and
-/// for 2 s when a node is lost.
+/// In a job that may run with fewer nodes than can take part, this node joins its first round when
+/// its standbys are ready, at most 30 s later; the others continue meanwhile. Healthy workers
+/// continue until their standbys are ready, for at most 10 s when a node waits to join, and 2 s
+/// when a node is lost.
 /// Errors: those of `validate`; `errc::invalid_argument` if the services have an extension.
 ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms);
 
@@ -10684,7 +11020,7 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
 
 namespace elastic {
 
-/// All that the options of `elasticrun` set: the job, and what the program does around it.
+/// Everything that the options of `elasticrun` set: the job, and what the program does around it.
 struct program_config {
   /// The job, for `make_agent`.
   launch_config job;
@@ -10693,12 +11029,12 @@ struct program_config {
   /// Whether the agent keeps standbys for its workers, and how: for `add_warm_standbys`.
   bool keeps_standbys = false;
   warm_standby standby;
-  /// How the agent finds out which rank holds up the job: for `add_diagnosis`.
+  /// How the agent diagnoses stalls: for `add_diagnosis`.
   job_diagnosis diagnosis;
   /// The name of the job in the report of a failure, for `closing_words`: the script.
   std::string name;
-  /// The script among the arguments, which must exist before anything is started; empty for a
-  /// program without Python or a Python module.
+  /// The script in the arguments, which must exist before anything is started; empty for a program
+  /// without Python, or a Python module.
   std::string script;
   /// Whether a program with a terminal shows the progress of the workers there.
   bool progress = true;
@@ -10717,7 +11053,7 @@ struct program_config {
 
 namespace elastic {
 
-/// What the arguments say.
+/// The parsed arguments.
 struct command_line {
   /// The I/O that a program asks for: ELASTIC_IO.
   enum class io_choice {
@@ -10734,7 +11070,7 @@ struct command_line {
     io_choice io = io_choice::automatic;
   };
 
-  /// An option that the user gave, in whatever way.
+  /// An option that the user gave, as an argument or a variable.
   struct option {
     /// "--nproc-per-node".
     std::string name;
@@ -10749,9 +11085,9 @@ struct command_line {
   log_level threshold = log_level::warning;
   /// ELASTIC_IO; `config.job.rendezvous.use_ring` follows from it.
   io_choice io = io_choice::automatic;
-  /// What is allowed but surely not meant, one sentence each.
+  /// Warnings about input that is allowed but probably a mistake, one sentence each.
   std::vector<std::string> warnings;
-  /// What comes from elsewhere than options and PET_ variables, one sentence each.
+  /// Values that come neither from options nor from PET_ variables, one sentence each.
   std::vector<std::string> notes;
   /// The options with which a job file is read (--job); empty without one.
   std::vector<option> options = {};
@@ -10759,15 +11095,15 @@ struct command_line {
 
 /// Reads the arguments of `elasticrun`, without the program's own name.
 ///
-/// The options are torchrun's. Their names may have dashes or underscores and may be shortened as
-/// long as they stay unique. The last one of a repeated option counts. The arguments after the
-/// script are the script's. The default of an option is the value of PET_<NAME>, if that is not
-/// empty, and for options of the rendezvous what Slurm's variables say, in a step with several
-/// nodes.
+/// It knows torchrun's options and elasticrun's own. Names may have dashes or underscores and may
+/// be shortened as long as they stay unique. If an option is repeated, the last one counts. The
+/// arguments after the script belong to the script. The default of an option is the value of
+/// PET_<NAME>, if that is not empty; rendezvous options also get defaults from Slurm's variables,
+/// in a step with several nodes.
 ///
 /// Result: the configuration, or why the program should end now: version, help, or an error with
-/// exit code 2. Errors: none.
-/// A pure function: it looks at no file, device or environment but `facts`.
+/// exit code 2. Errors: none. A pure function: it uses no file, device or environment except
+/// `facts`.
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
 parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts);
 
@@ -10777,11 +11113,10 @@ parse_command_line(const std::vector<std::string>& arguments, const command_line
 
 namespace elastic {
 
-/// The Python for scripts if nothing names another: that of the environment (venv, conda) in whose
-/// bin folder the program was started, activated or not; else "python3", to be looked up in PATH.
-/// `started_as`: the path by which the program was executed, not that of the file: a link to a
-/// program that was installed into an environment of its own (pipx, uv tool) is outside of it.
-/// `is_there`: whether a path exists.
+/// The default Python for scripts: that of the environment (venv, conda) in whose bin folder the
+/// program was started, activated or not; or else "python3", to be looked up in PATH. `started_as`:
+/// the path by which the program was executed, not that of the file: a link to a program in a
+/// separate environment (pipx, uv tool) does not belong to it. `is_there`: whether a path exists.
 ELASTIC_DECL std::string default_python(
     const std::filesystem::path& started_as,
     const std::function<bool(const std::filesystem::path&)>& is_there);
@@ -10795,8 +11130,8 @@ ELASTIC_DECL std::string default_python();
 
 namespace elastic {
 
-/// The I/O that a choice gives on this machine: "I/O: io_uring", or the I/O in its place and the
-/// reason. Makes a ring to find out, and closes it.
+/// The I/O that results from a choice on this machine: "I/O: io_uring", or the I/O used instead and
+/// the reason. Creates a ring to check, and closes it.
 ELASTIC_DECL std::string describe_io(command_line::io_choice choice);
 
 /// The text of --version: "elasticrun 0.1.0 (I/O: io_uring)".
@@ -10811,13 +11146,13 @@ ELASTIC_DECL std::optional<early_exit> check_io(command_line::io_choice choice);
 
 namespace elastic {
 
-/// The number of GPUs that workers can use: NVIDIA's, or AMD's if there is none of those, without
-/// the ones that the environment (CUDA_VISIBLE_DEVICES, …) hides. It counts the device files that
-/// this process may open, and calls no driver library.
+/// The number of GPUs that workers can use: NVIDIA's or, if there are none, AMD's, without those
+/// that the environment (CUDA_VISIBLE_DEVICES, …) hides. It counts the device files that this
+/// process may open, without a driver library.
 ELASTIC_DECL int count_accelerators(const environment_map& environment);
 
 /// The number of processors on which this process may run, as torchrun since 2.12 counts them, or
-/// the number of those online if the kernel does not tell. At least 1.
+/// the number of online processors if that is unknown. At least 1.
 ELASTIC_DECL int count_processors();
 
 }  // namespace elastic
@@ -10836,21 +11171,21 @@ namespace elastic {
 
 /// Who holds up a job, and why.
 struct stall_verdict {
-  /// Why a job stands still.
+  /// Why a job has stalled.
   enum class kind {
-    /// Nobody can be blamed.
+    /// No rank can be blamed.
     unknown,
     /// A rank's process has ended.
     dead,
     /// A rank was stopped by a signal or a debugger.
     stopped,
-    /// A rank waits in the kernel, which no signal ends: for a disk or a file server.
+    /// A rank waits uninterruptibly in the kernel, for a disk or a file server.
     blocked,
     /// A rank left its work by an exception and waits at its end.
     left,
-    /// Ranks called different operations where all should call the same.
+    /// Ranks called different operations although all should call the same.
     mismatch,
-    /// A rank waits in another group than those that wait for it, and these in a circle.
+    /// Ranks wait for each other in different groups, in a cycle.
     elsewhere,
     /// A rank has not entered the operation in which the others wait.
     behind,
@@ -10858,23 +11193,23 @@ struct stall_verdict {
     slow,
     /// A rank answers nothing while all others wait.
     silent,
-    /// All have entered the operation, and it does not end.
+    /// All ranks have entered the operation, and it does not end.
     transport,
   };
 
-  /// How sure a verdict is: policies that end workers should ask for `certain`.
+  /// How sure a verdict is: policies that kill workers should require `certain`.
   enum class confidence_level { none, likely, certain };
 
   kind cause = kind::unknown;
   confidence_level confidence = confidence_level::none;
-  /// The ranks to blame, the first to look at first; none if the cause is unknown. At most
+  /// The ranks to blame, the most important first; empty if the cause is unknown. At most
   /// `limits::blamed_ranks`.
   std::vector<int> ranks = {};
   /// One printable line: "rank 5 (node3, local rank 1) has not entered all_reduce #4711 of group
   /// dp_0, in which 7 others have waited for 31 s; it is in data.py:88 read_shard". At most
   /// `limits::verdict_sentence_bytes`.
   std::string sentence = {};
-  /// What the sentence rests on, printable lines. At most `limits::verdict_evidence_lines` of
+  /// The evidence for the sentence, as printable lines. At most `limits::verdict_evidence_lines` of
   /// `limits::verdict_evidence_bytes` each.
   std::vector<std::string> evidence = {};
 
@@ -11132,8 +11467,8 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 /// network file system with locks, such as NFS.
 ///
 /// On a local file system the kernel reports changes at once; on others the keys are polled.
-/// Threads of their own access the files, so that a file server that hangs delays only the
-/// operations on its keys.
+/// Separate threads access the files, so that a file server that hangs delays only the operations
+/// on its keys.
 ///
 /// Errors: `errc::connection_failed` if the file system does not answer or the directory is gone,
 /// `errc::file_access` without permission, `errc::store_value` for a file that was not written here
@@ -11146,10 +11481,10 @@ class file_keys final : public versioned_keys {
   static constexpr std::chrono::milliseconds local_pause{1000};
   static constexpr std::chrono::milliseconds remote_pause{100};
 
-  /// @param directory  holds these keys alone; its parent has to exist
+  /// @param directory  contains only these keys; its parent must exist
   ELASTIC_DECL file_keys(std::string directory, std::shared_ptr<time_source> time);
 
-  /// Makes the directory. To be called before all other members.
+  /// Creates the directory. Must be called before all other members.
   ELASTIC_DECL task<void> prepare();
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
@@ -11213,8 +11548,8 @@ class file_keys final : public versioned_keys {
 namespace elastic {
 
 /// Makes the backend "file": a directory that the nodes share names the agent at which they meet
-/// (`make_registered_rendezvous`). The endpoint is the directory, which has to exist; each job
-/// makes a directory of its own in it.
+/// (`make_registered_rendezvous`). The endpoint is the directory, which must exist; each job
+/// creates its own directory in it.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an empty endpoint, or a setting out of
 /// bounds. The first round reports errors of the directory.
@@ -11284,7 +11619,8 @@ class function_table {
   /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
 
-  /// Whether main has asked for calls: a program that does not would start over in each worker.
+  /// Records that main has called `run_entrypoint`: a program that does not would start over in
+  /// each worker.
   ELASTIC_DECL void note_main();
   ELASTIC_DECL bool main_asks();
 
@@ -11379,15 +11715,16 @@ class entrypoint;
 ///       result.value_of<double>(0);
 ///     }
 ///
-/// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
-/// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
+/// Its parameters (by value or const&) and its result may have any type that nlohmann/json
+/// converts; it may also return nothing, or a `task` of such a type, which is run to its end.
 ///
 /// A worker is a new process of the same program, which knows the function only if the object
-/// exists before main asks: at namespace scope. What the function captures is what that process has
-/// put there, nothing of the launching one's (see `launch_config::start_method` for that).
+/// exists before main calls `run_entrypoint`, so define it at namespace scope. The function
+/// captures values of that new process, not of the launching one (but see
+/// `launch_config::start_method`).
 ///
-/// Errors: none here; two functions of one name are refused if the name is used.
-/// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
+/// Errors: none here; two functions with the same name are refused when the name is used.
+/// Thread-safety: may be created and destroyed on any thread. It must live while a job runs it.
 template <class R, class... P>
 class entrypoint<R(P...)> {
   static_assert((... && detail::json_argument<std::decay_t<P>>),
@@ -11419,7 +11756,7 @@ class entrypoint<R(P...)> {
   const std::string& name() const { return function_->name; }
 
   /// The call of this function with these arguments, for `worker_spec::function`.
-  /// Errors: `errc::invalid_argument` if one cannot be written as JSON.
+  /// Errors: `errc::invalid_argument` if one cannot be represented in JSON.
   function_call call(std::decay_t<P>... arguments) const {
     function_call made;
     made.name = name();
@@ -11456,16 +11793,16 @@ entrypoint(std::string, Function)
     -> entrypoint<
         typename detail::call_signature<decltype(std::function(std::declval<Function>()))>::type>;
 
-/// Runs the function for which an agent has started this process, if it has. To be called by main,
+/// Runs the function for which an agent has started this process, if it has. main must call it
 /// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
 ///
-/// What the function throws goes where `record` would put it, and to the agent also if there are
-/// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
-/// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
+/// Exceptions of the function are reported as by `record`, and reach the agent even if there are no
+/// files. A return value over `limits::return_value_bytes` (less with more than 16 workers on a
+/// node), or one that JSON cannot represent, is also a failure of the worker. The function's
 /// standard input is empty, and `is_worker()` is true.
 ///
-/// Result: the exit code for main to return; none if this process is no such worker, so that
-/// main goes on.
+/// Result: the exit code for main to return; empty if this process is not such a worker, so that
+/// main continues.
 /// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
 ELASTIC_DECL std::optional<int> run_entrypoint();
 
@@ -11524,14 +11861,14 @@ inline const bool has_own_functions = (prepare_own_function = run_own_function, 
 namespace elastic {
 
 /// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
-/// program, or of `config.workers.program` if that is named. It is what `config.workers.function`
-/// says, with arguments that the compiler checks.
+/// program, or of `config.workers.program` if that is set. It does the same as
+/// `config.workers.function`, with arguments that the compiler checks.
 ///
-/// Result: after success `run_result::return_values` has what the function returned in each worker
-/// of this node, by rank, and `value_of` gives it as a type. What the function throws is in
-/// `run_result::failures`, with its type and message.
-/// Errors, besides those of `local_agent::run`, thrown by this call: those of `make_agent`;
-/// `errc::invalid_argument` if an argument cannot be said in JSON, or all of them are over
+/// Result: after success, `run_result::return_values` has the return value of each worker of this
+/// node, by rank, and `value_of` converts it to a type. Exceptions of the function are in
+/// `run_result::failures`, with their type and message. Errors, besides those of
+/// `local_agent::run`, thrown by this call: those of `make_agent`; `errc::invalid_argument` if an
+/// argument cannot be represented in JSON, or all of them together exceed
 /// `limits::function_arguments_bytes`.
 template <class Signature, class... Arguments>
   requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
@@ -11571,7 +11908,8 @@ task<run_result> launch(named<launch_config> config, const entrypoint<Signature>
 
 namespace elastic {
 
-/// Where workers on this host are, as far as the kernel knows, without an agent: for people.
+/// A text for users that shows where workers on this host are, as far as the kernel knows, without
+/// an agent.
 /// @param workers  processes of this user; they stay until the task is awaited
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<std::string> local_stacks(
@@ -11639,19 +11977,20 @@ class console_target {
 namespace elastic {
 
 /// "WARNING 2026-11-20 14:03:21.042 text": a record of `console_log`, with its line end. The time
-/// is local. Control characters other than line ends and tabs are spelled out, since log text may
-/// quote what came from outside.
+/// is local. Control characters other than line ends and tabs are escaped, since log text may quote
+/// external input.
 ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_view text);
 
-/// Writes log records to a descriptor, such as that of stderr: for programs, not for libraries.
+/// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
 ///
-/// Where nobody reads the other end, it waits a tenth of a second once and then leaves records out
-/// until there is room again; how many is then said. A closed other end is ignored.
+/// If the other end does not read, it waits once for a tenth of a second, and then drops records
+/// until there is room again; a line then says how many were dropped. A closed other end is
+/// ignored.
 ///
 /// Thread-safety: all members, from any thread.
 class console_log final : public log_handler {
  public:
-  /// `descriptor` is borrowed: the log keeps one of its own.
+  /// `descriptor` is borrowed: the log keeps a duplicate.
   ELASTIC_DECL explicit console_log(std::shared_ptr<time_source> time,
                                     int descriptor = STDERR_FILENO);
   ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;
@@ -11676,14 +12015,15 @@ class console_log final : public log_handler {
 
 namespace elastic {
 
-/// Waits until a file is there by which somebody takes this node out of the job. The kernel tells
-/// of it (inotify), so the file must come to be on this host: no network file system tells of what
-/// another one does. In a directory in which every user may make files, such as /tmp, one counts
-/// that belongs to this user or to root; another one is passed over, with a line in the log.
+/// Waits until a file appears, with which somebody takes this node out of the job. The kernel
+/// reports it (inotify), so the file must be created on this host: a network file system does not
+/// report changes by other hosts. In a directory in which every user may create files, such as
+/// /tmp, the file must belong to this user or to root; any other file is ignored, with a line in
+/// the log.
 ///
-/// If its directory goes away, the log says so, and nothing ends the wait any more.
-/// Result: the reason: the file's name, and what stands in it, on one line; or why that cannot be
-/// read, which changes nothing.
+/// If its directory is removed, the log says so, and the wait never ends.
+/// Result: the reason: the file's name and its text, on one line. If the text cannot be read, the
+/// reason says why; the file has the same effect.
 /// Errors: `errc::file_access` if the directory cannot be watched.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
@@ -11691,7 +12031,7 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
 
 namespace detail {
 
-/// What stands in a drain file, or why it cannot be read.
+/// The text of a drain file, or why it cannot be read.
 struct drain_text {
   std::string text;
   std::string problem;
@@ -11699,10 +12039,10 @@ struct drain_text {
 
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content);
 
-/// Whether a drain file counts: whoever may write in its directory may take the node out of the
-/// job, unless that is everybody.
-/// @param owner  the user that the file belongs to; `self` is the one of this process
-/// @param has_other_names  the file is a link to one that is elsewhere, too
+/// Whether a drain file is valid: anyone who may write in its directory may take the node out of
+/// the job, unless everybody may write there.
+/// @param owner  the user that owns the file; `self` is the user of this process
+/// @param has_other_names  the file has further hard links
 /// @param directory_mode  the permissions of its directory
 ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
                             std::uint32_t directory_mode);
@@ -11717,31 +12057,33 @@ ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint
 
 namespace elastic {
 
-/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 93 if a new start of the
-/// job would end in the same way, 128 + N if signal N stopped it.
+/// The exit code of `elasticrun`: 0 after success, 1 after failed workers, 93 if another run would
+/// fail in the same way, 128 + N if signal N stopped it.
 ELASTIC_DECL int exit_code(const run_result& result);
 
-/// What `elasticrun` exits with if there is no result: 2 for what the user can put right before
-/// the next try (a value, a file, a port), 126 and 127 as shells do for a program that cannot be
-/// executed or is not there, else 1.
+/// The exit code of `elasticrun` if there is no result: 2 for an error that the user can correct (a
+/// value, a file, a port); 126 or 127, as in shells, for a program that cannot be executed or does
+/// not exist; otherwise 1.
 ELASTIC_DECL int exit_code(const std::exception& failure);
 
-/// Whether no worker of this node failed by itself: what ended the job happened on another.
+/// Whether no worker of this node failed by itself, because another node caused the failure of the
+/// job.
 ELASTIC_DECL bool failed_elsewhere(const run_result& result);
 
-/// What `elasticrun` says after a run that did not succeed, for stderr: the report of the failures,
-/// or on which other node the job failed, and where the log files are. Empty after success.
+/// The text that `elasticrun` writes to stderr after an unsuccessful run: the report of the
+/// failures, or on which other node the job failed, and where the log files are. Empty after
+/// success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const run_result& result);
 
-/// What the launcher's own error file is to say: what the root cause of a failed run said in its
-/// file, with its exit code. Empty if it left none or the run did not fail.
+/// The content of the launcher's own error file: the error file of the root cause of a failed run,
+/// with its exit code. Empty if there is none, or if the run did not fail.
 ELASTIC_DECL std::string launcher_error_text(const run_result& result);
 
 /// The same if the launcher itself failed.
 ELASTIC_DECL std::string launcher_error_text(const std::exception& failure, wall_time now);
 
-/// Leaves `text`, unless it is empty, in the file that TORCHELASTIC_ERROR_FILE of `environment`
-/// names, if any. Where that cannot be written, the log says so.
+/// Writes `text`, unless it is empty, to the file that TORCHELASTIC_ERROR_FILE of `environment`
+/// names, if any. If that fails, the log says so.
 ELASTIC_DECL void leave_error_file(const environment_map& environment, const std::string& text,
                                    const logger& log);
 
@@ -11753,23 +12095,23 @@ ELASTIC_DECL void leave_error_file(const environment_map& environment, const std
 
 namespace elastic {
 
-/// What a program that runs jobs does first in `main`: makes it independent of how its own parent
-/// left signals and descriptors.
+/// To be called first in the `main` of a program that runs jobs: makes it independent of the signal
+/// handling and the descriptors that it inherited.
 ///
-/// SIGPIPE is ignored: a terminal that is gone must not end the job. SIGCHLD is handled as by
-/// default: a parent that ignores it would hide how workers end. A standard stream that is closed
-/// becomes /dev/null, so that no descriptor of the job takes its number. glibc maps each block of
-/// 64 KiB or more by itself for the whole life of the program: by default the first of them that
-/// is freed moves later ones to the heap, which then keeps twice the memory that clients of the
-/// store may hold.
+/// SIGPIPE is ignored, because a closed terminal must not end the job. SIGCHLD gets its default
+/// handling, because ignoring it would hide how workers end. A closed standard stream becomes
+/// /dev/null, so that no other descriptor of the job takes its number. glibc is told to map each
+/// block of 64 KiB or more separately for the whole life of the program: by default, the first such
+/// block that is freed moves later ones to the heap, which then keeps twice the memory that clients
+/// of the store may hold.
 ELASTIC_DECL void set_up_program();
 
-/// Lets this process open as many files as it may (the hard limit), up to `limits::open_files`: a
-/// host that serves the store of a large job has a connection to each worker. What it starts
-/// inherits that, unless it is told the limit before (`agent_services::open_files`), as is right
-/// for programs that use `select`.
+/// Raises this process's limit of open files to the hard limit, at most `limits::open_files`: a
+/// host that serves the store of a large job has a connection to each worker. Child processes
+/// inherit the new limit, unless `agent_services::open_files` is set to the former one, which
+/// programs that use `select` need.
 ///
-/// Result: the soft limit before.
+/// Result: the former soft limit.
 ELASTIC_DECL std::uint64_t raise_open_files();
 
 }  // namespace elastic
@@ -11784,9 +12126,9 @@ namespace detail {
 struct program_plan;
 }  // namespace detail
 
-/// What a program does around an agent, in two steps: it completes the services that the agent is
-/// made from, then runs the agent. For launchers that add services of their own in between, or run
-/// something beside the agent; others call `run_as_program`.
+/// What a program does around an agent, in two steps: it completes the services for the agent, and
+/// then runs the agent. It is for launchers that add their own services in between, or run tasks
+/// beside the agent; others call `run_as_program`.
 ///
 ///     const program_run program(config, options, services);
 ///     const std::shared_ptr<local_agent> agent = make_agent(config, program.services());
@@ -11804,21 +12146,21 @@ class program_run {
   /// The services for the agent: those given to the constructor, as the extension completed them.
   ELASTIC_DECL const agent_services& services() const;
 
-  /// Runs an agent that was made from `services`, to its end: the signals of the launch_config stop
-  /// it or reach its workers, as in `run_with_signals`; the drain file stops it as SIGTERM does,
-  /// and calls the node bad; the extension runs beside it. When the agent has ended, the signals
-  /// are handled as before, and then the extension ends.
+  /// Runs an agent that was made from `services` to its end. The signals of the launch_config stop
+  /// it or are passed on to its workers, as in `run_with_signals`; the drain file stops it as
+  /// SIGTERM does, and marks the node as bad; the extension runs beside it. When the agent has
+  /// ended, the former signal handling is restored, and then the extension ends.
   ///
   /// The program_run may be destroyed before the task has ended.
-  /// @param beside  what runs beside the agent, until that has ended: then they are cancelled, by
-  ///                terminal cancellation. One that ends before stops the job, as if the caller
+  /// @param beside  tasks that run beside the agent. When the agent has ended, they get terminal
+  ///                cancellation. A task that ends before the agent stops the job, as if the caller
   ///                had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
   /// watched.
-  /// Cancellation: as in `local_agent::run`, since every request goes to the agent. The
-  /// extension ends in order all the same.
+  /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
+  /// extension is still shut down cleanly.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> beside = {}) const;
 
@@ -11826,13 +12168,13 @@ class program_run {
   std::shared_ptr<const detail::program_plan> plan_;
 };
 
-/// Makes the agent that a configuration describes, and runs it as a program does: signals, drain
-/// file and extension, as in `program_run::run`.
+/// Makes the agent that a configuration describes, and runs it as a program does: with signals,
+/// drain file and extension, as in `program_run::run`.
 ///
-/// `backends` are the rendezvous backends to choose from.
+/// `backends` are the available rendezvous backends.
 /// Result, cancellation: those of `program_run::run`.
-/// Errors: those of `program_run::run`; those of the constructor of program_run and of `make_agent`
-/// are thrown by this call, before anything is awaited.
+/// Errors: those of `program_run::run`. The call itself throws those of the constructor of
+/// program_run and of `make_agent`, before anything is awaited.
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
                                              named<program_options> options);
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
@@ -11848,22 +12190,23 @@ ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
 
 namespace elastic {
 
-/// Runs an agent as a program does: the signals of the plan stop it in order, its workers getting
-/// the same signal, or are passed on to its workers. A SIGINT while it stops kills them at once.
-/// SIGHUP stays ignored if the program was started so (`nohup`). When this returns, the signals
-/// are handled as before.
+/// Runs an agent as a program does: the signals of the plan stop it cleanly, and its workers get
+/// the same signal; or they are passed on to its workers. A SIGINT during a stop kills the workers
+/// at once. SIGHUP remains ignored if it was ignored at the start (`nohup`). When this returns, the
+/// former signal handling is restored.
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; `errc::invalid_argument` for a
-/// signal of the plan that cannot be caught, or that is to do both.
+/// signal of the plan that cannot be caught, or that is in two lists.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan);
 /// The same with the default signal_plan.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
 
 namespace detail {
 
-/// The same beside watchers, which end by cancellation only. One that fails ends the run.
+/// The same with watchers beside it, which end only when they are cancelled. One that fails ends
+/// the run.
 ///
-/// Errors: besides, that of a watcher. Cancellation: requests go to the agent alone.
+/// Errors: also that of a watcher. Cancellation: requests go only to the agent.
 ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
                                           std::vector<task<void>> watchers);
 
@@ -12164,8 +12507,8 @@ namespace detail {
 class import_record;
 }
 
-/// A launcher that starts a Python program a second time without its imports: while the first one
-/// runs it makes a standby for it (see `warm_standby`), which then becomes the second one.
+/// A launcher that restarts a Python program without repeating its imports: while the program runs,
+/// it makes a standby for it (see `warm_standby`), which becomes the next process.
 ///
 ///     auto standbys = std::make_shared<standby_set>(strand, terms, services);
 ///     … a process_set or worker_group starts its processes by `standbys`, as its launcher …
@@ -12173,15 +12516,15 @@ class import_record;
 ///     …
 ///     co_await standbys->stop();
 ///
-/// A process has a standby if its program is a Python interpreter (or runs one, passing all
-/// arguments on), runs a script, module or code, and inherits its standard input. Two processes
-/// that differ in nothing but the variables of an attempt share one. The script runs in no process
-/// but those that `launch` returns: what goes wrong with a standby leads to a start without it.
+/// A process gets a standby if its program is a Python interpreter (or runs one with all its
+/// arguments), runs a script, module or code, and inherits its standard input. Processes that
+/// differ only in the variables of an attempt share standbys. The script runs only in processes
+/// that `launch` returns; a problem with a standby leads to a start without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
 class standby_set final : public process_launcher {
  public:
-  /// What a `standby_set` works with; launcher and time must be set.
+  /// The services that a `standby_set` uses; launcher and time must be set.
   struct services {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     services() = default;
@@ -12190,10 +12533,10 @@ class standby_set final : public process_launcher {
     std::shared_ptr<process_launcher> launcher;
     std::shared_ptr<time_source> time;
     logger log = {};
-    /// The bytes that processes can still take; none: nobody knows. Default: those of the machine
-    /// and of the memory cgroups (version 2) of this process.
+    /// The bytes of memory that are available; empty: unknown. Default: those of the machine and of
+    /// the memory cgroups (version 2) of this process.
     std::function<std::optional<std::uint64_t>()> available_memory = {};
-    /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
+    /// The bytes that a process uses; 0: unknown. Default: as reported by the kernel.
     std::function<std::uint64_t(pid_t)> memory_of = {};
   };
 
@@ -12201,79 +12544,79 @@ class standby_set final : public process_launcher {
   standby_set(const standby_set&) = delete;
   standby_set& operator=(const standby_set&) = delete;
 
-  /// Kills the standbys and waits for none: see `stop`.
+  /// Kills the standbys without waiting for them: see `stop`.
   ~standby_set() override = default;
 
-  /// Starts a process: by its standby, if that is ready, else by the launcher of the services. One
-  /// line of the log says which of both, and why, unless it is the first of its kind and cold.
+  /// Starts a process: from its standby, if that is ready, or else with the launcher of the
+  /// services. One line of the log says which, and why, except for the first start.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
-  /// What was launched until now is not what is to have standbys; what is launched next is.
+  /// From now on, standbys are made for the processes that are launched next, not for those
+  /// launched before.
   ELASTIC_DECL void begin_attempt();
 
-  /// What is launched next takes the place of some of what was launched until now; the rest goes
-  /// on, and is to have standbys as before.
+  /// The processes that are launched next replace some of those launched before; the rest continue,
+  /// and keep their standbys.
   ELASTIC_DECL void begin_replacement();
 
-  /// Makes standbys for what was launched, one after the other, and others for those that end.
-  /// @param may_restart  whether any of it can be started again; if not, none is made
+  /// Makes standbys for the launched processes, one after the other, and new ones for standbys that
+  /// end.
+  /// @param may_restart  whether any of the processes can be restarted; if not, none is made
   ///
-  /// Errors: none; what goes wrong is logged. It ends by cancellation alone.
-  /// Cancellation: all types; throws `operation_aborted`. What was being made is killed, and
-  /// awaited by the next call or by `stop`; those that are ready stay.
+  /// Errors: none; problems are logged. It ends only by cancellation.
+  /// Cancellation: all types; throws `operation_aborted`. Unfinished standbys are killed, and
+  /// awaited by the next call or by `stop`; those that are ready are kept.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
 
-  /// Names processes that are to be launched for the first time, so that `make_ahead` makes
-  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, does not count:
-  /// a standby that has asked for it while it imported is not used.
+  /// Announces processes that will be launched for the first time, so that `make_ahead` makes
+  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
+  /// standby whose imports asked for it is not used.
   ELASTIC_DECL void expect(std::vector<process_spec> specs);
 
-  /// The same as `keep_warm` between two attempts, and before the first: makes standbys for what is
-  /// to be launched next, without a delay and all at once, since none of it runs.
+  /// Does the same as `keep_warm` between two attempts, and before the first: makes standbys for
+  /// the processes to be launched next, without a delay and all at once, since none of them runs.
   ///
-  /// Errors, cancellation: those of `keep_warm`; one of both at a time.
+  /// Errors, cancellation: those of `keep_warm`. Only one of the two may run at a time.
   ELASTIC_DECL task<void> make_ahead();
 
-  /// Has the `keep_warm` that is under way wait for no delay any more: what runs is soon stopped,
-  /// to be started again.
+  /// Makes a running `keep_warm` skip its delay, because the processes will soon be restarted.
   ELASTIC_DECL void hurry();
 
-  /// What runs is ending, to be started again: has the standbys that wait look meanwhile whether
-  /// what they imported has changed, so that `launch` need not wait for it.
+  /// To be called while the processes end before a restart: waiting standbys check whether the
+  /// modules that they imported have changed, so that `launch` need not wait for it.
   ELASTIC_DECL void check();
 
-  /// Standbys run the script from now on, up to the point that it names itself
-  /// (`survive.prepare()`). Those that wait have not, and are made anew. A standby that does not
-  /// reach the point, or was told there what only an attempt decides, ends this: standbys import
-  /// again, and do no more.
+  /// From now on, standbys run the script up to the point that it chooses (`survive.prepare()`).
+  /// Waiting standbys are replaced. If a standby does not reach that point, or its script asks for
+  /// what only an attempt decides, this mode ends, and standbys only import again.
   ELASTIC_DECL void run_scripts();
 
-  /// Waits until each process that was launched last has a standby, or none is made before a delay
-  /// has passed or at all.
+  /// Waits until each process that was launched last has a standby, or no more are being made at
+  /// present.
   ///
-  /// To be awaited beside `keep_warm` or `make_ahead`, which make them.
+  /// Await it beside `keep_warm` or `make_ahead`, which make the standbys.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_ready();
 
-  /// Ends every standby and waits until nothing of them is left, for one that the kernel cannot
-  /// end at most `limits::standby_end`.
+  /// Ends every standby and waits until nothing of them is left, but at most `limits::standby_end`
+  /// for one that the kernel cannot end.
   ///
   /// Errors: none. Cancellation: all types; throws `operation_aborted`; call it again.
   ELASTIC_DECL task<void> stop();
 
-  /// Has `callback`, which must not throw, called when a standby has ended that was not ended by
-  /// this: for example, one that the kernel kills for lack of memory.
+  /// Sets a function, which must not throw, that is called when a standby has ended by itself, for
+  /// example because the kernel killed it for lack of memory.
   void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
 
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
-  /// How many processes have none, of those that were launched last or are expected.
+  /// How many processes have no standby, of those that were launched last or are expected.
   std::size_t missing() const { return slots_.size() - ready(); }
 
-  /// Why no more standbys are made; none if they are.
+  /// Why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return plan_.off(); }
 
   /// How the processes of this attempt were started.
@@ -12376,6 +12719,87 @@ class standby_set final : public process_launcher {
 
 #if defined(ELASTIC_WITH_ROLES)
 
+// ---- elastic/roles/replica_set.hpp ----
+
+namespace elastic {
+
+namespace detail {
+class request_inbox;
+struct prepared_workers;
+}  // namespace detail
+
+/// Replicas of one program on this node, such as those of an inference server. They have no world:
+/// nobody meets, and one that fails starts again by itself while the others run on. One that ends
+/// with success is not started again.
+///
+///     replica_set servers(config);
+///     co_spawn(context, servers.run(), on_end);
+///
+/// What an agent does for its workers it does for each replica: a guard, log files, the control
+/// channel, the watch for hung ones and its hook, restarts with their pauses. A replica has
+/// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which its successor
+/// gets, too, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
+///
+/// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
+/// It must live until its run has ended.
+///
+/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time.
+class replica_set {
+ public:
+  /// @param config    what the replicas are: `workers`, of which there are `nproc_per_node`;
+  ///                  `max_restarts` is that of all together, the pause before a restart is each
+  ///                  one's own. How nodes meet is not used
+  /// @param services  as for an agent
+  /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for what replicas do
+  /// not have: `on_failure::replace`, a node check, filters of output, an agent_extension.
+  ELASTIC_DECL replica_set(named<launch_config> config, named<agent_services> services);
+  /// The same with the default services.
+  ELASTIC_DECL explicit replica_set(named<launch_config> config);
+  ELASTIC_DECL ~replica_set();
+  replica_set(const replica_set&) = delete;
+  replica_set& operator=(const replica_set&) = delete;
+
+  /// Runs the replicas until all have ended with success, until the restarts are used up, or until
+  /// it is stopped. When it returns, however it does, no replica is left and no output is under
+  /// way. It runs on a strand of the caller's executor.
+  ///
+  /// Result: `succeeded`; `failed`, with the replicas that had failed last; or `stopped`.
+  /// `restarts` is the number of all.
+  /// Errors: those of the start of workers, as `local_agent::run`; `errc::invalid_argument` for a
+  /// second run.
+  /// Cancellation: partial and total stop the replicas as `stop` does, terminal alone kills them;
+  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
+  /// is `stopped`, unless the replicas had ended by themselves. The caller's cancellation state is
+  /// afterwards as Asio makes it: terminal only, nothing pending.
+  ELASTIC_DECL task<run_result> run() &;
+  /// Deleted: the set must live until its run has ended.
+  task<run_result> run() && = delete;
+
+  /// Asks all replicas to end: by the signal of the request, and by SIGKILL when its grace, or the
+  /// `shutdown_timeout`, has passed. A second request has no effect unless it escalates: then it
+  /// kills. No effect on a set that has ended. Before `run`, no replica starts.
+  ELASTIC_DECL void stop(stop_request request = {});
+
+  /// Passes a signal on to every replica that runs, as `local_agent::signal` does.
+  ELASTIC_DECL void signal(int number);
+
+ private:
+  std::unique_ptr<detail::prepared_workers> prepared_;
+  std::string run_id_;
+  std::shared_ptr<detail::request_inbox> inbox_;
+};
+
+/// Runs replicas as a program does: the signals of the plan stop them in order, or are passed on to
+/// them. See `run_with_signals` for an agent.
+///
+/// Result, errors and cancellation: those of `replica_set::run`; `errc::invalid_argument` for a
+/// plan that `validate` refuses.
+ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas, named<signal_plan> plan);
+/// The same with the default signal_plan.
+ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas);
+
+}  // namespace elastic
+
 // ---- elastic/roles/role.hpp ----
 
 namespace elastic {
@@ -12392,6 +12816,9 @@ struct role {
     /// The same, but workers of the role that can rejoin keep their processes
     /// (`elastic::on_failure::replace`).
     replace,
+    /// Of replicas: one that fails starts again, and no other notices. When `max_restarts` of the
+    /// role's worker_spec are used up, the job fails.
+    restart_worker,
     /// All roles start again. When the restarts of the job are used up, the job fails.
     restart_job,
     /// The role may use up its restarts. Then it has ended, and the others go on.
@@ -12406,6 +12833,22 @@ struct role {
     progress,
     /// All workers of this node have been started.
     start,
+  };
+
+  /// Where a role is in its life, as one node sees it.
+  enum class state {
+    /// It has not started: it starts after other roles.
+    waiting,
+    /// Its workers run, or meet those of other nodes, or start again.
+    running,
+    /// Its workers were told to end.
+    stopping,
+    /// All of its workers have ended with success.
+    succeeded,
+    /// Its workers have failed, and do not start again.
+    failed,
+    /// It was stopped, or was never started, since the job needs it no more.
+    stopped,
   };
 
   /// What a role waits for before it starts.
@@ -12431,6 +12874,10 @@ struct role {
   /// `workers.on_failure`, `workers.log_dir` and `rendezvous.run_id`, which therefore stay as they
   /// are by default. `signals` is not used.
   launch_config config;
+  /// The workers are those of one world, with ranks and a place where they meet. False: they are
+  /// replicas (`replica_set`), `nproc_per_node` of them on each node, which nobody meets: how the
+  /// nodes of `config` do is not used.
+  bool has_world = true;
   /// What follows if workers fail.
   policy on_failure = policy::fail_job;
   /// The role starts when all of these hold; empty: at once.
@@ -12448,8 +12895,22 @@ constexpr std::string_view to_string(role::policy policy) {
     case role::policy::fail_job: return "fail-job";
     case role::policy::restart_role: return "restart-role";
     case role::policy::replace: return "replace";
+    case role::policy::restart_worker: return "restart-worker";
     case role::policy::restart_job: return "restart-job";
     case role::policy::ignore: return "ignore";
+  }
+  return "unknown";
+}
+
+/// The name in files and messages.
+constexpr std::string_view to_string(role::state state) {
+  switch (state) {
+    case role::state::waiting: return "waiting";
+    case role::state::running: return "running";
+    case role::state::stopping: return "stopping";
+    case role::state::succeeded: return "succeeded";
+    case role::state::failed: return "failed";
+    case role::state::stopped: return "stopped";
   }
   return "unknown";
 }
@@ -12462,78 +12923,6 @@ constexpr std::string_view to_string(role::policy policy) {
 /// contradicts the restarts, a value that the role_group sets, and two roles that would serve at
 /// one port.
 ELASTIC_DECL void validate(const std::vector<role>& roles);
-
-}  // namespace elastic
-
-// ---- elastic/roles/role_state.hpp ----
-
-namespace elastic {
-
-/// Where a role of a job is in its life, as one node sees it.
-enum class role_state {
-  /// It has not started: it starts after other roles.
-  waiting,
-  /// Its workers run, or meet those of other nodes, or start again.
-  running,
-  /// Its workers were told to end.
-  stopping,
-  /// All of its workers have ended with success.
-  succeeded,
-  /// Its workers have failed, and do not start again.
-  failed,
-  /// It was stopped, or was never started, since the job needs it no more.
-  stopped,
-};
-
-/// The name in files and messages.
-constexpr std::string_view to_string(role_state state) {
-  switch (state) {
-    case role_state::waiting: return "waiting";
-    case role_state::running: return "running";
-    case role_state::stopping: return "stopping";
-    case role_state::succeeded: return "succeeded";
-    case role_state::failed: return "failed";
-    case role_state::stopped: return "stopped";
-  }
-  return "unknown";
-}
-
-}  // namespace elastic
-
-// ---- elastic/roles/roles_result.hpp ----
-
-namespace elastic {
-
-/// How a job of several roles ended on this node.
-struct roles_result {
-  /// How one role of a job ended on this node.
-  struct entry {
-    std::string name;
-    /// `succeeded`, `failed` or `stopped`.
-    role_state state = role_state::waiting;
-    /// Why, half a sentence.
-    std::string reason;
-    /// How its workers ended, the last time that the role ran; none if it never did.
-    std::optional<run_result> run;
-  };
-
-  /// `succeeded`, `failed` or `stopped`.
-  worker_state state = worker_state::init;
-  /// Why, one sentence.
-  std::string reason;
-  /// The role that decided it; empty if the job was stopped from outside.
-  std::string decided_by;
-  /// In the order of the roles that the job was made from.
-  std::vector<entry> roles;
-  /// How often all roles were started again.
-  int restarts = 0;
-  /// A new start of the job would end in the same way.
-  bool is_hopeless = false;
-  /// Where the log files are; empty if none are kept.
-  std::string log_directory;
-  /// The signal of the request that stopped the job.
-  std::optional<int> stop_signal;
-};
 
 }  // namespace elastic
 
@@ -12574,6 +12963,37 @@ class role_group {
     std::string log_dir = {};
   };
 
+  /// How a job of several roles ended on this node.
+  struct result {
+    /// How one role of a job ended on this node.
+    struct entry {
+      std::string name;
+      /// `succeeded`, `failed` or `stopped`.
+      role::state state = role::state::waiting;
+      /// Why, half a sentence.
+      std::string reason;
+      /// How its workers ended, the last time that the role ran; none if it never did.
+      std::optional<run_result> run;
+    };
+
+    /// `succeeded`, `failed` or `stopped`.
+    worker_state state = worker_state::init;
+    /// Why, one sentence.
+    std::string reason;
+    /// The role that decided it; empty if the job was stopped from outside.
+    std::string decided_by;
+    /// In the order of the roles that the job was made from.
+    std::vector<entry> roles;
+    /// How often all roles were started again.
+    int restarts = 0;
+    /// A new start of the job would end in the same way.
+    bool is_hopeless = false;
+    /// Where the log files are; empty if none are kept.
+    std::string log_directory;
+    /// The signal of the request that stopped the job.
+    std::optional<int> stop_signal;
+  };
+
   /// @param job       what it is made from
   /// @param executor  where the job runs, on strands of its own; it may be a thread pool's
   /// @param services  those of each role's agent, but for `journal`, `reports` and `tails`, of
@@ -12603,9 +13023,9 @@ class role_group {
   /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
   /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
   /// afterwards as Asio makes it: terminal only, nothing pending.
-  ELASTIC_DECL task<roles_result> run() &;
+  ELASTIC_DECL task<result> run() &;
   /// Deleted: the group must live until its run has ended.
-  task<roles_result> run() && = delete;
+  task<result> run() && = delete;
 
   /// Asks the workers of all roles to end, at the same time: by the signal of the request, and by
   /// SIGKILL when its grace, or `shutdown_timeout` of the role, has passed. If it does not
@@ -12626,24 +13046,18 @@ class role_group {
 ///
 /// Result, errors and cancellation: those of `role_group::run`; `errc::invalid_argument` for a
 /// plan that `validate` refuses.
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group, named<signal_plan> plan);
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan);
 /// The same with the default signal_plan.
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group);
-
-}  // namespace elastic
-
-// ---- elastic/roles/roles_outcome.hpp ----
-
-namespace elastic {
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group);
 
 /// What a program that ran a job of several roles exits with: the numbers of the same function for
 /// a run_result.
-ELASTIC_DECL int exit_code(const roles_result& result);
+ELASTIC_DECL int exit_code(const role_group::result& result);
 
 /// What such a program says after a run that did not succeed, for stderr: which role decided the
 /// end, the report of its failures, how the others ended, and where the log files are. Empty after
 /// success.
-ELASTIC_DECL std::string closing_words(const std::string& name, const roles_result& result);
+ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result);
 
 }  // namespace elastic
 
@@ -12663,16 +13077,17 @@ struct agent_services;
 class job_monitor;
 struct rendezvous_parameters;
 
-/// Has the agent that is made with these services show its job by a job_monitor, and, in a job of
-/// several nodes, report it to the node that shows the whole job. `make_agent` connects the monitor
+/// Adds a job_monitor to the services of an agent. It shows the agent's job and, in a job of
+/// several nodes, reports to the node that shows the whole job. `make_agent` connects the monitor
 /// with the rendezvous.
 ///
-/// The monitor follows the journal, which is added if the services have none, stands in front of
-/// the observer, carries the reports of nodes, and reads what the stores of this node count. For
-/// programs that serve the view by means of their own; others call `add_status`.
+/// The monitor follows the journal (which is added if the services have none), wraps the observer,
+/// handles the reports of nodes, and reads the counters of this node's stores. It is for programs
+/// that serve the view by other means; others call `add_status`.
 /// @param meeting  the `rendezvous` of the launch_config, for the name of the node
 /// Result: the monitor; that of the services if they have one.
-/// Errors: `errc::invalid_argument` if the reports of the services are no job_monitor's.
+/// Errors: `errc::invalid_argument` if the `reports` of the services do not belong to a
+/// job_monitor.
 ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                                                       const rendezvous_parameters& meeting);
 
@@ -12684,16 +13099,16 @@ namespace elastic {
 
 struct program_options;
 
-/// Has the program that runs with these options (`run_as_program`, `program_run`) show its job:
+/// Makes the program that runs with these options (`run_as_program`, `program_run`) show its job:
 ///
-/// - `status`: a status_server shows it at that address, and passes commands to the agent. The
-///   agent's services get a journal, a monitor as by `add_monitor`, and output tails.
-/// - `trace`: a trace_file receives what the journal records, which is added if there is none.
-/// - In a job of several nodes, also without these options, the node reports to the one that shows
+/// - `status`: a status_server serves it at that address, and passes commands to the agent. The
+///   agent's services get a journal, a monitor as with `add_monitor`, and output tails.
+/// - `trace`: a trace_file receives the records of the journal, which is added if there is none.
+/// - In a job of several nodes, even without these options, the node reports to the one that shows
 ///   the whole job.
 ///
-/// When the agent has ended, the server stops, within `limits::status_farewell`, and then the trace
-/// is written to its end, within `limits::journal_patience`.
+/// When the agent has ended, the server stops within `limits::status_farewell`, and then the rest
+/// of the trace is written within `limits::journal_patience`.
 ///
 /// Errors: `errc::invalid_argument` if the options have an extension. The constructor of
 /// program_run then throws those of `parse_status_address`, `read_status_token` and `add_monitor`,
@@ -13296,11 +13711,11 @@ namespace detail {
 class report_feed;
 }  // namespace detail
 
-/// The view of a job that runs: add it to the job's journal, and make it the agent's observer.
-/// Who serves HTTP by other means answers from its view by `job_json` and `metrics_text`.
+/// The view of a running job. Add it to the job's journal, and make it the agent's observer. A
+/// program with its own HTTP server passes the view to `job_json` and `metrics_text`.
 ///
-/// As what the rendezvous exchanges (`rendezvous_parameters::reports`) it tells the node that
-/// serves the rendezvous of this one, and has on that node the whole job in its view.
+/// As `rendezvous_parameters::reports`, it sends reports about this node to the node that serves
+/// the rendezvous; on that node, its view contains the whole job.
 ///
 /// Thread-safety: any thread.
 class job_monitor final : public journal_sink,
@@ -13308,41 +13723,41 @@ class job_monitor final : public journal_sink,
                           public detail::report_exchange {
  public:
   /// @param time  null: `system_time`
-  /// @param next  is told first whatever the observer is told; may be null
+  /// @param next  an observer that is called first; may be null
   ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {},
                                     std::shared_ptr<worker_observer> next = {});
   ELASTIC_DECL ~job_monitor() override;
 
-  /// The state of the job as it is now. A view does not change: the next change replaces it.
+  /// The current state of the job. A view is immutable; a change replaces it by a new one.
   ELASTIC_DECL std::shared_ptr<const detail::job_view> view() const;
 
-  /// What the stores of this node are used for; none: it serves none, or nobody counts.
+  /// The counters of this node's stores; empty: it serves none, or they are not counted.
   ELASTIC_DECL std::optional<detail::viewed_stores> stores() const;
 
-  /// When a worker last reported progress, in microseconds since 1970; 0: none has.
+  /// When a worker last reported progress, in microseconds since 1970; 0: never.
   ELASTIC_DECL std::int64_t progress_us() const;
 
   /// The time of day, in microseconds since 1970.
   ELASTIC_DECL std::int64_t now_us() const;
 
-  /// Calls this, which must not throw or call the monitor, from any thread: after each record, and
-  /// when workers report progress, once a second at most. Empty: nobody is called any more.
+  /// Sets a function that is called, from any thread, after each record, and at most once a second
+  /// when workers report progress. It must not throw or call the monitor. Empty: none.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
-  /// Has `stores` ask this, from any thread. It must not throw or call the monitor. Empty: nobody
-  /// is asked any more.
+  /// Sets the function that `stores` calls, from any thread. It must not throw or call the monitor.
+  /// Empty: none.
   ELASTIC_DECL void measure_stores(std::function<std::optional<detail::viewed_stores>()> ask);
 
-  /// How often something came that is no record: of other nodes.
+  /// How often other nodes have reported changes that are not records.
   ELASTIC_DECL std::int64_t changes() const;
 
   // ---- who looks --------------------------------------------------------------------------------
 
-  /// It is shown from now on: so other nodes tell of theirs. What matters of that becomes a record
-  /// of the journal, if there is one.
+  /// To be called when the job is shown on this node, so that other nodes send reports. Important
+  /// reports become records of the journal, if there is one.
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
 
-  /// Somebody begins or ends to follow the job, or looks at it once.
+  /// A viewer begins or ends following the job, or requests it once.
   ELASTIC_DECL void begin_following();
   ELASTIC_DECL void end_following();
   ELASTIC_DECL void look();
@@ -13407,7 +13822,7 @@ namespace elastic {
 
 /// Where the status of a job is served: at a TCP port, or at a Unix socket.
 struct status_address {
-  /// An IP address of this host and a port, 0: one that the system picks.
+  /// An IP address of this host and a port; 0: the system picks a port.
   endpoint tcp = {"127.0.0.1", 0};
   /// The path of a Unix socket; empty: TCP.
   std::string path = {};
@@ -13419,7 +13834,7 @@ struct status_address {
   friend bool operator==(const status_address&, const status_address&) = default;
 };
 
-/// Reads "8080" (of this host alone), "0.0.0.0:8080", "[::1]:8080", "localhost:8080" or
+/// Reads "8080" (for this host only), "0.0.0.0:8080", "[::1]:8080", "localhost:8080" or
 /// "unix:/run/job.status".
 /// Errors: `errc::invalid_argument`, one sentence that says what is allowed.
 ELASTIC_DECL status_address parse_status_address(std::string_view text);
@@ -13437,34 +13852,34 @@ namespace detail {
 class status_server_core;
 }  // namespace detail
 
-/// Shows by HTTP what a job does: a page for people, JSON and a stream of events for what follows
-/// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. Over TCP
-/// it only shows: no request changes anything. Over a Unix socket this user and root may command.
+/// Serves the status of a job over HTTP: a web page, JSON and a stream of events for programs,
+/// metrics for Prometheus, probes for Kubernetes; docs/observe.md describes them. Requests over TCP
+/// change nothing. Over a Unix socket, this user and root may send commands.
 ///
-/// It listens from the moment that it is made and answers also before the job begins and while it
-/// waits. The job never waits for a client: connections, requests and answers are bounded, and who
-/// reads slowly is disconnected. It wakes nobody up as long as nobody looks.
+/// It listens from its construction, and also answers before the job begins and while it waits. The
+/// job never waits for a client: connections, requests and answers are limited, and slow clients
+/// are disconnected. Without clients it causes no wake-ups.
 ///
 /// Thread-safety: every member may be called from any thread. The server runs on a strand of the
 /// executor that it was given; that executor's context must outlive it.
 class status_server {
  public:
-  /// What a status_server is made from.
+  /// Options of a status_server.
   struct options {
     status_address address = {};
-    /// What the agent records in; must be set.
+    /// The agent's journal; must be set.
     std::shared_ptr<job_journal> journal = {};
-    /// What follows that journal, and the workers; must be set.
+    /// The monitor that follows that journal and the workers; must be set.
     std::shared_ptr<job_monitor> monitor = {};
-    /// What the agent offers the output of its workers by; null: it is not shown.
+    /// The output tails of the agent's workers; null: output is not shown.
     std::shared_ptr<detail::output_tails> tails = {};
-    /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only
-    /// this host can reach the server, else one that the server makes.
+    /// The token that clients must send, 16 to 256 letters, digits and "-._~". Empty: none if only
+    /// this host can reach the server; otherwise the server generates one.
     std::string token = {};
-    /// The names of this host that requests may use, besides the one that it has.
+    /// Further names of this host that requests may use.
     std::vector<std::string> host_names = {};
-    /// Carries out what clients command over a Unix socket, on the server's strand, several at a
-    /// time (see `local_agent::carry_out`); empty: nothing can be commanded.
+    /// Carries out the commands of clients on a Unix socket, on the server's strand, several at a
+    /// time (see `local_agent::carry_out`); empty: no commands.
     job_command::handler commands = {};
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
@@ -13472,9 +13887,9 @@ class status_server {
   };
 
   /// Errors: `errc::address_in_use`, also if the path of a Unix socket exists;
-  /// `errc::invalid_argument` if the address is none of this host, the path too long, the token not
-  /// as it has to be, or journal or monitor are missing; `errc::connection_failed` if the system
-  /// has no socket left.
+  /// `errc::invalid_argument` if the address is not one of this host, the path is too long, the
+  /// token is invalid, or journal or monitor are missing; `errc::connection_failed` if no socket
+  /// can be created.
   ELASTIC_DECL status_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
@@ -13486,27 +13901,27 @@ class status_server {
   /// Where it listens, with the port that it has.
   ELASTIC_DECL status_address address() const;
 
-  /// What a browser opens, with the token if the server has made it; one that was given is nobody's
-  /// to print. "unix:PATH" of a Unix socket.
+  /// The URL for a browser, with the token if the server has generated it; a token from the options
+  /// is never printed. "unix:PATH" for a Unix socket.
   ELASTIC_DECL std::string url() const;
 
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
-  /// Listens no more; those who follow events or wait for a command get the last, within
-  /// `limits::status_farewell`; then
-  /// everybody is disconnected. Nothing of the server runs when this returns. May be called again.
+  /// Stops listening, sends pending events and command results within `limits::status_farewell`,
+  /// and then disconnects all clients. When this returns, nothing of the server runs. May be called
+  /// again.
   ///
-  /// Errors: none; what went wrong with the server is logged, for the job is none the worse for it.
-  /// Cancellation: all types; the server stops nevertheless, only unwaited for.
+  /// Errors: none; errors of the server are logged, because they do not affect the job.
+  /// Cancellation: all types; the server still stops, but nothing waits for it.
   ELASTIC_DECL task<void> stop();
 
  private:
   std::shared_ptr<detail::status_server_core> core_;
 };
 
-/// The token in a file, without the ends of lines behind it. The file has to belong to this user or
-/// to root, and nobody else may read or write it.
+/// The token in a file, without line ends at its end. The file must belong to this user or to root,
+/// and nobody else may read or write it.
 /// Errors: `errc::invalid_argument`, naming the file and what is wrong with it.
 ELASTIC_DECL std::string read_status_token(const std::string& path);
 
@@ -13521,11 +13936,11 @@ class record_writer;
 class trace_events;
 }  // namespace detail
 
-/// A journal as a Chrome trace, which Perfetto shows: an array of JSON whose end is left out, so
-/// that it can be read however the agent ends.
+/// A journal as a Chrome trace for Perfetto: a JSON array without its closing bracket, so that it
+/// is readable however the agent ends.
 ///
-/// What is in the file is overwritten. Of a file that cannot be written, is full or hangs the same
-/// holds as for `journal_file`.
+/// An existing file is overwritten. A file that cannot be written or hangs is handled as by
+/// `journal_file`.
 /// Thread-safety: one thread at a time.
 class trace_file final : public journal_sink {
  public:
@@ -13535,10 +13950,10 @@ class trace_file final : public journal_sink {
 
   ELASTIC_DECL void take(const journal_record& record) override;
 
-  /// Waits until all is written, at most `limits::journal_patience`.
+  /// Waits until everything is written, at most `limits::journal_patience`.
   ///
-  /// Errors: none; what is lost is logged. Cancellation: all types; what is not written yet may be
-  /// later.
+  /// Errors: none; losses are logged.
+  /// Cancellation: all types; pending records may still be written later.
   ELASTIC_DECL task<void> finish();
 
  private:
@@ -13563,18 +13978,17 @@ namespace elastic {
 
 /// Makes the backend "c10d" for jobs in which nodes of torchrun may take part.
 ///
-/// `--rdzv-conf dialect=1.13`, `2.0` or `2.6` says that nodes meet as those of torchrun do, and
-/// names the release of PyTorch whose agents take part. Without it, or with `auto`, nodes meet in
-/// elasticrun's own way, unless the store turns out to be served by torchrun, or by a node of
-/// elasticrun with a `dialect`; then the dialect is that of the state, or that of the store's
-/// generation if there is no state. A job of one node, and one with several endpoints, is one of
-/// elasticrun.
+/// With `--rdzv-conf dialect=1.13`, `2.0` or `2.6`, nodes use torchrun's protocol, in the dialect
+/// of that release of PyTorch. Without it, or with `auto`, nodes use elasticrun's own protocol,
+/// unless the store is served by torchrun, or by a node of elasticrun with a `dialect`; then the
+/// dialect is that of the state, or follows from the store's generation if there is no state. Jobs
+/// of one node, and jobs with several endpoints, always use elasticrun's own protocol.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, a setting out of
 /// bounds, a `dialect` that does not exist, and one together with a secret.
 ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters);
 
-/// Adds it to a registry, as that of a compiled library has it.
+/// Adds this backend to a registry. In a compiled library, registries already have it.
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic
@@ -14536,25 +14950,6 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
 
 }  // namespace elastic
 
-// ---- elastic/agent/impl/hang_hook.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL void validate(const hang_hook& hook) {
-  if (hook.command.find('\0') != std::string::npos) {
-    throw error(errc::invalid_argument, "the command of the hang hook has a zero byte in it");
-  }
-  if (hook.timeout <= duration::zero() || hook.timeout > limits::hang_hook_timeout) {
-    throw error(errc::invalid_argument,
-                fmt::format("the hang hook's timeout is {} s: more than 0 and at most {} s are "
-                            "allowed",
-                            std::chrono::duration<double>(hook.timeout).count(),
-                            limits::hang_hook_timeout.count()));
-  }
-}
-
-}  // namespace elastic
-
 // ---- elastic/base/detail/impl/unique_fd.ipp ----
 
 namespace elastic::detail {
@@ -14734,25 +15129,6 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
 
 }  // namespace elastic
 
-// ---- elastic/agent/impl/node_check.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL void validate(const node_check& check) {
-  if (check.command.find('\0') != std::string::npos) {
-    throw error(errc::invalid_argument, "the command of the node check has a zero byte in it");
-  }
-  if (check.timeout <= duration::zero() || check.timeout > limits::node_check_timeout) {
-    throw error(errc::invalid_argument,
-                fmt::format("the node check's timeout is {} s: more than 0 and at most {} s are "
-                            "allowed",
-                            std::chrono::duration<double>(check.timeout).count(),
-                            limits::node_check_timeout.count()));
-  }
-}
-
-}  // namespace elastic
-
 // ---- elastic/process/detail/signal_number.hpp ----
 
 namespace elastic::detail {
@@ -14870,11 +15246,19 @@ ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& var
 namespace detail {
 
 inline void set_job_variables(environment_map& variables, const job_context& job) {
-  variables["MASTER_ADDR"] = job.master_addr;
-  variables["MASTER_PORT"] = std::to_string(job.master_port);
   variables["TORCHELASTIC_RESTART_COUNT"] = std::to_string(job.restart_count);
   variables["TORCHELASTIC_MAX_RESTARTS"] = std::to_string(job.max_restarts);
   variables["TORCHELASTIC_RUN_ID"] = job.run_id;
+}
+
+inline void set_world_variables(environment_map& variables, const worker_identity& worker,
+                                const job_context& job) {
+  variables["RANK"] = std::to_string(worker.rank);
+  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
+  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
+  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
+  variables["MASTER_ADDR"] = job.master_addr;
+  variables["MASTER_PORT"] = std::to_string(job.master_port);
   // Python's spelling of a bool: workers compare with "True".
   variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
   if (job.old_nccl_name) variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
@@ -14884,14 +15268,18 @@ inline void set_job_variables(environment_map& variables, const job_context& job
   variables["ELASTIC_ON_FAILURE"] = "replace";
 }
 
+/// What the launcher of a replica may have from a launcher of its own.
+inline void remove_world_variables(environment_map& variables) {
+  for (const char* const name : {"RANK", "WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+                                 "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"}) {
+    variables.erase(name);
+  }
+}
+
 inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {
   variables["LOCAL_RANK"] = std::to_string(worker.local_rank);
-  variables["RANK"] = std::to_string(worker.rank);
-  variables["GROUP_RANK"] = std::to_string(worker.group_rank);
   variables["ROLE_RANK"] = std::to_string(worker.role_rank);
   variables["LOCAL_WORLD_SIZE"] = std::to_string(worker.local_world_size);
-  variables["WORLD_SIZE"] = std::to_string(worker.world_size);
-  variables["GROUP_WORLD_SIZE"] = std::to_string(worker.group_world_size);
   variables["ROLE_WORLD_SIZE"] = std::to_string(worker.role_world_size);
   variables["ROLE_NAME"] = worker.role_name;
 }
@@ -14904,6 +15292,11 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const std::string& error_file) {
   detail::set_job_variables(base, job);
   detail::set_identity_variables(base, worker);
+  if (job.has_world) {
+    detail::set_world_variables(base, worker, job);
+  } else {
+    detail::remove_world_variables(base);
+  }
   base["TORCHELASTIC_ERROR_FILE"] = error_file;
   return environment_entries(base);
 }
@@ -15097,6 +15490,17 @@ struct macro_reference {
   std::size_t length = 0;
 };
 
+/// What "{port." begins: "{port.http}". Only names of ports have a point in them.
+inline constexpr std::string_view port_macro_begin = "{port.";
+
+inline macro_reference read_port_reference(std::string_view text) {
+  if (!text.starts_with(port_macro_begin)) return {};
+  const std::string_view name = leading_macro_name(text.substr(port_macro_begin.size()));
+  const std::size_t end = port_macro_begin.size() + name.size();
+  if (name.empty() || end >= text.size() || text[end] != '}') return {};
+  return {text.substr(1, end - 1), end + 1};
+}
+
 inline macro_reference read_macro_reference(std::string_view text) {
   if (!text.empty() && text[0] == '{') {
     const std::string_view name = leading_macro_name(text.substr(1));
@@ -15110,7 +15514,7 @@ inline macro_reference read_macro_reference(std::string_view text) {
 
 /// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
 /// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
-/// name, stay as they are.
+/// name, stay as they are. In braces a name may also be one of a port, such as "port.http".
 inline std::string substitute_macros(std::string_view text, const macro_values& values) {
   std::string result;
   result.reserve(text.size());
@@ -15124,7 +15528,9 @@ inline std::string substitute_macros(std::string_view text, const macro_values& 
       text.remove_prefix(1);
       continue;
     }
-    const macro_reference reference = read_macro_reference(text);
+    const bool is_port = text.starts_with(port_macro_begin);
+    const macro_reference reference =
+        is_port ? read_port_reference(text) : read_macro_reference(text);
     const auto value = values.find(reference.name);
     if (reference.length > 0 && value != values.end()) {
       result += value->second;
@@ -15143,6 +15549,16 @@ inline std::string substitute_local_rank(std::string_view argument, int local_ra
   values.emplace("local_rank", std::to_string(local_rank));
   return substitute_macros(argument, values);
 }
+
+/// The names of the ports in the arguments of a worker: "http" of "--port=${port.http}".
+/// Errors: `errc::invalid_argument` for one that is none, and for more than
+/// `limits::worker_ports`, with what is allowed.
+ELASTIC_DECL std::set<std::string> port_names(const std::vector<std::string>& arguments);
+
+/// An argument as the worker gets it: with its local rank and its ports.
+ELASTIC_DECL std::string substitute_ports(
+    std::string_view argument, int local_rank,
+    const std::map<std::string, std::uint16_t, std::less<>>& ports);
 
 /// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
 inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
@@ -15183,6 +15599,14 @@ namespace elastic {
 ELASTIC_DECL void validate(const worker_spec& spec) {
   const auto demand = [](bool holds, const std::string& sentence) {
     if (!holds) throw error(errc::invalid_argument, sentence);
+  };
+  const auto demand_command = [&](std::string_view name, const shell_command& chosen) {
+    demand(chosen.command.find('\0') == std::string::npos,
+           fmt::format("{}: the command has a zero byte in it", name));
+    demand(chosen.timeout > duration::zero() && chosen.timeout <= limits::shell_command_timeout,
+           fmt::format("{}: the timeout is {} s: more than 0 and at most {} s are allowed", name,
+                       std::chrono::duration<double>(chosen.timeout).count(),
+                       limits::shell_command_timeout.count()));
   };
   demand(!spec.program.empty(), "the worker's program is not named");
   if (spec.function) validate(*spec.function);
@@ -15229,8 +15653,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.watch_interval == duration::zero() ||
              spec.watch_interval >= limits::least_watch_interval,
          "watch_interval must be 0 (never) or 10 ms at least");
-  validate(spec.hang_hook);
-  validate(spec.node_check);
+  demand_command("hang_hook", spec.hang_hook);
+  demand_command("node_check", spec.node_check);
   const liveness_settings& liveness = spec.liveness;
   demand(liveness.first_heartbeat_timeout >= duration::zero() &&
              liveness.heartbeat_timeout >= duration::zero() &&
@@ -15654,7 +16078,7 @@ class job_pause {
 
 namespace elastic::detail {
 
-/// How the command of a node_check went.
+/// How the check of a node went.
 struct node_check_outcome {
   /// Why it could not be started, or not be ended; empty: it was.
   std::string problem;
@@ -15666,7 +16090,7 @@ struct node_check_outcome {
 };
 
 /// What is wrong with the node, one sentence without line ends; none: nothing.
-ELASTIC_DECL std::optional<std::string> judge(const node_check& check,
+ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
                                               const node_check_outcome& outcome);
 
 /// What `look_at_node` works with.
@@ -15676,11 +16100,12 @@ struct node_check_services {
   logger log;
 };
 
-/// Runs the command of a node_check, and ends what is left of it.
+/// Runs the check of a node, and ends what is left of it.
 ///
 /// Result: how it went; nothing is thrown for what the command does.
 /// Cancellation: all types; throws `operation_aborted` when nothing of it is left.
-ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand, node_check check,
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
+                                                   shell_command check,
                                                    environment_map environment,
                                                    std::string directory,
                                                    node_check_services services);
@@ -15692,10 +16117,12 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
 namespace elastic::detail {
 
 /// The environment of a program that an agent starts: the agent's own, without the path of the
-/// job's secret, which only agents hold, and without the control channel of a launcher around
-/// this one.
+/// job's secret, which only agents hold, and without the control channel and the roles of a
+/// launcher around this one.
 inline environment_map program_environment(environment_map variables) {
-  for (const char* name : {"ELASTIC_CONTROL", "ELASTIC_JOB_SECRET_FILE"}) variables.erase(name);
+  for (const char* name : {"ELASTIC_CONTROL", "ELASTIC_JOB_SECRET_FILE", "ELASTIC_ROLES"}) {
+    variables.erase(name);
+  }
   return variables;
 }
 
@@ -15818,7 +16245,13 @@ struct round_agreement {
   rendezvous_round::master_endpoint master;
   /// Of nodes that keep workers; the ranks are those above.
   std::optional<epoch_agreement> epoch;
+  /// Where the workers of each node are, as it has told; empty: nobody was asked.
+  std::vector<std::string> places;
 };
+
+/// What this node tells of its workers for those of other roles, when it knows their ranks; empty:
+/// nothing. May be called again in the same round.
+using place_teller = std::function<std::string(const round_agreement&)>;
 
 /// Tells the other agents of a round about this node's workers; learns their ranks, and where their
 /// master is.
@@ -15827,13 +16260,15 @@ struct round_agreement {
 /// store that is gone, with the node that hosted it, makes the round end soon: then that is what
 /// counts, and the store's error comes only after `limits::rendezvous_reconnect_timeout`.
 ///
-/// @param mine  this node's workers
-/// @param self  what this node knows of the last epoch; none: it does not replace ranks
+/// @param mine    this node's workers
+/// @param self    what this node knows of the last epoch; none: it does not replace ranks
+/// @param places  where the job has other roles, which all of its nodes say alike
 /// Errors: `errc::rendezvous_timeout` if not all have told within the round's `exchange_timeout`;
 /// those of `exchange_ranks`. Cancellation: all types; values written stay in the store.
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
-                                                  std::optional<node_epoch> self = std::nullopt);
+                                                  std::optional<node_epoch> self = std::nullopt,
+                                                  place_teller places = {});
 
 }  // namespace elastic::detail
 
@@ -16119,6 +16554,8 @@ class agent_run {
     bool keeps_survivors = false;
     /// The same, and this node was in the epoch before.
     bool replaces = false;
+    /// What this node told of its workers for those of other roles; empty: nothing yet.
+    std::string places = {};
   };
 
   /// The way of the workers back to the furthest step that any of this node has reported.
@@ -16506,11 +16943,30 @@ class agent_run {
       last_epoch_.survivors = group_.stayers().ready();
       self = last_epoch_;
     }
-    task<round_agreement> agreeing = agree_on_round(services_.time, attempt_->round, role, self);
+    place_teller places;
+    if (services_.roles) {
+      places = [this](const round_agreement& agreed) { return places_in(agreed); };
+    }
+    task<round_agreement> agreeing =
+        agree_on_round(services_.time, attempt_->round, role, self, places);
     const round_agreement agreement = co_await std::move(agreeing);
     attempt_->round.master = agreement.master;
     if (agreement.epoch) take_epoch(*agreement.epoch);
+    if (services_.roles) services_.roles->met(agreement.places);
     co_return agreement.ranks;
+  }
+
+  /// Where the workers of this node are going to be, for those of other roles: the same each time.
+  std::string places_in(const round_agreement& agreed) {
+    std::string& places = attempt_->places;
+    if (!places.empty()) return places;
+    std::vector<std::size_t> fresh;
+    const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
+    for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
+      if (!keeps || !group_.stayers().is_ready(slot)) fresh.push_back(slot);
+    }
+    services_.roles->choose_ports(fresh);
+    return places = services_.roles->places(agreed.ranks.base_rank);
   }
 
   // ---- epochs: workers that outlive a round -----------------------------------------------------
@@ -17121,7 +17577,7 @@ ELASTIC_DECL task<run_result> local_agent::run() & {
   co_await asio::this_coro::throw_if_cancelled(true);
   if (failure) std::rethrow_exception(failure);
   if (cancelled && result->state == worker_state::stopped) {
-    throw std::system_error(asio::error::operation_aborted);
+    throw detail::asio_system_error(asio::error::operation_aborted);
   }
   co_return std::move(*result);
 }
@@ -17312,7 +17768,8 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
   std::error_code failure;
   for (std::filesystem::recursive_directory_iterator entry(root_, failure), end;
        !failure && entry != end; entry.increment(failure)) {
-    if (!entry->is_directory(failure) && entry->path() != journal_file()) return;
+    const bool is_own = entry->path() == journal_file() || entry->path() == root_ / "roles.json";
+    if (!entry->is_directory(failure) && !is_own) return;
   }
   discard();
 }
@@ -17941,7 +18398,7 @@ class waiters::waiter {
  public:
   explicit waiter(void* receiver) : receiver_(receiver) {}
   virtual ~waiter() = default;
-  virtual void resume(asio::error_code failure) = 0;
+  virtual void resume(asio_error_code failure) = 0;
   /// The last one is gone: the context need not end the coroutines that wait there any more.
   virtual void leave_room(const std::shared_ptr<abandonable>& holder) = 0;
 
@@ -17957,7 +18414,7 @@ class waiters::waiter_of final : public waiter {
   waiter_of(asio::any_io_executor executor, Handler handler, void* receiver)
       : waiter(receiver), executor_(std::move(executor)), handler_(std::move(handler)) {}
 
-  void resume(asio::error_code failure) override {
+  void resume(asio_error_code failure) override {
     auto executor = asio::get_associated_executor(handler_, executor_);
     auto run = [handler = std::move(handler_), failure]() mutable {
       std::move(handler)(failure);
@@ -17983,7 +18440,7 @@ struct waiters::table final : abandonable, std::enable_shared_from_this<table> {
   }
 
   // The key by value: it may be the one that is removed.
-  void wake(key_type key, asio::error_code failure) {
+  void wake(key_type key, asio_error_code failure) {
     const auto place = places.extract(key);
     if (place.empty()) return;
     if (places.empty()) place.mapped()->leave_room(shared_from_this());
@@ -18010,7 +18467,7 @@ ELASTIC_DECL waiters::~waiters() {
 
 ELASTIC_DECL std::size_t waiters::size() const { return waiting_->places.size(); }
 
-ELASTIC_DECL void waiters::wake_first(asio::error_code failure) {
+ELASTIC_DECL void waiters::wake_first(asio_error_code failure) {
   waiting_->wake(waiting_->places.begin()->first, failure);
 }
 
@@ -18023,7 +18480,7 @@ ELASTIC_DECL std::int64_t waiters::first_order() const {
 }
 
 ELASTIC_DECL task<void> waiters::wait(void* receiver, std::int64_t order) {
-  return asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code)>(
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code)>(
       start_wait(), asio::use_awaitable, this, receiver, order);
 }
 
@@ -18595,7 +19052,7 @@ ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlet
   if (!outlets_.time) outlets_.time = new_shared<system_time>();
   // A refusal (the user has too many large pipes) costs speed only.
   ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
-  asio::error_code failure;
+  asio_error_code failure;
   pipe_.assign(pipe.get(), failure);
   if (failure) {
     throw error(errc::start_failed,
@@ -18629,7 +19086,7 @@ ELASTIC_DECL task<void> tee::run() {
     free_large_buffers();
     const auto wait_read = asio::posix::stream_descriptor::wait_read;
     auto [failure] = co_await pipe_.async_wait(wait_read, as_result);
-    if (failure && !finishing_) throw std::system_error(failure);
+    if (failure && !finishing_) throw asio_system_error(failure);
   }
   free_large_buffers();
   co_await finish_matches();
@@ -18721,7 +19178,7 @@ ELASTIC_DECL task<void> tee::write_on_thread(std::shared_ptr<log_file> file, std
   } else {
     try {
       problems = co_await run_blocking<messages>(std::move(work));
-    } catch (const std::system_error& failure) {
+    } catch (const asio_system_error& failure) {
       if (failure.code() != asio::error::operation_aborted) throw;
       outlets_.log.error("log file '{}' takes no output, which is lost", file->path());
       throw;
@@ -18872,7 +19329,7 @@ ELASTIC_DECL void process_slot::note_copied(const std::exception_ptr& failure) {
   try {
     if (failure) std::rethrow_exception(failure);
   } catch (const std::exception& thrown) {
-    const auto* const failed = dynamic_cast<const std::system_error*>(&thrown);
+    const auto* const failed = dynamic_cast<const asio_system_error*>(&thrown);
     if (failed && failed->code() == asio::error::operation_aborted) return;
     log_.warning("the output of process {} is no longer read: {}", pid, thrown.what());
   } catch (...) {
@@ -19147,7 +19604,7 @@ ELASTIC_DECL task<process_set::process_end> process_set::next_end_of(state_point
 }
 
 ELASTIC_DECL void process_set::throw_aborted() {
-  throw std::system_error(make_error_code(asio::error::operation_aborted));
+  throw detail::asio_system_error(make_error_code(asio::error::operation_aborted));
 }
 
 ELASTIC_DECL void process_set::carry_out(state& self, const detail::stop_step& step) {
@@ -19293,7 +19750,7 @@ ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services part
 
 namespace elastic::detail {
 
-ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, hang_hook settings,
+ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, shell_command settings,
                                     hang_hooks_services services)
     : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
 }
@@ -19343,7 +19800,7 @@ ELASTIC_DECL task<void> hang_hooks::finish(duration within) {
   if (!are_over) hurry();
 }
 
-ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, hang_hook chosen,
+ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, shell_command chosen,
                                       hang_hooks_services parts)
     : strand(executor),
       settings(std::move(chosen)),
@@ -20160,6 +20617,10 @@ inline void describe(worker_messages::finished& message, record_rows& rows) {
   epoch_row(rows, message.epoch);
 }
 
+inline void describe(worker_messages::await_roles& message, record_rows& rows) {
+  count_row(rows, "revision", message.revision, presence::lenient);
+}
+
 // ---- from the agent -------------------------------------------------------------------------
 
 inline void describe(control_messages::welcome& message, record_rows& rows) {
@@ -20196,14 +20657,19 @@ inline void describe(control_messages::rejoin& message, record_rows& rows) {
   variables_row(rows, message.environment);
 }
 
+inline void describe(control_messages::roles& message, record_rows& rows) {
+  count_row(rows, "revision", message.revision);
+}
+
 // ---- lines ----------------------------------------------------------------------------------
 
 inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
-    "survive",  "ask",       "ready",     "finished",   "prepared"};
+    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles"};
 inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
-    "welcome", "refused", "checkpoint", "pause", "resume", "stop", "change", "no_change", "rejoin"};
+    "welcome", "refused", "checkpoint", "pause",  "resume",
+    "stop",    "change",  "no_change",  "rejoin", "roles"};
 
 /// With the line end it is one byte more.
 inline constexpr std::size_t most_control_bytes = limits::control_line_bytes - 1;
@@ -20326,7 +20792,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
   static task<void> wait(std::shared_ptr<state> group) {
     const bool was_cancelled = co_await wait_for_end(group);
     if (group->failure) std::rethrow_exception(group->failure);
-    if (was_cancelled) throw std::system_error(asio::error::operation_aborted);
+    if (was_cancelled) throw detail::asio_system_error(asio::error::operation_aborted);
   }
 
   static task<void> stop(std::shared_ptr<state> group) {
@@ -20677,7 +21143,7 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
 ELASTIC_DECL void channel_attempt::listen() {
   const std::string name = fmt::format("elastic-{}", random_uuid());
   const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-  asio::error_code failure;
+  asio_error_code failure;
   acceptor.open(at.protocol(), failure);
   if (!failure) acceptor.bind(at, failure);
   // What waits there is also taken without waiting for it.
@@ -20714,7 +21180,7 @@ ELASTIC_DECL void channel_attempt::shut() {
   if (is_closing()) return;
   closing.set();
   changed.set();
-  asio::error_code ignored;
+  asio_error_code ignored;
   acceptor.close(ignored);
   timer_file.close(ignored);
   if (made_timer_file) ::unlink(timer_path.c_str());
@@ -20764,7 +21230,7 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
 
 ELASTIC_DECL void channel_attempt::disconnect(connection& client) {
   client.is_closed = true;
-  asio::error_code ignored;
+  asio_error_code ignored;
   client.peer.close(ignored);
 }
 
@@ -20823,6 +21289,19 @@ ELASTIC_DECL void channel_attempt::send_all(const control_messages::agent_messag
   const std::vector<connection_pointer> clients(connections.begin(), connections.end());
   for (const auto& client : clients) {
     if (client->worker) send(*client, line);
+  }
+}
+
+/// One answer at most is under way to each, however many changes there are: a worker that does not
+/// read keeps its channel.
+ELASTIC_DECL void channel_attempt::tell_of_roles(std::int64_t revision) {
+  const std::string line =
+      to_line(control_messages::agent_message(control_messages::roles{revision}));
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (!client->seen_roles || *client->seen_roles >= revision) continue;
+    client->seen_roles.reset();
+    send(*client, line);
   }
 }
 
@@ -20958,6 +21437,12 @@ ELASTIC_DECL void channel_attempt::handle(connection&, const worker_messages::pr
   if (options.events.prepared) options.events.prepared();
 }
 
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::await_roles& message) {
+  client.seen_roles = message.revision;
+  if (options.events.roles) tell_of_roles(options.events.roles());
+}
+
 ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask& message) {
   tell_of_epoch(client, message);
 }
@@ -21073,9 +21558,9 @@ ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
   }
 }
 
-ELASTIC_DECL asio::error_code channel_attempt::accept_one() {
+ELASTIC_DECL asio_error_code channel_attempt::accept_one() {
   socket peer(strand);
-  asio::error_code failure;
+  asio_error_code failure;
   acceptor.accept(peer, failure);
   if (!failure) admit(std::move(peer));
   return failure;
@@ -21119,7 +21604,7 @@ ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
     if (self->is_closing() || ended) co_return;
     const time_point now = self->time().now();
     std::optional<time_point> rest = gate.count(now);
-    const asio::error_code failure = self->accept_one();
+    const asio_error_code failure = self->accept_one();
     if (failure && failure != asio::error::would_block) {
       self->complain("no connection can be taken at the control channel: {}", failure.message());
       rest = now + std::chrono::seconds(1);
@@ -21313,6 +21798,10 @@ ELASTIC_DECL void worker_channels::resume() {
 
 ELASTIC_DECL void worker_channels::announce_stop(duration grace) {
   if (state_) state_->send_all(control_messages::agent_message(control_messages::stop{grace}));
+}
+
+ELASTIC_DECL void worker_channels::tell_of_roles(std::int64_t revision) {
+  if (is_open()) state_->tell_of_roles(revision);
 }
 
 ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) {
@@ -22109,18 +22598,22 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       observer_(services.observer),
       journal_(services.journal),
       tails_(services.tails),
+      roles_(services.roles),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
-  if (!tails_) return;
-  tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+  if (tails_) tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+  if (roles_) {
+    roles_->open(strand, [this](std::int64_t revision) { channels_.tell_of_roles(revision); });
+  }
 }
 
 ELASTIC_DECL worker_group::~worker_group() {
   if (tails_) tails_->close();
+  if (roles_) roles_->close();
 }
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
@@ -22136,7 +22629,7 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   const std::size_t needed = std::min(detail::descriptors_of(spec_), most_needed);
   co_await detail::make_room_for_descriptors(time_, needed);
   co_await make_directories(restart_count);
-  const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
+  const job_context job = context_of(round, std::move(run_id), restart_count);
   attempt_ = new_attempt(round, ranks, restart_count);
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
@@ -22148,6 +22641,7 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   co_await with_rollback(
       start_some(worker_identities(spec_, round, ranks), std::move(slots), job), stop(at_once));
   attempt_.state = worker_state::healthy;
+  tell_of_start();
   update_state();
 }
 
@@ -22167,6 +22661,51 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   next.steps.resize(workers);
   next.files.resize(workers);
   return next;
+}
+
+/// Some may have ended while others were started.
+ELASTIC_DECL void worker_group::tell_of_start() {
+  if (!roles_) return;
+  roles_->started(attempt_.round);
+  for (const std::size_t slot : attempt_.ended) roles_->ended(slot);
+}
+
+ELASTIC_DECL job_context worker_group::context_of(const rendezvous_round& round,
+                                                  std::string run_id, int restart_count) const {
+  job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
+  job.has_world = !on_replica_end_;
+  return job;
+}
+
+// ---- replicas -----------------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::string run_id,
+                                              int restart_count) & {
+  if (local_rank >= attempt_.workers.size() || !attempt_.workers[local_rank].end) {
+    throw error(errc::invalid_argument,
+                fmt::format("worker_group::restart: worker {} has not ended", local_rank));
+  }
+  co_await processes_.clear(local_rank);
+  forget(local_rank);
+  std::vector<std::size_t> slots{local_rank};
+  co_await make_directories(restart_count, slots);
+  const job_context job = context_of(rendezvous_round(), std::move(run_id), restart_count);
+  std::vector<worker_identity> identities;
+  for (const worker& each : attempt_.workers) identities.push_back(each.identity);
+  co_await start_some(std::move(identities), std::move(slots), job);
+  tell_of_start();
+}
+
+ELASTIC_DECL void worker_group::forget(std::size_t slot) {
+  worker fresh;
+  fresh.identity = attempt_.workers[slot].identity;
+  attempt_.workers[slot] = std::move(fresh);
+  attempt_.steps[slot] = {};
+  attempt_.files[slot] = {};
+  attempt_.leftovers.erase(slot);
+  attempt_.suspected.erase(slot);
+  std::erase(attempt_.ended, slot);
+  attempt_.oom_kills = detail::count_oom_kills();
 }
 
 // ---- epochs -------------------------------------------------------------------------------------
@@ -22221,6 +22760,7 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   at_once.signal = SIGKILL;
   co_await with_rollback(start_some(identities, std::move(others), job), stop(at_once));
   attempt_.state = worker_state::healthy;
+  tell_of_start();
   update_state();
 }
 
@@ -22248,6 +22788,7 @@ ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>&
     std::string problem = "it has lost its control channel";
     attempt_.workers[slot].identity = identities[slot];
     attempt_.workers[slot].has_stayed = true;
+    attempt_.workers[slot].restart_count = attempt_.restart_count;
     try {
       if (survivors_.rejoin(slot, identities[slot].rank, message)) continue;
     } catch (const error& failure) {
@@ -22392,6 +22933,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
   hooks_.hurry();
+  if (roles_) roles_->stopped();
   announce_stop(plan);
   co_await processes_.stop(plan);
   co_await channels_.close();
@@ -22460,6 +23002,7 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     update_state();
     note_cause(end);
     note_end_in_journal(end);
+    if (on_replica_end_) on_replica_end_(end.index);
   };
   return parts;
 }
@@ -22503,6 +23046,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
     log_.error("{}", *attempt_.bad_node);
     update_state();
   };
+  if (services.roles) {
+    events.roles = [roles = services.roles] { return roles->revision(); };
+  }
   events.owner_of = [this](pid_t pid) { return owner_of(pid); };
   events.prepared = [this] {
     if (on_prepared_) on_prepared_();
@@ -22722,6 +23268,7 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
       variables[name] = value;
     }
   }
+  if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
   for (const auto& [name, value] : spec_.env) {
     variables[name] = detail::substitute_macros(
         value, detail::macros_of(identity.role_name, identity.rank, identity.local_rank));
@@ -22739,8 +23286,11 @@ ELASTIC_DECL process_spec worker_group::process_of(const worker_identity& identi
                                                    const std::string& error_file) const {
   process_spec process;
   process.program = spec_.program;
+  const auto slot = static_cast<std::size_t>(identity.local_rank);
+  const detail::role_link::port_map ports =
+      roles_ ? roles_->ports(slot) : detail::role_link::port_map();
   for (const std::string& argument : spec_.arguments) {
-    process.arguments.push_back(detail::substitute_local_rank(argument, identity.local_rank));
+    process.arguments.push_back(detail::substitute_ports(argument, identity.local_rank, ports));
   }
   process.environment = environment_of(identity, job, error_file);
   if (!spec_.cpu_affinity.empty()) {
@@ -22775,6 +23325,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
   attempt_.workers.at(slot).identity = identity;
+  attempt_.workers.at(slot).restart_count = job.restart_count;
   survivors_.started(slot, identity.rank);
   co_await processes_.start(slot, process);
   attempt_.workers.at(slot).pid = processes_.pid(slot);
@@ -22823,12 +23374,13 @@ ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
   entry.end = end;
   channels_.ended(static_cast<int>(end.index));
   survivors_.ended(end.index, end.status.success());
+  if (roles_) roles_->ended(end.index);
   attempt_.ended.push_back(end.index);
   entry.stopped_by_agent = end.was_stopped && attempt_.stop_signal && entry.hung.empty() &&
                            detail::is_due_to_stop(end.status, *attempt_.stop_signal);
   if (end.status.success()) {
     ++attempt_.succeeded;
-  } else if (!end.was_stopped) {
+  } else if (!end.was_stopped && !on_replica_end_) {
     attempt_.has_failure = true;
   }
 }
@@ -22865,7 +23417,7 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   event.kind = kind;
   event.reason = std::move(reason);
   event.round = attempt_.round;
-  event.attempt = attempt_.restart_count;
+  event.attempt = entry.restart_count;
   event.rank = entry.identity.rank;
   event.local_rank = entry.identity.local_rank;
   event.pid = entry.pid;
@@ -23135,7 +23687,7 @@ ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure) {
   } catch (const asio::multiple_exceptions& several) {
     // What `&&` and `||` throw if more than one of their branches did.
     return is_cancellation(several.first_exception());
-  } catch (const std::system_error& single) {
+  } catch (const asio_system_error& single) {
     return single.code() == asio::error::operation_aborted ||
            single.code() == std::errc::operation_canceled;
   } catch (...) {
@@ -25395,23 +25947,6 @@ namespace elastic::detail {
 /// What a candidate is in the vote. One that waits for votes asks first whether it would get them.
 enum class vote_role { follows, asks, runs, leads };
 
-/// The rules that keep two candidates from leading at once, or one from forgetting. A test switches
-/// one off to show what it is for; nobody else does.
-struct vote_rules {
-  /// A voter is bound to its leader until that has certainly given up.
-  bool promises = true;
-  /// A leader acts only while a majority has heard it lately.
-  bool leases = true;
-  /// A candidate that knows nothing votes only when what it may have promised before is void.
-  bool blank_waits = true;
-  /// A leader that may not know the newest round waits until it is over.
-  bool uncertainty = true;
-  /// A leader that has stepped down is bound to itself until its own workers are gone.
-  bool own_stop = true;
-  /// A voter refuses terms that are older than it knows.
-  bool terms = true;
-};
-
 /// One candidate's part in choosing which of them leads a job, and in keeping what the leader
 /// writes: without sockets and clocks. What the others say, which connections begin and end, and
 /// the time go in; what is to be said comes out. docs/design/leaders.md has the rules.
@@ -25434,7 +25969,6 @@ class vote_machine {
     /// Whether the end of a leader's connections frees its voters sooner than its silence.
     bool fast_takeover = true;
     std::uint64_t seed = 0;
-    vote_rules rules = {};
   };
 
   /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
@@ -26989,87 +27523,20 @@ ELASTIC_DECL void job::kill(std::string reason) {
 
 }  // namespace elastic
 
-// ---- elastic/launch/detail/gpu_nodes.hpp ----
+// ---- elastic/launch/detail/worker_preparation.hpp ----
 
 namespace elastic::detail {
 
-/// The NUMA nodes of the NVIDIA GPUs that workers see, in the order in which they see them: those
-/// of CUDA_VISIBLE_DEVICES, else all by their PCI addresses; -1 if a node is not known. Empty
-/// if there are none. No driver library is asked.
-///
-/// @param root  what stands before /proc and /sys
-ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
-                                        const std::string& root = "");
-
-}  // namespace elastic::detail
-
-// ---- elastic/launch/detail/node_journal.hpp ----
-
-namespace elastic {
-
-struct agent_services;
-struct rendezvous_parameters;
-
-namespace detail {
-
-/// Adds a journal whose records name the node as the rendezvous does, unless the services have one.
-ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting);
-
-}  // namespace detail
-
-}  // namespace elastic
-
-// ---- elastic/launch/detail/processor_topology.hpp ----
-
-namespace elastic::detail {
-
-/// A logical processor, and what it is part of. Groups have the number of their first processor,
-/// NUMA nodes their own.
-struct logical_processor {
-  int number = 0;
-  /// The physical core, whose threads share its units.
-  int core = 0;
-  /// Those that share the last level of cache: a core complex.
-  int complex = 0;
-  int numa_node = 0;
-  int socket = 0;
-
-  friend bool operator==(const logical_processor&, const logical_processor&) = default;
+/// What a launch_config says of the workers of this node and of what they are run with.
+struct prepared_workers {
+  worker_spec workers;
+  agent_services services;
+  /// A warning to log when the workers run for the first time; empty: none.
+  std::string notice;
 };
 
-/// The online processors of a machine, in the order of their numbers.
-using processor_topology = std::vector<logical_processor>;
-
-/// Reads the topology from sysfs, which is mounted at `sys`. What a kernel does not tell is left
-/// at one node, one socket, a core for each processor.
-///
-/// Errors: `errc::file_access` if the online processors are not listed;
-/// `errc::invalid_argument` if a file there is not as it should be.
-ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys = "/sys");
-
-}  // namespace elastic::detail
-
-// ---- elastic/launch/detail/numa_placement.hpp ----
-
-namespace elastic::detail {
-
-/// The NUMA nodes of `count` workers: that of the GPU that has the number of a worker's local rank,
-/// if `gpu_nodes` tells it, else the nodes with allowed processors in turn, in blocks of
-/// neighbours.
-ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topology,
-                                               const processor_set& allowed, std::size_t count,
-                                               const std::vector<int>& gpu_nodes);
-
-/// Where the workers of this machine run, by local rank.
-///
-/// @param allowed  the processors that may be used
-/// @param nodes    the NUMA node of each worker; each must have an allowed processor
-/// Result: empty for `launch_config::processor_binding::none`. Errors: `errc::invalid_argument` if
-/// the cores of a node do not reach for `exclusive`.
-ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
-                                                      const processor_topology& topology,
-                                                      const processor_set& allowed,
-                                                      const std::vector<int>& nodes);
+/// Errors: those of `make_agent`, but for the rendezvous.
+ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config, agent_services services);
 
 }  // namespace elastic::detail
 
@@ -27122,102 +27589,21 @@ inline std::string meeting_of(const rendezvous_parameters& parameters) {
                      parameters.backend, parameters.run_id);
 }
 
-/// The processors of each worker by the NUMA nodes of this machine.
-inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
-  const processor_topology topology = read_processor_topology();
-  const processor_set allowed = processor_set::allowed_here();
-  const auto count = static_cast<std::size_t>(config.workers.nproc_per_node);
-  const std::vector<int> nodes =
-      nodes_of_workers(topology, allowed, count, gpu_nodes(config.workers.environment));
-  return place_workers(config.numa_binding, topology, allowed, nodes);
-}
-
-/// A worker of which no processor may be used would fail as it starts.
-inline void check_affinity(const std::vector<processor_set>& lists) {
-  const processor_set allowed = processor_set::allowed_here();
-  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
-    const processor_set& list = lists[rank];
-    const bool has_any =
-        std::any_of(list.begin(), list.end(), [&](int number) { return allowed.contains(number); });
-    if (has_any || list.empty()) continue;
-    throw error(errc::invalid_argument,
-                fmt::format("--cpu-affinity '{}' for local rank {}: this program may use the "
-                            "processors {}",
-                            list.text(), rank, allowed.text()));
-  }
-}
-
-/// Completes what runs a function of this program, and finds out before a process is started what
-/// would keep it from running.
-inline void prepare_function(const launch_config& config, worker_spec& workers,
-                             agent_services& services) {
-  const bool is_forked = config.start == launch_config::start_method::fork;
-  if (!config.workers.function && is_forked) {
-    throw error(errc::invalid_argument,
-                "start_method::fork runs a function: launch_config::workers.function is empty");
-  }
-  if (!config.workers.function) return;
-  validate(*config.workers.function);
-  if (!config.workers.program.empty() && is_forked) {
-    throw error(errc::invalid_argument,
-                fmt::format("start_method::fork runs a function of this program: '{}' cannot be "
-                            "named as another one",
-                            config.workers.program));
-  }
-  if (!config.workers.program.empty()) return;
-  if (const function_preparer prepare = prepare_own_function) {
-    return prepare(config, workers, services);
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("the function '{}' of this program needs the module functions: include "
-                          "<elastic/functions.hpp> (in the single header: define "
-                          "ELASTIC_WITH_FUNCTIONS)",
-                          config.workers.function->name));
-}
-
-inline std::string names_of(const std::vector<int>& signals) {
-  std::string names;
-  for (const int number : signals) {
-    names += (names.empty() ? "" : ",") + signal_name(number);
-  }
-  return names;
-}
-
-}  // namespace detail
-
-namespace detail {
-
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agent_services services,
                                                const rendezvous_registry& backends) {
+  prepared_workers prepared = prepare_workers(config, std::move(services));
   local_agent::options options;
-  options.workers = config.workers;
-  worker_spec& workers = options.workers;
-  if (workers.cpu_affinity.empty() &&
-      config.numa_binding != launch_config::processor_binding::none) {
-    workers.cpu_affinity = detail::bind_to_nodes(config);
+  options.workers = std::move(prepared.workers);
+  options.services = std::move(prepared.services);
+  options.notice = std::move(prepared.notice);
+  rendezvous_parameters parameters = detail::rendezvous_of(config, options.services.log);
+  if (options.services.reports && parameters.max_nodes > 1) {
+    parameters.reports = options.services.reports;
   }
-  detail::check_affinity(workers.cpu_affinity);
-  detail::prepare_function(config, workers, services);
-  // PyTorch's own handlers in the workers look here, too.
-  workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = detail::names_of(config.signals.stop);
-  workers.ignored_signals.insert(workers.ignored_signals.end(), config.signals.preempt.begin(),
-                                 config.signals.preempt.end());
-  options.notice =
-      limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
-  rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
-  detail::add_journal(services, config.rendezvous);
-  if (services.reports && parameters.max_nodes > 1) parameters.reports = services.reports;
-  if (services.meter) parameters.meter = services.meter;
+  if (options.services.meter) parameters.meter = options.services.meter;
   options.meeting = detail::meeting_of(parameters);
   options.job_may_grow = parameters.min_nodes < parameters.max_nodes;
   options.rendezvous = backends.make(parameters);
-  if (!services.events) {
-    services.events = event_handler_registry().make(config.event_log_handler);
-  }
-  if (!services.logs) services.logs = logs_specs_registry().make(config.logs_specs);
-  if (!services.guard) services.guard = config.guard;
-  if (services.guard_file.empty()) services.guard_file = config.guard_file;
-  options.services = std::move(services);
   return std::make_unique<local_agent>(std::move(options));
 }
 
@@ -27257,7 +27643,7 @@ ELASTIC_DECL void address_filter::add(const asio::ip::address& address) {
 
 ELASTIC_DECL void address_filter::add_network(std::string_view text) {
   const std::string written(text);
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto address = asio::ip::make_address(written, failure);
   if (!failure) return add(address);
   const auto network_v4 = asio::ip::make_network_v4(written, failure);
@@ -27349,7 +27735,7 @@ inline void check_host(std::string_view host, std::string_view whole) {
                     "with a port is written [address]:port)");
   }
   if (host.find(':') == std::string_view::npos) return;
-  asio::error_code failure;
+  asio_error_code failure;
   asio::ip::make_address_v6(std::string(host), failure);
   if (failure) {
     refuse_endpoint(whole,
@@ -27384,7 +27770,7 @@ namespace detail {
 inline std::vector<asio::ip::address> look_up_name(const std::string& host) {
   std::vector<asio::ip::address> addresses;
   asio::io_context context;
-  asio::error_code failure;
+  asio_error_code failure;
   const auto entries = asio::ip::tcp::resolver(context).resolve(host, "", failure);
   if (failure) return addresses;
   for (const auto& entry : entries) addresses.push_back(entry.endpoint().address());
@@ -27392,7 +27778,7 @@ inline std::vector<asio::ip::address> look_up_name(const std::string& host) {
 }
 
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host) {
-  asio::error_code not_an_address;
+  asio_error_code not_an_address;
   const auto literal = asio::ip::make_address(host, not_an_address);
   if (!not_an_address) co_return std::vector<asio::ip::address>(1, literal);
   // Not the resolver's own thread: a wait for that one cannot be cancelled before a name
@@ -27447,7 +27833,7 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
 namespace elastic {
 
 ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto parsed = asio::ip::make_address(address, failure);
   if (failure) {
     throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
@@ -27459,7 +27845,7 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
       ::socket(end.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
   if (!socket || ::bind(socket.get(), end.data(), size) != 0 ||
       ::getsockname(socket.get(), end.data(), &size) != 0) {
-    const asio::error_code reason(errno, asio::error::get_system_category());
+    const detail::asio_error_code reason(errno, asio::error::get_system_category());
     throw error(errc::connection_failed,
                 fmt::format("no port of {} can be bound: {}", address, reason.message()));
   }
@@ -27520,7 +27906,7 @@ ELASTIC_DECL asio::ip::address plain_address(const asio::ip::address& address) {
 
 ELASTIC_DECL bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto address = asio::ip::make_address(host, failure);
   return !failure && plain_address(address).is_loopback();
 }
@@ -27529,7 +27915,7 @@ ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
                                    const asio::ip::address& address) {
   if (address.is_unspecified()) return false;
   const asio::ip::udp::endpoint end(address, 0);
-  asio::error_code failure;
+  detail::asio_error_code failure;
   asio::ip::udp::socket trial(executor);
   trial.open(end.protocol(), failure);
   if (!failure) trial.bind(end, failure);
@@ -27564,7 +27950,7 @@ ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& exec
                                                const asio::ip::address& other) {
   constexpr std::uint16_t any_port = 9;
   const asio::ip::udp::endpoint there(other, any_port);
-  asio::error_code failure;
+  detail::asio_error_code failure;
   asio::ip::udp::socket trial(executor);
   trial.open(there.protocol(), failure);
   if (!failure) trial.connect(there, failure);
@@ -27575,9 +27961,15 @@ ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& exec
 
 }  // namespace elastic
 
-// ---- elastic/process/detail/console_writer.hpp ----
+// ---- elastic/base/detail/asio_channel.hpp ----
 
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/experimental/concurrent_channel.hpp>
+#else
 #include <asio/experimental/concurrent_channel.hpp>
+#endif
+
+// ---- elastic/process/detail/console_writer.hpp ----
 
 namespace elastic::detail {
 
@@ -27597,7 +27989,7 @@ class console_writer final : public output_sink {
   ELASTIC_DECL task<void> write(std::string_view bytes) override;
 
  private:
-  using turn_channel = asio::experimental::concurrent_channel<void(asio::error_code, int)>;
+  using turn_channel = asio::experimental::concurrent_channel<void(asio_error_code, int)>;
 
   struct give_back {
     turn_channel& turn;
@@ -28577,7 +28969,7 @@ inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
   try {
     co_await with_cleanup(wait_for_greeting(socket, greeting),
                           wait_a_little_longer(socket, greeting));
-  } catch (const std::system_error& failure) {
+  } catch (const asio_system_error& failure) {
     if (failure.code() != asio::error::operation_aborted) throw;
   }
   co_return std::move(greeting);
@@ -28605,7 +28997,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
     // It may have been cancelled in the moment of the answer: nobody would then meet the guard.
     const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
     if (cancellation.cancelled() != asio::cancellation_type::none) {
-      throw std::system_error(asio::error::operation_aborted);
+      throw detail::asio_system_error(asio::error::operation_aborted);
     }
     std::optional<started_guard> started = start_guard(spec, path);
     if (started) {
@@ -28738,7 +29130,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
   detail::reaper::of(executor_).adopt(std::move(ending), calls_);
   if (!greeting.has_come()) {
     options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
-    throw std::system_error(asio::error::operation_aborted);
+    throw detail::asio_system_error(asio::error::operation_aborted);
   }
   if (!first) {
     give_up(
@@ -30115,9 +30507,9 @@ inline void call_socket_hook(int fd) {
 namespace elastic::detail {
 
 ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpoint> addresses) {
-  asio::error_code failure = asio::error::host_not_found;
+  asio_error_code failure = asio::error::host_not_found;
   for (const auto& address : addresses) {
-    asio::error_code ignored;
+    asio_error_code ignored;
     socket_.close(ignored);
     socket_.open(address.protocol(), failure);
     if (failure) continue;
@@ -30127,7 +30519,7 @@ ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpo
     failure = refused;
     if (!failure || failure == asio::error::operation_aborted) break;
   }
-  if (failure) throw std::system_error(failure);
+  if (failure) throw asio_system_error(failure);
   socket_.non_blocking(true);
   socket_.set_option(asio::ip::tcp::no_delay(true));
   keep_alive_as_client(socket_.native_handle());
@@ -30160,7 +30552,7 @@ ELASTIC_DECL void tcp_store_link::take_in(std::string_view bytes) {
 }
 
 ELASTIC_DECL void tcp_store_link::close() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
 }
 
@@ -30207,7 +30599,7 @@ ELASTIC_DECL bool tcp_store_link::cancel_wait(const request_writer& write) {
   std::string request;
   write.operation(request, store_op::cancel_wait);
   request = enciphered(std::move(request));
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t sent = socket_.write_some(asio::buffer(request), failure);
   if (failure || sent != request.size()) return false;
   ++cancelled_waits_;
@@ -30265,7 +30657,7 @@ inline task<std::optional<char>> first_reply(task<void> sending, task<char> read
   try {
     co_await std::move(sending);
     co_return co_await with_deadline(time, time.now() + silence, std::move(reading));
-  } catch (const std::system_error& failure) {
+  } catch (const asio_system_error& failure) {
     const bool hung_up = failure.code() == asio::error::eof ||
                          failure.code() == asio::error::connection_reset ||
                          failure.code() == asio::error::broken_pipe;
@@ -30383,7 +30775,7 @@ ELASTIC_DECL task<tcp_store::lease> tcp_store::dial() {
 
 ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
   std::vector<asio::ip::tcp::endpoint> list;
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto literal = asio::ip::make_address(options_.host, failure);
   if (!failure) {
     list.emplace_back(literal, options_.port);
@@ -30466,7 +30858,7 @@ ELASTIC_DECL task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
   }
 }
 
-ELASTIC_DECL void tcp_store::throw_translated(const std::system_error& failure,
+ELASTIC_DECL void tcp_store::throw_translated(const detail::asio_system_error& failure,
                                               const char* operation) {
   if (is_closed_) throw error(errc::stopped, "the store was closed");
   if (failure.code() == asio::error::operation_aborted) throw failure;
@@ -30560,13 +30952,13 @@ ELASTIC_DECL task<std::int64_t> tcp_store::do_add(std::string key, std::int64_t 
   const std::string wire = detail::store_wire_key(key);
   lease on = co_await any_link();
   write().with_number(on->out(), op::add, wire, delta);
-  std::optional<std::system_error> hung_up;
+  std::optional<detail::asio_system_error> hung_up;
   std::int64_t sum = 0;
   try {
     co_await on->flush();
     sum = co_await on->read_number();
     on.keep();
-  } catch (const std::system_error& failure) {
+  } catch (const detail::asio_system_error& failure) {
     const bool may_be_refused =
         failure.code() == asio::error::eof || failure.code() == asio::error::connection_reset;
     if (!may_be_refused) throw;
@@ -30605,7 +30997,7 @@ ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::str
   char reply = 0;
   try {
     reply = co_await on->read_byte();
-  } catch (const std::system_error& failure) {
+  } catch (const detail::asio_system_error& failure) {
     if (failure.code() == asio::error::operation_aborted && on->cancel_wait(write())) on.keep();
     throw;
   }
@@ -31516,13 +31908,13 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
 
  private:
   ELASTIC_DECL void receive() override;
-  ELASTIC_DECL void on_read(asio::error_code failure, std::size_t size);
+  ELASTIC_DECL void on_read(asio_error_code failure, std::size_t size);
 
   // A client that pipelines fills the small buffer; the rest is taken in large pieces.
   ELASTIC_DECL void read_more();
   ELASTIC_DECL void transmit(std::string& output) override;
   ELASTIC_DECL void send_rest();
-  ELASTIC_DECL void on_sent(asio::error_code failure, std::size_t size);
+  ELASTIC_DECL void on_sent(asio_error_code failure, std::size_t size);
   std::size_t unsent() const override { return unsent_.size() - sent_; }
   ELASTIC_DECL void shut() override;
 
@@ -31905,8 +32297,7 @@ class ring : public std::enable_shared_from_this<ring> {
     /// What was received; valid during the call.
     std::string_view data;
 
-    /// In Asio's category, which is not the one of `std::system_category()`.
-    ELASTIC_DECL std::error_code error() const;
+    ELASTIC_DECL asio_error_code error() const;
   };
 
   class operation;
@@ -32167,7 +32558,7 @@ inline std::string every_address() {
 inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
                                                    const std::string& host) {
   using asio::ip::address;
-  asio::error_code failure;
+  asio_error_code failure;
   const address literal = asio::ip::make_address(host, failure);
   if (!failure) return {literal};
   std::vector<address> list;
@@ -32397,7 +32788,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
                                                  accounts_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
-  asio::error_code failure;
+  asio_error_code failure;
   peer.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), fd, failure);
   if (failure) {
     ::close(fd);
@@ -32473,7 +32864,7 @@ ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& 
 ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
   if (std::exchange(is_closed_, true)) return;
   for (acceptor& listening : acceptors_) {
-    asio::error_code ignored;
+    asio_error_code ignored;
     listening.close(ignored);
   }
   lender_.reset();
@@ -33139,6 +33530,134 @@ ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::
 
 }  // namespace elastic::detail
 
+// ---- elastic/contract/detail/impl/roles_document.ipp ----
+
+namespace elastic::detail {
+
+inline constexpr std::string_view roles_subject = "the file of ELASTIC_ROLES";
+inline constexpr std::string_view places_subject = "what a node told of its workers of a role";
+
+template <class Entry>
+std::string object_text(const Entry& entry) {
+  json_object object;
+  write_record(object, entry);
+  return object.text();
+}
+
+template <class Entry>
+std::string objects_text(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += (text.empty() ? "" : ", ") + object_text(entry);
+  return "[" + text + "]";
+}
+
+inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)& ports) {
+  std::string text;
+  for (const auto& [name, port] : ports) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name), port);
+  }
+  const auto* object = rows.json("ports", "{" + text + "}");
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::worker_ports) {
+    rows.refuse(fmt::format("has \"ports\" other than an object of at most {} numbers",
+                            limits::worker_ports));
+  }
+  for (const auto& [name, value] : object->items()) {
+    const bool is_number = value.is_number_integer() && value >= 1 && value <= 65535;
+    if (!is_number || name.size() > limits::port_name_bytes) {
+      rows.refuse(fmt::format("has a port {} that is no number from 1 to 65535, or whose name has "
+                              "more than {} bytes",
+                              in_quotes(name), limits::port_name_bytes));
+    }
+    ports[name] = value.get<std::uint16_t>();
+  }
+}
+
+inline void describe(roles_document::worker& worker, record_rows& rows) {
+  constexpr std::int64_t most = std::int64_t{limits::nodes} * limits::local_world_size;
+  rows.number("rank", worker.rank, 0, most - 1);
+  rows.number("local_rank", worker.local_rank, 0, limits::local_world_size - 1);
+  rows.text("node", worker.node, limits::host_name_bytes);
+  rows.text("address", worker.address, limits::host_name_bytes);
+  ports_row(rows, worker.ports);
+}
+
+inline std::vector<roles_document::worker> read_workers(std::string_view subject,
+                                                        const nlohmann::ordered_json& list) {
+  std::vector<roles_document::worker> workers;
+  workers.reserve(list.size());
+  for (const nlohmann::ordered_json& each : list) {
+    read_record(json_fields(subject, each), workers.emplace_back());
+  }
+  return workers;
+}
+
+inline void describe(roles_document::role& role, record_rows& rows) {
+  rows.text("state", role.state, limits::role_name_bytes);
+  rows.flag("ready", role.is_ready);
+  rows.number("epoch", role.epoch);
+  constexpr std::size_t most = std::size_t{limits::nodes} * limits::local_world_size;
+  const auto* list = rows.list("workers", objects_text(role.workers), most);
+  if (list != nullptr) role.workers = read_workers(roles_subject, *list);
+}
+
+inline void describe(roles_document& document, record_rows& rows) {
+  rows.number("revision", document.revision, 0, std::numeric_limits<std::int64_t>::max());
+  std::string text;
+  for (const roles_document::role& role : document.roles) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(role.name),
+                        object_text(role));
+  }
+  const auto* object = rows.json("roles", "{" + text + "}");
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::roles) {
+    rows.refuse(
+        fmt::format("has \"roles\" other than an object of at most {} roles", limits::roles));
+  }
+  for (const auto& [name, value] : object->items()) {
+    if (name.empty() || name.size() > limits::role_name_bytes) {
+      rows.refuse(fmt::format("has a role whose name has {} bytes; 1 to {} are allowed",
+                              name.size(), limits::role_name_bytes));
+    }
+    roles_document::role& role = document.roles.emplace_back();
+    role.name = name;
+    read_record(json_fields(roles_subject, value), role);
+  }
+}
+
+ELASTIC_DECL std::string roles_text(const roles_document& document) {
+  return object_text(document) + '\n';
+}
+
+ELASTIC_DECL roles_document parse_roles(std::string_view text) {
+  roles_document document;
+  read_record(json_fields(roles_subject, text, limits::roles_file_bytes), document);
+  return document;
+}
+
+/// A list of workers as a message.
+struct told_workers {
+  std::vector<roles_document::worker> workers;
+};
+
+inline void describe(told_workers& told, record_rows& rows) {
+  const auto* list =
+      rows.list("workers", objects_text(told.workers), std::size_t{limits::local_world_size});
+  if (list != nullptr) told.workers = read_workers(places_subject, *list);
+}
+
+ELASTIC_DECL std::string workers_text(const std::vector<roles_document::worker>& workers) {
+  return object_text(told_workers{workers});
+}
+
+ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view text) {
+  told_workers told;
+  read_record(json_fields(places_subject, text, limits::role_places_bytes), told);
+  return told.workers;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/worker/impl/worker_channel.ipp ----
 
 #include <sys/un.h>
@@ -33175,6 +33694,7 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables)
     : worker_channel(variables, options()) {}
 
 ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, options settings) {
+  roles_file_ = find_variable(variables, "ELASTIC_ROLES").value_or("");
   const std::string address = find_variable(variables, "ELASTIC_CONTROL").value_or("");
   if (address.empty()) return;
   sockaddr_un name{};
@@ -33330,6 +33850,54 @@ ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
   say(detail::worker_messages::finished{epoch});
 }
 
+namespace detail {
+
+/// A file that is replaced as a whole.
+inline std::string roles_file_text(const std::string& path) {
+  const auto refuse = [&](int number) {
+    throw error(errc::file_access, fmt::format("the file of ELASTIC_ROLES {} cannot be read: {}",
+                                               in_quotes(path), errno_text(number)));
+  };
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) refuse(errno);
+  std::string text;
+  std::array<char, 16 * 1024> piece;
+  for (;;) {
+    const ssize_t size = ::read(file.get(), piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) refuse(errno);
+    if (size == 0 || text.size() > limits::roles_file_bytes) return text;
+    text.append(piece.data(), static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::roles() const {
+  if (roles_file_.empty()) return std::nullopt;
+  return detail::parse_roles(detail::roles_file_text(roles_file_));
+}
+
+ELASTIC_DECL void worker_channel::await_roles(std::int64_t revision) {
+  say(detail::worker_messages::await_roles{std::max<std::int64_t>(revision, 0)});
+}
+
+ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::next_roles(
+    std::int64_t revision, std::chrono::milliseconds longest) {
+  if (roles_file_.empty()) return std::nullopt;
+  const time_point deadline = system_time().now() + longest;
+  await_roles(revision);
+  while (auto message = arrival_until(deadline)) {
+    const auto* const news = std::get_if<control_messages::roles>(&*message);
+    if (news == nullptr) {
+      kept_.push_back(std::move(*message));
+    } else if (news->revision > revision) {
+      return roles();
+    }
+  }
+  return std::nullopt;
+}
+
 ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::await_message() {
   for (;;) {
     if (auto message = next_message()) return message;
@@ -33346,8 +33914,12 @@ ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::wait
     kept_.pop_front();
     return message;
   }
+  return arrival_until(system_time().now() + longest);
+}
+
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::arrival_until(
+    time_point deadline) {
   const system_time clock;
-  const time_point deadline = clock.now() + longest;
   while (is_open_) {
     if (auto message = next_message()) return message;
     if (!is_open_) break;
@@ -33422,6 +33994,12 @@ Number promised_number(const environment_map& variables, std::string_view name, 
                                                   name, text, lowest, highest));
 }
 
+/// A replica: it has a place in its role, and no world.
+inline bool is_of_replica(const environment_map& variables) {
+  const auto has = [&](const char* name) { return variables.count(name) > 0; };
+  return has("ROLE_RANK") && !has("RANK") && !has("WORLD_SIZE") && !has("MASTER_ADDR");
+}
+
 }  // namespace detail
 
 ELASTIC_DECL worker_context worker_context_from(const environment_map& variables) {
@@ -33434,21 +34012,24 @@ ELASTIC_DECL worker_context worker_context_from(const environment_map& variables
     return detail::promised_number(variables, name, 0, world_size - 1);
   };
   worker_context context;
-  context.world_size = size("WORLD_SIZE", largest_world);
-  context.rank = rank("RANK", context.world_size);
+  context.has_world = !detail::is_of_replica(variables);
+  if (context.has_world) {
+    context.world_size = size("WORLD_SIZE", largest_world);
+    context.rank = rank("RANK", context.world_size);
+    context.group_world_size = size("GROUP_WORLD_SIZE", limits::nodes);
+    context.group_rank = rank("GROUP_RANK", context.group_world_size);
+    context.master_addr = detail::promised_variable(variables, "MASTER_ADDR");
+    if (context.master_addr.empty()) throw error(errc::invalid_argument, "MASTER_ADDR is empty");
+    context.master_port =
+        static_cast<std::uint16_t>(detail::promised_number(variables, "MASTER_PORT", 1, 65535));
+    context.use_agent_store =
+        detail::promised_variable(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True";
+  }
   context.local_world_size = size("LOCAL_WORLD_SIZE", limits::local_world_size);
   context.local_rank = rank("LOCAL_RANK", context.local_world_size);
-  context.group_world_size = size("GROUP_WORLD_SIZE", limits::nodes);
-  context.group_rank = rank("GROUP_RANK", context.group_world_size);
   context.role_world_size = size("ROLE_WORLD_SIZE", largest_world);
   context.role_rank = rank("ROLE_RANK", context.role_world_size);
   context.role_name = detail::promised_variable(variables, "ROLE_NAME");
-  context.master_addr = detail::promised_variable(variables, "MASTER_ADDR");
-  if (context.master_addr.empty()) throw error(errc::invalid_argument, "MASTER_ADDR is empty");
-  context.master_port =
-      static_cast<std::uint16_t>(detail::promised_number(variables, "MASTER_PORT", 1, 65535));
-  context.use_agent_store =
-      detail::promised_variable(variables, "TORCHELASTIC_USE_AGENT_STORE") == "True";
   context.run_id = detail::promised_variable(variables, "TORCHELASTIC_RUN_ID");
   context.max_restarts =
       detail::promised_number(variables, "TORCHELASTIC_MAX_RESTARTS", 0, most_restarts);
@@ -33465,7 +34046,10 @@ ELASTIC_DECL worker_context worker_context_from(const environment_map& variables
 
 ELASTIC_DECL worker_context this_worker() { return worker_context_from(environment_from(environ)); }
 
-ELASTIC_DECL bool is_worker() { return environment_from(environ).count("RANK") > 0; }
+ELASTIC_DECL bool is_worker() {
+  const environment_map variables = environment_from(environ);
+  return variables.count("RANK") > 0 || detail::is_of_replica(variables);
+}
 
 }  // namespace elastic
 
@@ -35144,7 +35728,8 @@ struct io_in_use {
 };
 
 inline io_in_use find_io(command_line::io_choice choice) {
-#if defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)
+#if (defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)) || \
+    (defined(BOOST_ASIO_HAS_IO_URING) && defined(BOOST_ASIO_DISABLE_EPOLL))
   return {"io_uring", {}};
 #endif
   if (choice == command_line::io_choice::epoll) return {"epoll", {}};
@@ -39958,7 +40543,7 @@ ELASTIC_DECL task<exit_status> standby_process::wait() { return process_->wait()
 ELASTIC_DECL task<void> standby_process::end() { return process_->end_tree(); }
 
 ELASTIC_DECL std::unique_ptr<child> standby_process::release() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
   return std::move(process_);
 }
@@ -40137,7 +40722,7 @@ namespace detail {
 
 /// Whether what was caught here ends the coroutine, because it was cancelled.
 inline bool was_cancelled(const std::exception& caught) {
-  const auto* const failure = dynamic_cast<const std::system_error*>(&caught);
+  const auto* const failure = dynamic_cast<const asio_system_error*>(&caught);
   return failure && failure->code() == asio::error::operation_aborted;
 }
 
@@ -40590,6 +41175,266 @@ ELASTIC_DECL std::size_t standby_set::ready() const {
 
 #if defined(ELASTIC_WITH_ROLES)
 
+// ---- elastic/roles/detail/inbox_run.hpp ----
+
+namespace elastic::detail {
+
+/// Closes the inbox, also if the context is destroyed while the run goes on.
+struct run_inbox_closer {
+  std::shared_ptr<request_inbox> inbox;
+  ~run_inbox_closer() { inbox->close(); }
+};
+
+/// Gives what comes through the inbox to the run, while `work` runs, which is a part of it.
+template <class Run, class Result>
+task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
+                         std::shared_ptr<Run> run, task<Result> work) {
+  const run_inbox_closer closer{inbox};
+  inbox->open(strand, [&run](const agent_request& request) {
+    std::visit([&](const auto& content) { run->take(content); }, request);
+  });
+  co_return co_await std::move(work);
+}
+
+/// Runs `work` on the strand to its end. To cancel the caller is a request to stop, through the
+/// inbox, so that there is a result in any case. The caller's cancellation state is afterwards as
+/// Asio makes it: terminal only, nothing pending.
+template <class Result>
+task<Result> run_by_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
+                          task<Result> work) {
+  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+  asio::cancellation_slot slot = cancellation.slot();
+  if (slot.is_connected()) {
+    slot.assign([inbox](asio::cancellation_type requested) {
+      inbox->push(as_stop_request(requested));
+    });
+  }
+  std::optional<Result> result;
+  std::exception_ptr failure;
+  try {
+    // The body gets an empty slot: what is asked of it comes through the inbox alone.
+    task<void> running = keep_result(std::move(work), result);
+    co_await run_on(strand, std::move(running), asio::cancellation_slot());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_await asio::this_coro::reset_cancellation_state();
+  co_await asio::this_coro::throw_if_cancelled(true);
+  if (failure) std::rethrow_exception(failure);
+  co_return std::move(*result);
+}
+
+/// Runs a replica_set or a role_group, which the signals of this process stop.
+template <class Result, class Runner>
+task<Result> run_signalled(Runner& runner, signal_plan plan) {
+  std::optional<Result> result;
+  signal_receiver receiver;
+  receiver.stop = [&runner](stop_request request) { runner.stop(std::move(request)); };
+  receiver.forward = [&runner](int number) { runner.signal(number); };
+  task<void> running = keep_result(runner.run(), result);
+  std::vector<task<void>> beside;
+  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
+                                      std::move(beside));
+  co_await std::move(relaying);
+  co_return std::move(*result);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/replica_ledger.hpp ----
+
+namespace elastic::detail {
+
+/// Decides whether and when a replica that has failed starts again. Pure: it looks at no clock.
+///
+/// The restarts are those of all replicas together. How long one waits, and whether it makes
+/// progress, is its own affair: a replica that crashes again and again does not delay the others.
+class replica_ledger {
+ public:
+  /// @param max_restarts  of all replicas together
+  ELASTIC_DECL replica_ledger(std::size_t replicas, int max_restarts, const restart_terms& terms);
+
+  /// It runs.
+  void started(std::size_t replica, time_point now) { lives_[replica].started(now); }
+
+  /// It has failed.
+  /// @param step  the last that it had reported; none if it had not
+  ELASTIC_DECL restart_ledger::decision failed(std::size_t replica, const exit_status& end,
+                                               std::optional<std::int64_t> step, time_point now);
+
+  /// How often it has failed.
+  int failures(std::size_t replica) const { return lives_[replica].failures(); }
+
+  /// How often any of them has.
+  int failures() const { return all_.failures(); }
+
+ private:
+  restart_ledger all_;
+  std::vector<restart_ledger> lives_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/replica_run.hpp ----
+
+namespace elastic::detail {
+
+/// One run of a replica_set. A worker_group holds the processes, with their guards, output, control
+/// channel and the watch for hung ones; a replica_ledger decides about each that fails.
+///
+/// Thread-safety: its strand.
+class replica_run {
+ public:
+  ELASTIC_DECL replica_run(asio::any_io_executor strand, prepared_workers prepared,
+                           std::string run_id);
+
+  replica_run(const replica_run&) = delete;
+  replica_run& operator=(const replica_run&) = delete;
+
+  /// Runs the replicas to their end. It is not cancelled; a stop_request ends it.
+  ELASTIC_DECL task<run_result> run();
+
+  ELASTIC_DECL void take(const stop_request& request);
+  ELASTIC_DECL void take(const signal_request& request);
+  /// What is for an agent is not asked of replicas.
+  template <class Other>
+  void take(const Other&) {}
+
+ private:
+  /// A replica that waits for its next start.
+  struct next_life {
+    std::size_t replica = 0;
+    std::string cause;
+    time_point ended;
+  };
+
+  ELASTIC_DECL task<run_result> supervise();
+  ELASTIC_DECL task<void> open_and_start();
+  ELASTIC_DECL task<void> await_event();
+
+  // A replica has ended: it is to start again, or that was the last of its lives, or of all.
+  ELASTIC_DECL void judge(std::size_t replica);
+  ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
+  ELASTIC_DECL task<void> prepare(next_life next, time_point due);
+  ELASTIC_DECL task<void> start_again(next_life next);
+  ELASTIC_DECL void announce(std::optional<int> replaced);
+  // Of a role in a job of several: those that are going to be started.
+  ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
+
+  ELASTIC_DECL task<void> stop_all(stop_plan plan);
+  ELASTIC_DECL task<void> carry_out(stop_plan plan);
+  ELASTIC_DECL task<void> save_before_stop();
+  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout}; }
+
+  ELASTIC_DECL task<run_result> finish_stopped();
+  ELASTIC_DECL run_result finish_failed();
+  ELASTIC_DECL run_result finish(worker_state state, std::string reason);
+  ELASTIC_DECL void report(const run_result& result);
+
+  const worker_spec spec_;
+  std::string notice_;
+  const std::string run_id_;
+  const agent_services services_;
+  const logger& log_;
+  time_source& time_;
+  run_files files_;
+  worker_group group_;
+  agent_journal journal_;
+  agent_telemetry telemetry_;
+  replica_ledger ledger_;
+  std::optional<stop_request> stop_;
+  event_flag stop_requested_;
+  /// Something is to be done.
+  event_flag happened_;
+  /// In the order in which they ended.
+  std::deque<std::size_t> ended_;
+  /// Those whose time has come.
+  std::deque<next_life> due_;
+  /// Why no replica starts again any more.
+  std::optional<restart_ledger::decision> refusal_;
+  int restarts_ = 0;
+  /// What broke while replicas waited for their next start.
+  std::exception_ptr failure_;
+  task_group tasks_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/impl/replica_set.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline void check_replicas(const worker_spec& workers, const agent_services& services) {
+  validate(workers);
+  const auto demand = [](bool holds, const char* what) {
+    if (holds) return;
+    throw error(errc::invalid_argument, fmt::format("replicas have no {}", what));
+  };
+  demand(workers.on_failure == on_failure::restart,
+         "world: on_failure replace is for workers that have one");
+  demand(workers.node_check.command.empty(), "node check");
+  const log_options& logs = workers.logs;
+  demand(logs.duplicate_stdout_filters.empty() && logs.duplicate_stderr_filters.empty(),
+         "file for lines of all of them: duplicate_stdout_filters and duplicate_stderr_filters are "
+         "for workers that start together");
+  demand(!services.extension, "agent_extension");
+}
+
+inline std::unique_ptr<prepared_workers> prepare_replicas(const launch_config& config,
+                                                          const agent_services& services) {
+  auto prepared = std::make_unique<prepared_workers>(prepare_workers(config, services));
+  check_replicas(prepared->workers, prepared->services);
+  return prepared;
+}
+
+inline std::string run_id_of(const launch_config& config) {
+  const std::string& given = config.rendezvous.run_id;
+  return given.empty() || given == rendezvous_parameters().run_id ? random_uuid() : given;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL replica_set::replica_set(named<launch_config> config, named<agent_services> services)
+    : prepared_(detail::prepare_replicas(*config, *services)),
+      run_id_(detail::run_id_of(*config)),
+      inbox_(detail::new_shared<detail::request_inbox>()) {}
+
+ELASTIC_DECL replica_set::replica_set(named<launch_config> config)
+    : prepared_(detail::prepare_replicas(*config, agent_services())),
+      run_id_(detail::run_id_of(*config)),
+      inbox_(detail::new_shared<detail::request_inbox>()) {}
+
+ELASTIC_DECL replica_set::~replica_set() = default;
+
+ELASTIC_DECL task<run_result> replica_set::run() & {
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(false);
+  const auto prepared = std::exchange(prepared_, nullptr);
+  if (!prepared) throw error(errc::invalid_argument, "a replica_set runs once");
+  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  // The run owns the services: they may hold on to the context, which this object may outlive.
+  const auto run = detail::new_shared<detail::replica_run>(strand, std::move(*prepared), run_id_);
+  task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
+  task<run_result> running = detail::run_by_inbox(strand, inbox_, std::move(serving));
+  co_return co_await std::move(running);
+}
+
+ELASTIC_DECL void replica_set::stop(stop_request request) { inbox_->push(std::move(request)); }
+
+ELASTIC_DECL void replica_set::signal(int number) { inbox_->push(detail::signal_request{number}); }
+
+ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas, named<signal_plan> plan) {
+  return detail::run_signalled<run_result>(replicas, *plan);
+}
+
+ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas) {
+  return detail::run_signalled<run_result>(replicas, signal_plan());
+}
+
+}  // namespace elastic
+
 // ---- elastic/roles/detail/role_places.hpp ----
 
 namespace elastic {
@@ -40630,6 +41475,14 @@ inline void check_role_name(const std::string& name) {
                           limits::role_name_bytes));
 }
 
+inline void check_ports(const role& checked) {
+  try {
+    port_names(checked.config.workers.arguments);
+  } catch (const error& refusal) {
+    refuse_role(fmt::format("role '{}': {}", checked.name, refusal.what()));
+  }
+}
+
 inline void check_what_group_sets(const role& checked) {
   const auto demand = [&](bool is_default, const char* member) {
     if (is_default) return;
@@ -40643,12 +41496,30 @@ inline void check_what_group_sets(const role& checked) {
   demand(run_id.empty() || run_id == rendezvous_parameters().run_id, "rendezvous.run_id");
 }
 
+/// Whether workers of a role with a world, or replicas, can start again in this way.
+inline void check_manner(const role& checked) {
+  using policy = role::policy;
+  const policy chosen = checked.on_failure;
+  if (checked.has_world && chosen == policy::restart_worker) {
+    refuse_role(fmt::format("role '{}': on_failure restart-worker is for replicas; workers with a "
+                            "world have replace",
+                            checked.name));
+  }
+  if (!checked.has_world && (chosen == policy::restart_role || chosen == policy::replace)) {
+    refuse_role(fmt::format("role '{}': on_failure {} is for workers with a world; replicas have "
+                            "restart-worker",
+                            checked.name, to_string(chosen)));
+  }
+}
+
 inline void check_role_policy(const role& checked) {
+  check_manner(checked);
   const int restarts = checked.config.workers.max_restarts;
   switch (checked.on_failure) {
     case role::policy::ignore: return;
     case role::policy::restart_role:
     case role::policy::replace:
+    case role::policy::restart_worker:
       if (restarts > 0) return;
       refuse_role(fmt::format("role '{}': on_failure {} needs max_restarts of 1 or more",
                               checked.name, to_string(checked.on_failure)));
@@ -40717,7 +41588,7 @@ inline void check_mention(const std::vector<role>& roles, const role& from,
 inline std::string serving_point(const role& checked) {
   const launch_config& config = checked.config;
   const rendezvous_parameters& meeting = config.rendezvous;
-  if (config.standalone) return {};
+  if (config.standalone || !checked.has_world) return {};
   if (meeting.backend == "static" && meeting.endpoint.empty()) {
     endpoint master;
     master.host = config.master_addr;
@@ -40750,12 +41621,23 @@ inline void check_nodes(const std::vector<role>& roles, const role& checked) {
     const role& other = roles[*place_of(roles, condition.role)];
     const int nodes = checked.config.standalone ? 1 : checked.config.rendezvous.max_nodes;
     const int others = other.config.standalone ? 1 : other.config.rendezvous.max_nodes;
-    const bool is_enough = others == 1 || others >= nodes;
+    const bool is_enough = !other.has_world || others == 1 || others >= nodes;
     if (condition.what == role::condition::event::success || is_enough) continue;
     refuse_role(fmt::format("role '{}' starts on each of its {} nodes when role '{}' is ready "
                             "there, which has only {} nodes",
                             checked.name, nodes, other.name, others));
   }
+}
+
+/// Each node sees for itself how its replicas end, and a world of several nodes ends as one.
+inline void check_leader(const std::vector<role>& roles, const role& checked) {
+  const role& leader = roles[*place_of(roles, checked.stops_with)];
+  const bool has_nodes = checked.has_world && !checked.config.standalone &&
+                         checked.config.rendezvous.max_nodes > 1;
+  if (leader.has_world || !has_nodes) return;
+  refuse_role(fmt::format("role '{}' has several nodes and stops with the replicas of role '{}', "
+                          "which end on each node for themselves",
+                          checked.name, leader.name));
 }
 
 }  // namespace detail
@@ -40775,6 +41657,7 @@ ELASTIC_DECL void validate(const std::vector<role>& roles) {
     if (each.config.workers.program.empty() && !each.config.workers.function) {
       refuse_role(fmt::format("role '{}' has no program", each.name));
     }
+    detail::check_ports(each);
     detail::check_what_group_sets(each);
     detail::check_role_policy(each);
   }
@@ -40785,6 +41668,7 @@ ELASTIC_DECL void validate(const std::vector<role>& roles) {
     detail::check_nodes(roles, each);
     if (!each.stops_with.empty()) {
       detail::check_mention(roles, each, each.stops_with, "stops with");
+      detail::check_leader(roles, each);
     }
   }
   const auto decides = [](const role& each) { return each.stops_with.empty(); };
@@ -40800,9 +41684,15 @@ ELASTIC_DECL void validate(const std::vector<role>& roles) {
 
 // ---- elastic/roles/detail/role_plan.hpp ----
 
-namespace elastic::detail {
+namespace elastic {
 
-/// What a role_group was told, and how it makes the agents of its roles from it.
+class job_journal;
+
+namespace detail {
+
+class role_link;
+
+/// What a role_group was told, and how it makes what runs its roles from it.
 class role_plan {
  public:
   /// The options of the group, see `role_group::options`.
@@ -40813,7 +41703,7 @@ class role_plan {
     std::string log_dir;
   };
 
-  /// What an agent depends on besides its role.
+  /// What a runner depends on besides its role.
   struct circumstances {
     /// How often all roles were started again before.
     int restarts = 0;
@@ -40822,6 +41712,10 @@ class role_plan {
     /// The server at which the role meets with those of other nodes is in this process.
     bool is_beside_server = false;
     std::shared_ptr<worker_observer> observer;
+    /// Null: the job has no journal.
+    std::shared_ptr<job_journal> journal = {};
+    /// What ties it to the other roles.
+    std::shared_ptr<role_link> link = {};
   };
 
   /// The servers at which several roles meet with those of other nodes, by their endpoints, and by
@@ -40841,9 +41735,11 @@ class role_plan {
   /// Where the role meets, if other roles meet there, too; else empty.
   ELASTIC_DECL std::string meeting_of(std::size_t role) const;
 
-  /// The agent of a role. Errors: those of `make_agent`, which name the role.
-  ELASTIC_DECL std::shared_ptr<local_agent> make_agent(std::size_t role,
-                                                       circumstances around) const;
+  /// What runs the workers of a role: an agent, or a set of replicas.
+  using runner = std::variant<std::shared_ptr<local_agent>, std::shared_ptr<replica_set>>;
+
+  /// Errors: those of `make_agent` and of replica_set, which name the role.
+  ELASTIC_DECL runner make_runner(std::size_t role, circumstances around) const;
 
  private:
   ELASTIC_DECL launch_config config_of(const role& which, const circumstances& around) const;
@@ -40858,11 +41754,136 @@ class role_plan {
   shared_meetings meetings_;
 };
 
+}  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/roles/detail/port_book.hpp ----
+
+namespace elastic::detail {
+
+/// The ports that workers of a job have on this node. Each is free on all addresses of the host
+/// when it is taken, and no other worker has it: one that was chosen may not be in use for a while.
+///
+/// Thread-safety: any thread.
+class port_book {
+ public:
+  /// Errors: `errc::connection_failed` if no port is free.
+  ELASTIC_DECL std::uint16_t take();
+
+  ELASTIC_DECL void give_back(std::uint16_t port);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::uint16_t> taken_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_board.hpp ----
+
+namespace elastic::detail {
+
+/// What the workers of a job are told of its roles: the file of ELASTIC_ROLES. It is replaced at
+/// once by each change; changes of the same moment make one file.
+///
+/// Thread-safety: its strand; `file`, `revision` and `ports` any thread.
+class role_board : public std::enable_shared_from_this<role_board> {
+ public:
+  /// Is told the revision of each new file; returns whether it wants to hear of the next.
+  using listener = std::function<bool(std::int64_t revision)>;
+
+  ELASTIC_DECL role_board(asio::any_io_executor strand, std::vector<std::string> names, logger log);
+  role_board(const role_board&) = delete;
+  role_board& operator=(const role_board&) = delete;
+  /// Removes the file with the folder that was made for it.
+  ELASTIC_DECL ~role_board();
+
+  /// Makes the file, with all roles waiting.
+  /// @param folder  where it stays; empty: in one of its own in the temporary folder
+  /// Errors: `errc::file_access`.
+  ELASTIC_DECL void open(const std::string& folder);
+
+  /// The file has the last state when this returns, as far as it can be written.
+  void finish() {
+    if (is_touched_) publish();
+  }
+
+  const asio::any_io_executor& strand() const { return strand_; }
+  const std::string& file() const { return file_; }
+  std::int64_t revision() const { return revision_; }
+  port_book& ports() { return ports_; }
+
+  ELASTIC_DECL void listen(listener call);
+
+  ELASTIC_DECL void set_state(std::size_t role, std::string_view state);
+  /// Its workers are ready, until there are none.
+  ELASTIC_DECL void set_ready(std::size_t role);
+  /// @param epoch  the round in which they run
+  ELASTIC_DECL void set_workers(std::size_t role, std::int64_t epoch,
+                                std::vector<roles_document::worker> workers);
+  ELASTIC_DECL void clear_workers(std::size_t role);
+
+ private:
+  // The file is to be written, when what happens now has happened.
+  ELASTIC_DECL void touch();
+  ELASTIC_DECL void publish();
+  ELASTIC_DECL void write() const;
+
+  asio::any_io_executor strand_;
+  logger log_;
+  port_book ports_;
+  /// Of its own; empty: there is none.
+  std::string folder_;
+  std::string file_;
+  std::atomic<std::int64_t> revision_ = 0;
+  roles_document document_;
+  std::vector<roles_document::role> written_;
+  bool is_touched_ = false;
+  bool has_failed_ = false;
+  std::vector<listener> listeners_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_journal.hpp ----
+
+namespace elastic::detail {
+
+/// The journal of a job of several roles: one file for what the agents of all roles record, each
+/// record with the name of its role.
+///
+/// Thread-safety: any thread.
+class role_journal : public std::enable_shared_from_this<role_journal> {
+ public:
+  /// Opens nothing yet. The directory of the file must exist.
+  ELASTIC_DECL role_journal(std::string path, logger log);
+
+  /// The journal for one life of the agent of a role.
+  /// @param node  what its records have as node
+  /// @param time  null: `system_time`
+  ELASTIC_DECL std::shared_ptr<job_journal> of_role(const std::string& name, std::string node,
+                                                    std::shared_ptr<time_source> time,
+                                                    logger log);
+
+  /// `journal_file::finish`, when no agent records any more.
+  task<void> finish() { return file_.finish(); }
+
+ private:
+  class sink;
+  ELASTIC_DECL void take(journal_record record, const std::string& role);
+
+  std::mutex mutex_;
+  journal_file file_;
+};
+
 }  // namespace elastic::detail
 
 // ---- elastic/roles/detail/role_machine.hpp ----
 
 namespace elastic::detail {
+
+using role_state = elastic::role::state;
 
 /// What the machine knows of a role. Other roles stand in it by their places.
 struct role_rule {
@@ -40997,6 +42018,67 @@ class role_machine {
 
 }  // namespace elastic::detail
 
+// ---- elastic/roles/detail/role_post.hpp ----
+
+namespace elastic::detail {
+
+/// Stands between the agent of a role, on its strand, and the board of the job, on that of the
+/// group: chooses the ports of the workers, and says where those of the role are.
+///
+/// Thread-safety: as role_link.
+class role_post final : public role_link, public std::enable_shared_from_this<role_post> {
+ public:
+  /// Where this node is for others.
+  struct place {
+    std::string node;
+    std::string address;
+  };
+
+  /// @param role     its place on the board
+  /// @param workers  how many this node has
+  /// @param ports    the names of the ports that each of them gets
+  ELASTIC_DECL role_post(std::shared_ptr<role_board> board, std::size_t role, int workers,
+                         std::set<std::string> ports, place here);
+  ELASTIC_DECL ~role_post() override;
+
+  std::string file() const override { return board_->file(); }
+  std::int64_t revision() const override { return board_->revision(); }
+  ELASTIC_DECL void open(asio::any_io_executor executor,
+                         std::function<void(std::int64_t)> call) override;
+  ELASTIC_DECL void close() override;
+  ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& slots) override;
+  const port_map& ports(std::size_t slot) const override { return ports_[slot]; }
+  ELASTIC_DECL std::string places(int base_rank) override;
+  ELASTIC_DECL void met(const std::vector<std::string>& places) override;
+  ELASTIC_DECL void started(std::int64_t round) override;
+  ELASTIC_DECL void ended(std::size_t slot) override;
+  ELASTIC_DECL void stopped() override;
+
+ private:
+  // Result: whether somebody is there.
+  ELASTIC_DECL bool tell(std::int64_t revision);
+  ELASTIC_DECL void publish();
+
+  std::shared_ptr<role_board> board_;
+  std::size_t role_;
+  std::set<std::string> names_;
+  place here_;
+  /// By local rank.
+  std::vector<port_map> ports_;
+  /// The workers of all nodes of the round, by their ranks, and those that run.
+  std::vector<roles_document::worker> met_;
+  std::vector<roles_document::worker> workers_;
+  int base_rank_ = 0;
+  std::int64_t round_ = 0;
+  bool is_published_ = false;
+
+  std::mutex mutex_;
+  asio::any_io_executor executor_;
+  std::function<void(std::int64_t)> call_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/roles/detail/role_run.hpp ----
 
 namespace elastic::detail {
@@ -41012,7 +42094,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_run& operator=(const role_run&) = delete;
 
   /// Runs all roles to the end of the job. It is not cancelled; a stop_request ends it.
-  ELASTIC_DECL task<roles_result> run();
+  ELASTIC_DECL task<void> run();
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
@@ -41020,19 +42102,41 @@ class role_run : public std::enable_shared_from_this<role_run> {
   template <class Other>
   void take(const Other&) {}
 
+  /// How the job has ended, and each role.
+  const role_machine& machine() const { return machine_; }
+
+  /// How the workers of a role ended, the last time that it ran.
+  const std::optional<run_result>& result_of(std::size_t role) const {
+    return entries_[role].result;
+  }
+
+  /// Where the log files are; empty if none are kept.
+  std::string log_directory() const { return logs_.root(); }
+
+  /// The request that stopped the job; none if it was not stopped.
+  const std::optional<stop_request>& stop() const { return stop_; }
+
  private:
   /// What this holds of each role, besides the machine.
   struct entry {
-    /// Null until it starts, and again between two restarts of the job.
-    std::shared_ptr<local_agent> agent;
+    /// None until it starts, and again between two restarts of the job.
+    std::optional<role_plan::runner> runner;
     std::optional<run_result> result;
+    /// The address of this node for workers of other roles.
+    std::string address = {};
   };
 
+  ELASTIC_DECL task<void> open_board();
+  ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role) const;
+  ELASTIC_DECL std::string node_of(std::size_t role) const;
   ELASTIC_DECL task<void> open_servers();
   ELASTIC_DECL task<void> open_logs();
   ELASTIC_DECL task<void> leave_logs();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
+  static void stop(const entry& role, const stop_request& request) {
+    if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);
+  }
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> end_roles();
 
@@ -41040,11 +42144,12 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL void carry_out(std::vector<role_step> steps);
   ELASTIC_DECL void carry_out(const role_step& step);
   ELASTIC_DECL void note_verdict();
+  // Tells the workers of all roles.
+  ELASTIC_DECL void note_states();
   ELASTIC_DECL void note_waits() const;
   ELASTIC_DECL void note_ready(std::size_t role, int restarts);
   ELASTIC_DECL stop_request request_for(const role_step& step) const;
   ELASTIC_DECL role_end end_of(std::size_t role, const std::exception_ptr& failure);
-  ELASTIC_DECL roles_result result();
 
   const std::string& name_of(std::size_t role) const { return plan_->options().roles[role].name; }
 
@@ -41054,6 +42159,9 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_machine machine_;
   std::vector<entry> entries_;
   log_layout logs_;
+  /// Null: there are no files.
+  std::shared_ptr<role_journal> journal_;
+  std::shared_ptr<role_board> board_;
   /// The servers of this node at which several roles meet with those of other nodes, by endpoint.
   std::map<std::string, std::unique_ptr<rendezvous_host>> servers_;
   std::optional<stop_request> stop_;
@@ -41075,12 +42183,6 @@ namespace elastic {
 
 namespace detail {
 
-/// Closes the inbox, also if the context is destroyed while the roles run.
-struct group_inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~group_inbox_closer() { inbox->close(); }
-};
-
 inline role_plan::job job_of(const role_group::options& options) {
   role_plan::job job;
   job.run_id = options.run_id;
@@ -41090,16 +42192,29 @@ inline role_plan::job job_of(const role_group::options& options) {
   return job;
 }
 
-inline task<roles_result> run_group(asio::any_io_executor strand,
-                                    std::shared_ptr<const role_plan> plan,
-                                    std::shared_ptr<request_inbox> inbox) {
-  const auto run = new_shared<role_run>(strand, std::move(plan));
-  const group_inbox_closer closer{inbox};
-  inbox->open(strand, [&run](const agent_request& request) {
-    std::visit([&](const auto& content) { run->take(content); }, request);
-  });
-  task<roles_result> running = run->run();
-  co_return co_await std::move(running);
+inline role_group::result group_result(const role_run& run, const role_plan& plan) {
+  const role_verdict& verdict = *run.machine().verdict();
+  const std::vector<role>& roles = plan.options().roles;
+  role_group::result result;
+  result.state = verdict.state;
+  result.reason = verdict.reason;
+  if (verdict.role) result.decided_by = roles[*verdict.role].name;
+  for (std::size_t place = 0; place < roles.size(); ++place) {
+    result.roles.push_back({roles[place].name, run.machine().state(place),
+                            run.machine().reason(place), run.result_of(place)});
+  }
+  result.restarts = run.machine().restarts();
+  result.is_hopeless = verdict.is_hopeless;
+  result.log_directory = run.log_directory();
+  if (run.stop() && verdict.state == worker_state::stopped) result.stop_signal = run.stop()->signal;
+  return result;
+}
+
+inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
+                                              std::shared_ptr<const role_plan> plan) {
+  task<void> running = run->run();
+  co_await std::move(running);
+  co_return group_result(*run, *plan);
 }
 
 }  // namespace detail
@@ -41118,70 +42233,32 @@ ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<option
 
 ELASTIC_DECL role_group::~role_group() = default;
 
-ELASTIC_DECL task<roles_result> role_group::run() & {
+ELASTIC_DECL task<role_group::result> role_group::run() & {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
   const auto plan = std::exchange(plan_, nullptr);
   if (!plan) throw error(errc::invalid_argument, "a role_group runs once");
-  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
-  asio::cancellation_slot slot = cancellation.slot();
-  if (slot.is_connected()) {
-    slot.assign([inbox = inbox_](asio::cancellation_type requested) {
-      inbox->push(detail::as_stop_request(requested));
-    });
-  }
-  std::optional<roles_result> result;
-  std::exception_ptr failure;
-  try {
-    const asio::any_io_executor strand = asio::make_strand(plan->executor());
-    // The body gets an empty slot: what is asked of it comes through the inbox alone.
-    task<void> running = detail::keep_result(detail::run_group(strand, plan, inbox_), result);
-    co_await detail::run_on(strand, std::move(running), asio::cancellation_slot());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  co_await asio::this_coro::reset_cancellation_state();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  if (failure) std::rethrow_exception(failure);
-  co_return std::move(*result);
+  const asio::any_io_executor strand = asio::make_strand(plan->executor());
+  const auto run = detail::new_shared<detail::role_run>(strand, plan);
+  task<result> serving =
+      detail::serve_inbox(strand, inbox_, run, detail::run_to_result(run, plan));
+  task<result> running = detail::run_by_inbox(strand, inbox_, std::move(serving));
+  co_return co_await std::move(running);
 }
 
 ELASTIC_DECL void role_group::stop(stop_request request) { inbox_->push(std::move(request)); }
 
 ELASTIC_DECL void role_group::signal(int number) { inbox_->push(detail::signal_request{number}); }
 
-namespace detail {
-
-inline task<roles_result> run_group_with_signals(role_group& group, signal_plan plan) {
-  std::optional<roles_result> result;
-  signal_receiver receiver;
-  receiver.stop = [&group](stop_request request) { group.stop(std::move(request)); };
-  receiver.forward = [&group](int number) { group.signal(number); };
-  task<void> running = keep_result(group.run(), result);
-  std::vector<task<void>> beside;
-  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
-                                      std::move(beside));
-  co_await std::move(relaying);
-  co_return std::move(*result);
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {
+  return detail::run_signalled<role_group::result>(group, *plan);
 }
 
-}  // namespace detail
-
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group, named<signal_plan> plan) {
-  return detail::run_group_with_signals(group, *plan);
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group) {
+  return detail::run_signalled<role_group::result>(group, signal_plan());
 }
 
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group) {
-  return detail::run_group_with_signals(group, signal_plan());
-}
-
-}  // namespace elastic
-
-// ---- elastic/roles/impl/roles_outcome.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL int exit_code(const roles_result& result) {
+ELASTIC_DECL int exit_code(const role_group::result& result) {
   run_result as_one;
   as_one.state = result.state;
   as_one.stop_signal = result.stop_signal;
@@ -41189,11 +42266,11 @@ ELASTIC_DECL int exit_code(const roles_result& result) {
   return exit_code(as_one);
 }
 
-ELASTIC_DECL std::string closing_words(const std::string& name, const roles_result& result) {
+ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result) {
   if (result.state == worker_state::succeeded) return {};
   std::string words;
   if (result.state == worker_state::failed) words = fmt::format("\n{}\n", result.reason);
-  for (const roles_result::entry& role : result.roles) {
+  for (const role_group::result::entry& role : result.roles) {
     if (result.state != worker_state::failed || role.name != result.decided_by) continue;
     if (!role.run) continue;
     run_result cause = *role.run;
@@ -41201,7 +42278,7 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const roles_resu
     words += closing_words(fmt::format("{}, role {}", name, role.name), cause);
   }
   words += "Roles:\n";
-  for (const roles_result::entry& role : result.roles) {
+  for (const role_group::result::entry& role : result.roles) {
     words += fmt::format("  {}: {}{}\n", role.name, to_string(role.state),
                          role.reason.empty() ? "" : " (" + role.reason + ")");
   }
@@ -41212,6 +42289,22 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const roles_resu
 }  // namespace elastic
 
 #endif  // ELASTIC_WITH_ROLES
+
+// ---- elastic/launch/detail/node_journal.hpp ----
+
+namespace elastic {
+
+struct agent_services;
+struct rendezvous_parameters;
+
+namespace detail {
+
+/// Adds a journal whose records name the node as the rendezvous does, unless the services have one.
+ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting);
+
+}  // namespace detail
+
+}  // namespace elastic
 
 #if defined(ELASTIC_WITH_STATUS)
 
@@ -42545,7 +43638,7 @@ namespace detail {
 
 ELASTIC_DECL bool status_address::is_local() const {
   if (is_unix()) return true;
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const asio::ip::address address = asio::ip::make_address(tcp.host, failure);
   return !failure && address.is_loopback();
 }
@@ -42570,7 +43663,7 @@ ELASTIC_DECL status_address parse_status_address(std::string_view text) {
   const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (has_brackets) host = host.substr(1, host.size() - 2);
   if (host == "localhost") return address;
-  asio::error_code problem;
+  detail::asio_error_code problem;
   const auto parsed = asio::ip::make_address(std::string(host), problem);
   if (problem || parsed.is_v6() != has_brackets) detail::refuse_status_address(text);
   address.tcp.host = parsed.to_string();
@@ -44004,6 +45097,53 @@ ELASTIC_DECL void line_template::add_field(line_head& head, std::string_view nam
 
 }  // namespace elastic::detail
 
+// ---- elastic/contract/detail/impl/macros.ipp ----
+
+namespace elastic::detail {
+
+inline void add_port_names(std::string_view argument, std::set<std::string>& names) {
+  std::string_view text = argument;
+  for (std::size_t dollar = text.find('$'); dollar != std::string_view::npos;
+       dollar = text.find('$')) {
+    text.remove_prefix(dollar + 1);
+    if (text.starts_with('$')) {
+      text.remove_prefix(1);
+      continue;
+    }
+    if (!text.starts_with(port_macro_begin)) continue;
+    const macro_reference reference = read_port_reference(text);
+    const std::string_view name =
+        reference.length == 0 ? std::string_view()
+                              : reference.name.substr(port_macro_begin.size() - 1);
+    if (name.empty() || name.size() > limits::port_name_bytes) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}: the form of a port is ${{port.NAME}}, with a NAME of 1 to {} "
+                              "letters, digits and '_' that does not begin with a digit",
+                              in_quotes(argument), limits::port_name_bytes));
+    }
+    names.emplace(name);
+  }
+}
+
+ELASTIC_DECL std::set<std::string> port_names(const std::vector<std::string>& arguments) {
+  std::set<std::string> names;
+  for (const std::string& argument : arguments) add_port_names(argument, names);
+  if (names.size() <= limits::worker_ports) return names;
+  throw error(errc::invalid_argument, fmt::format("{} named ports: at most {} are allowed",
+                                                  names.size(), limits::worker_ports));
+}
+
+ELASTIC_DECL std::string substitute_ports(
+    std::string_view argument, int local_rank,
+    const std::map<std::string, std::uint16_t, std::less<>>& ports) {
+  macro_values values;
+  values.emplace("local_rank", std::to_string(local_rank));
+  for (const auto& [name, port] : ports) values.emplace("port." + name, std::to_string(port));
+  return substitute_macros(argument, values);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/contract/detail/impl/visible_devices.ipp ----
 
 namespace elastic::detail {
@@ -44723,9 +45863,11 @@ ELASTIC_DECL void job_pause::settle() {
 
 // ---- elastic/agent/detail/impl/node_checker.ipp ----
 
+#include <stdexcept>
+
 namespace elastic::detail {
 
-ELASTIC_DECL std::optional<std::string> judge(const node_check& check,
+ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
                                               const node_check_outcome& outcome) {
   std::string sentence;
   if (!outcome.problem.empty()) {
@@ -44760,7 +45902,7 @@ class end_of_output final : public output_sink {
 
 /// One run of the command.
 struct node_look {
-  node_look(asio::any_io_executor strand, node_check chosen, node_check_services services)
+  node_look(asio::any_io_executor strand, shell_command chosen, node_check_services services)
       : check(std::move(chosen)),
         time(services.time),
         output(new_shared<end_of_output>()),
@@ -44794,14 +45936,15 @@ struct node_look {
     co_await processes.stop(at_once);
   }
 
-  node_check check;
+  shell_command check;
   std::shared_ptr<time_source> time;
   std::shared_ptr<end_of_output> output;
   process_set processes;
   node_check_outcome outcome;
 };
 
-ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand, node_check check,
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
+                                                   shell_command check,
                                                    environment_map environment,
                                                    std::string directory,
                                                    node_check_services services) {
@@ -44817,8 +45960,8 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
   task<void> running = with_cleanup(look.run(program), look.end_all());
   try {
     co_await std::move(running);
-  } catch (const std::system_error& failure) {
-    if (failure.code() == asio::error::operation_aborted) throw;
+  } catch (const std::runtime_error& failure) {
+    if (is_cancellation(std::current_exception())) throw;
     look.outcome.problem = failure.what();
   }
   look.outcome.output = look.output->text;
@@ -45143,16 +46286,34 @@ inline task<round_agreement> agree_on_ranks(rendezvous_round round, role_info mi
   co_return agreement;
 }
 
+/// Each node learns of all, so that the workers of other roles there do.
+inline task<std::vector<std::string>> tell_places(rendezvous_round round, std::string mine) {
+  if (round.group_world_size == 1) co_return std::vector<std::string>{mine};
+  // Rounds may share a store.
+  const std::string prefix = fmt::format("elastic/places/{}/{}/", round.term, round.round);
+  task<std::vector<std::string>> telling = tell_and_read(
+      round.agents, prefix, std::move(mine), round.group_rank, round.group_world_size);
+  co_return co_await std::move(telling);
+}
+
 /// None: not all have told in time.
 inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
                                                         time_point deadline, rendezvous_round round,
                                                         role_info mine,
-                                                        std::optional<node_epoch> self) {
+                                                        std::optional<node_epoch> self,
+                                                        place_teller places) {
   task<round_agreement> exchange = agree_on_ranks(round, mine, std::move(self));
   std::optional<round_agreement> agreed =
       co_await with_deadline(*time, deadline, std::move(exchange));
   if (!agreed) co_return std::nullopt;
   round_agreement agreement = std::move(*agreed);
+  if (places) {
+    std::string mine_told = places(agreement);
+    task<std::vector<std::string>> telling = tell_places(round, std::move(mine_told));
+    const auto told = co_await with_deadline(*time, deadline, std::move(telling));
+    if (!told) co_return std::nullopt;
+    agreement.places = *told;
+  }
   if (round.dialect != rendezvous_round::agent_dialect::gather) co_return agreement;
   task<rendezvous_round::master_endpoint> agreeing =
       agree_on_master(round.agents, round.master, round.group_rank);
@@ -45165,10 +46326,10 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
 
 inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
                                            rendezvous_round round, role_info mine,
-                                           std::optional<node_epoch> self) {
+                                           std::optional<node_epoch> self, place_teller places) {
   const time_point deadline = deadline_after(time->now(), round.exchange_timeout);
   task<std::optional<round_agreement>> agreeing =
-      agree_until(time, deadline, round, mine, std::move(self));
+      agree_until(time, deadline, round, mine, std::move(self), std::move(places));
   const std::optional<round_agreement> agreement = co_await std::move(agreeing);
   if (agreement) co_return *agreement;
   throw error(errc::rendezvous_timeout,
@@ -45179,12 +46340,13 @@ inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
 
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
-                                                  std::optional<node_epoch> self) {
+                                                  std::optional<node_epoch> self,
+                                                  place_teller places) {
   constexpr int tries = 2;
   std::exception_ptr failure;
   for (int failures = 0; failures < tries; ++failures) {
     try {
-      task<round_agreement> agreeing = agree_in_time(time, round, mine, self);
+      task<round_agreement> agreeing = agree_in_time(time, round, mine, self, places);
       co_return co_await std::move(agreeing);
     } catch (const error& thrown) {
       if (thrown.code() != errc::connection_failed) throw;
@@ -46592,9 +47754,9 @@ inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
     if (count < other_nodes) co_return;
     const std::string value;
     co_await agents->set(static_exit_last, value);
-  } catch (const std::system_error& failure) {
+  } catch (const std::runtime_error&) {
     // Node 0 did not wait so long; nobody needs the report then.
-    if (failure.code() == asio::error::operation_aborted) throw;
+    if (is_cancellation(std::current_exception())) throw;
   }
 }
 
@@ -48990,7 +50152,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
   candidate_messages::ack answer;
   answer.term = request.term;
   answer.stamp = request.stamp;
-  answer.is_taken = request.term >= term_ || !chosen_.rules.terms;
+  answer.is_taken = request.term >= term_;
   if (answer.is_taken) {
     if (role_ == vote_role::leads) step_down("another candidate leads", now);
     if (role_ == vote_role::runs) lose("another candidate leads", now);
@@ -49142,14 +50304,14 @@ ELASTIC_DECL void vote_machine::plan(time_point now) {
 ELASTIC_DECL bool vote_machine::may_vote_for(int peer, const candidate_messages::vote& request,
                                              time_point now) const {
   if (is_retired_) return false;
-  const bool is_bound = promise_ && !is_bound_to(peer) && chosen_.rules.promises;
+  const bool is_bound = promise_ && !is_bound_to(peer);
   if (is_bound) return false;
-  if (!request.is_try && request.term <= term_ && chosen_.rules.terms) return false;
+  if (!request.is_try && request.term <= term_) return false;
   return may_promise_blank(now) || (is_blank_ && request.is_fresh);
 }
 
 ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
-  return !is_blank_ || now >= started_ + silence() || !chosen_.rules.blank_waits;
+  return !is_blank_ || now >= started_ + silence();
 }
 
 ELASTIC_DECL bool vote_machine::is_bound_to(int peer) const {
@@ -49302,7 +50464,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   }
   const bool is_known = is_fresh_ ? !has_any_restarted_ : informed >= majority();
   // The leader before may have gone on not knowing it.
-  value_.is_uncertain = (!is_known || value_.is_uncertain) && chosen_.rules.uncertainty;
+  value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
   if (value_.is_uncertain) note_doubt();
   // The leader that made the round had given up, and its own workers were gone, before this one was
@@ -49342,7 +50504,6 @@ ELASTIC_DECL duration vote_machine::patience() const {
 }
 
 ELASTIC_DECL time_point vote_machine::lease_end() const {
-  if (!chosen_.rules.leases) return time_point::max();
   std::vector<time_point> ends(1, time_point::max());
   for (const other& entry : others_) {
     const time_point end = support_end(entry);
@@ -49389,8 +50550,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   has_begun_ = false;
   is_resignation_due_ = true;
   // Its own node's workers end first.
-  const duration stop = chosen_.rules.own_stop ? grace() / 2 : duration::zero();
-  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + stop};
+  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + grace() / 2};
 }
 
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {
@@ -50261,7 +51421,7 @@ class tcp_message_channel final : public message_channel,
   std::string remote_address() const override { return remote_address_; }
 
  private:
-  ELASTIC_DECL static std::string why(asio::error_code failure);
+  ELASTIC_DECL static std::string why(asio_error_code failure);
   ELASTIC_DECL void send_bytes(std::string_view bytes);
   ELASTIC_DECL void take_in(std::string_view bytes);
   ELASTIC_DECL void send_all();
@@ -50288,7 +51448,7 @@ class tcp_message_connector final : public message_connector {
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
  private:
-  ELASTIC_DECL static task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+  ELASTIC_DECL static task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                                      asio::ip::tcp::endpoint end);
   ELASTIC_DECL std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const;
 
@@ -52502,236 +53662,165 @@ ELASTIC_DECL void c10d_rendezvous::throw_refused(
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/gpu_nodes.ipp ----
+// ---- elastic/launch/detail/gpu_nodes.hpp ----
 
 namespace elastic::detail {
 
-/// The NUMA node of a PCI device; -1 if the kernel does not know it.
-inline int node_of_device(const std::string& root, std::string address) {
-  // The driver and the kernel write the same address in other cases.
-  for (char& letter : address) {
-    if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  int node = -1;
-  std::ifstream(root + "/sys/bus/pci/devices/" + address + "/numa_node") >> node;
-  return node;
-}
-
+/// The NUMA nodes of the NVIDIA GPUs that workers see, in the order in which they see them: those
+/// of CUDA_VISIBLE_DEVICES, else all by their PCI addresses; -1 if a node is not known. Empty
+/// if there are none. No driver library is asked.
+///
+/// @param root  what stands before /proc and /sys
 ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
-                                        const std::string& root) {
-  std::vector<std::string> addresses;
-  std::error_code failure;
-  std::filesystem::directory_iterator entry(root + "/proc/driver/nvidia/gpus", failure);
-  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-    addresses.push_back(entry->path().filename().string());
-  }
-  std::sort(addresses.begin(), addresses.end());
-  std::vector<int> nodes;
-  for (const std::string& address : addresses) {
-    nodes.push_back(node_of_device(root, address));
-  }
-  const std::vector<std::string> visible = visible_devices(environment);
-  if (visible.empty()) return nodes;
-  std::vector<int> visible_nodes;
-  for (const std::string& device : visible) {
-    std::size_t index = nodes.size();  // a name such as GPU-… says nothing about its index
-    std::from_chars(device.data(), device.data() + device.size(), index);
-    visible_nodes.push_back(index < nodes.size() ? nodes[index] : -1);
-  }
-  return nodes.empty() ? nodes : visible_nodes;
-}
+                                        const std::string& root = "");
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/node_journal.ipp ----
+// ---- elastic/launch/detail/processor_topology.hpp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting) {
-  if (services.journal) return;
-  job_journal::options recording;
-  recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
-  recording.time = services.time;
-  recording.log = services.log;
-  services.journal = new_shared<job_journal>(std::move(recording));
-}
+/// A logical processor, and what it is part of. Groups have the number of their first processor,
+/// NUMA nodes their own.
+struct logical_processor {
+  int number = 0;
+  /// The physical core, whose threads share its units.
+  int core = 0;
+  /// Those that share the last level of cache: a core complex.
+  int complex = 0;
+  int numa_node = 0;
+  int socket = 0;
+
+  friend bool operator==(const logical_processor&, const logical_processor&) = default;
+};
+
+/// The online processors of a machine, in the order of their numbers.
+using processor_topology = std::vector<logical_processor>;
+
+/// Reads the topology from sysfs, which is mounted at `sys`. What a kernel does not tell is left
+/// at one node, one socket, a core for each processor.
+///
+/// Errors: `errc::file_access` if the online processors are not listed;
+/// `errc::invalid_argument` if a file there is not as it should be.
+ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys = "/sys");
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/processor_topology.ipp ----
+// ---- elastic/launch/detail/numa_placement.hpp ----
 
 namespace elastic::detail {
 
-/// The list in a file of sysfs; empty if there is none.
-inline processor_set listed_in(const std::string& file) {
-  std::string line;
-  std::ifstream(file) >> line;
-  return line.empty() ? processor_set() : processor_set::parse(line);
-}
-
-/// The first of the processors that a file lists, else the one itself.
-inline int first_listed_in(const std::string& file, int self) {
-  const processor_set group = listed_in(file);
-  return group.empty() ? self : *group.begin();
-}
-
-/// What shares the highest level of cache that there is.
-inline int complex_of(const std::string& processor, int self) {
-  int complex = self;
-  int highest = 0;
-  for (int index = 0; index < 16; ++index) {
-    const std::string cache = fmt::format("{}/cache/index{}/", processor, index);
-    int level = 0;
-    if (!(std::ifstream(cache + "level") >> level)) break;
-    if (level <= highest) continue;
-    highest = level;
-    complex = first_listed_in(cache + "shared_cpu_list", self);
-  }
-  return complex;
-}
-
-ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys) {
-  const std::string system = sys + "/devices/system";
-  const processor_set online = listed_in(system + "/cpu/online");
-  if (online.empty()) {
-    throw error(errc::file_access,
-                fmt::format("{}/cpu/online: the processors are not listed there", system));
-  }
-  processor_topology topology;
-  for (const int number : online) {
-    const std::string processor = fmt::format("{}/cpu/cpu{}", system, number);
-    logical_processor entry;
-    entry.number = number;
-    entry.core = first_listed_in(processor + "/topology/thread_siblings_list", number);
-    entry.socket = first_listed_in(processor + "/topology/core_siblings_list", *online.begin());
-    entry.complex = complex_of(processor, number);
-    topology.push_back(entry);
-  }
-  for (const int node : listed_in(system + "/node/online")) {
-    const processor_set inside = listed_in(fmt::format("{}/node/node{}/cpulist", system, node));
-    for (logical_processor& entry : topology) {
-      if (inside.contains(entry.number)) entry.numa_node = node;
-    }
-  }
-  return topology;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/launch/detail/impl/numa_placement.ipp ----
-
-namespace elastic::detail {
-
+/// The NUMA nodes of `count` workers: that of the GPU that has the number of a worker's local rank,
+/// if `gpu_nodes` tells it, else the nodes with allowed processors in turn, in blocks of
+/// neighbours.
 ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topology,
                                                const processor_set& allowed, std::size_t count,
-                                               const std::vector<int>& gpu_nodes) {
-  std::set<int> usable_nodes;
-  for (const logical_processor& processor : topology) {
-    if (allowed.contains(processor.number)) usable_nodes.insert(processor.numa_node);
-  }
-  const std::vector<int> nodes(usable_nodes.begin(), usable_nodes.end());
-  std::vector<int> result;
-  for (std::size_t worker = 0; worker < count && !nodes.empty(); ++worker) {
-    const bool has_gpu = worker < gpu_nodes.size() && usable_nodes.count(gpu_nodes[worker]) > 0;
-    result.push_back(has_gpu ? gpu_nodes[worker] : nodes[worker * nodes.size() / count]);
-  }
-  return result;
-}
+                                               const std::vector<int>& gpu_nodes);
 
-/// The allowed processors of a node in groups, in the order of their first ones.
-template <class GroupOf>
-std::vector<processor_set> groups_of_node(const processor_topology& topology,
-                                          const processor_set& allowed, int node,
-                                          const GroupOf& group_of) {
-  std::map<int, processor_set> groups;
-  for (const logical_processor& processor : topology) {
-    if (processor.numa_node != node || !allowed.contains(processor.number)) continue;
-    groups[group_of(processor)].add(processor.number);
-  }
-  std::vector<processor_set> result;
-  for (const auto& [first, group] : groups) result.push_back(group);
-  return result;
-}
-
-inline processor_set all_of_node(const processor_topology& topology, const processor_set& allowed,
-                                 int node) {
-  processor_set processors;
-  for (const logical_processor& processor : topology) {
-    if (processor.numa_node == node && allowed.contains(processor.number))
-      processors.add(processor.number);
-  }
-  return processors;
-}
-
-inline processor_set all_of_sockets(const processor_topology& topology,
-                                    const processor_set& allowed, int node) {
-  std::set<int> sockets;
-  for (const logical_processor& processor : topology) {
-    if (processor.numa_node == node) sockets.insert(processor.socket);
-  }
-  processor_set processors;
-  for (const logical_processor& processor : topology) {
-    if (sockets.count(processor.socket) > 0 && allowed.contains(processor.number))
-      processors.add(processor.number);
-  }
-  return processors;
-}
-
-/// The `slot`th share of a node's cores among `count` workers.
-inline processor_set share_of_node(const processor_topology& topology, const processor_set& allowed,
-                                   int node, std::size_t slot, std::size_t count) {
-  const auto cores = groups_of_node(
-      topology, allowed, node, [](const logical_processor& processor) { return processor.core; });
-  if (cores.size() < count) {
-    throw error(errc::invalid_argument,
-                fmt::format("NUMA node {} has {} core{} for {} workers: with the binding exclusive "
-                            "each needs one of its own",
-                            node, cores.size(), cores.size() == 1 ? "" : "s", count));
-  }
-  processor_set share;
-  for (std::size_t core = slot * cores.size() / count; core < (slot + 1) * cores.size() / count;
-       ++core) {
-    for (const int number : cores[core]) share.add(number);
-  }
-  return share;
-}
-
-inline processor_set complex_of_node(const processor_topology& topology,
-                                     const processor_set& allowed, int node, std::size_t slot) {
-  const auto complexes =
-      groups_of_node(topology, allowed, node,
-                     [](const logical_processor& processor) { return processor.complex; });
-  return complexes[slot % complexes.size()];
-}
-
+/// Where the workers of this machine run, by local rank.
+///
+/// @param allowed  the processors that may be used
+/// @param nodes    the NUMA node of each worker; each must have an allowed processor
+/// Result: empty for `launch_config::processor_binding::none`. Errors: `errc::invalid_argument` if
+/// the cores of a node do not reach for `exclusive`.
 ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
                                                       const processor_topology& topology,
                                                       const processor_set& allowed,
-                                                      const std::vector<int>& nodes) {
-  std::vector<processor_set> bindings;
-  if (how == launch_config::processor_binding::none) return bindings;
-  std::map<int, std::size_t> placed;
-  for (const int node : nodes) {
-    const std::size_t slot = placed[node]++;
-    switch (how) {
-      case launch_config::processor_binding::none:
-      case launch_config::processor_binding::node:
-        bindings.push_back(all_of_node(topology, allowed, node));
-        break;
-      case launch_config::processor_binding::socket:
-        bindings.push_back(all_of_sockets(topology, allowed, node));
-        break;
-      case launch_config::processor_binding::exclusive: {
-        const auto count = static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), node));
-        bindings.push_back(share_of_node(topology, allowed, node, slot, count));
-        break;
-      }
-      case launch_config::processor_binding::core_complex:
-        bindings.push_back(complex_of_node(topology, allowed, node, slot));
-        break;
-    }
+                                                      const std::vector<int>& nodes);
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/worker_preparation.ipp ----
+
+namespace elastic::detail {
+
+/// The processors of each worker by the NUMA nodes of this machine.
+inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
+  const processor_topology topology = read_processor_topology();
+  const processor_set allowed = processor_set::allowed_here();
+  const auto count = static_cast<std::size_t>(config.workers.nproc_per_node);
+  const std::vector<int> nodes =
+      nodes_of_workers(topology, allowed, count, gpu_nodes(config.workers.environment));
+  return place_workers(config.numa_binding, topology, allowed, nodes);
+}
+
+/// A worker of which no processor may be used would fail as it starts.
+inline void check_affinity(const std::vector<processor_set>& lists) {
+  const processor_set allowed = processor_set::allowed_here();
+  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+    const processor_set& list = lists[rank];
+    const bool has_any =
+        std::any_of(list.begin(), list.end(), [&](int number) { return allowed.contains(number); });
+    if (has_any || list.empty()) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("--cpu-affinity '{}' for local rank {}: this program may use the "
+                            "processors {}",
+                            list.text(), rank, allowed.text()));
   }
-  return bindings;
+}
+
+/// Completes what runs a function of this program, and finds out before a process is started what
+/// would keep it from running.
+inline void prepare_function(const launch_config& config, worker_spec& workers,
+                             agent_services& services) {
+  const bool is_forked = config.start == launch_config::start_method::fork;
+  if (!config.workers.function && is_forked) {
+    throw error(errc::invalid_argument,
+                "start_method::fork runs a function: launch_config::workers.function is empty");
+  }
+  if (!config.workers.function) return;
+  validate(*config.workers.function);
+  if (!config.workers.program.empty() && is_forked) {
+    throw error(errc::invalid_argument,
+                fmt::format("start_method::fork runs a function of this program: '{}' cannot be "
+                            "named as another one",
+                            config.workers.program));
+  }
+  if (!config.workers.program.empty()) return;
+  if (const function_preparer prepare = prepare_own_function) {
+    return prepare(config, workers, services);
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("the function '{}' of this program needs the module functions: include "
+                          "<elastic/functions.hpp> (in the single header: define "
+                          "ELASTIC_WITH_FUNCTIONS)",
+                          config.workers.function->name));
+}
+
+inline std::string names_of(const std::vector<int>& signals) {
+  std::string names;
+  for (const int number : signals) {
+    names += (names.empty() ? "" : ",") + signal_name(number);
+  }
+  return names;
+}
+
+ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
+                                              agent_services services) {
+  prepared_workers prepared;
+  worker_spec& workers = prepared.workers;
+  workers = config.workers;
+  if (workers.cpu_affinity.empty() &&
+      config.numa_binding != launch_config::processor_binding::none) {
+    workers.cpu_affinity = bind_to_nodes(config);
+  }
+  check_affinity(workers.cpu_affinity);
+  prepare_function(config, workers, services);
+  // PyTorch's own handlers in the workers look here, too.
+  workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = names_of(config.signals.stop);
+  workers.ignored_signals.insert(workers.ignored_signals.end(), config.signals.preempt.begin(),
+                                 config.signals.preempt.end());
+  prepared.notice =
+      limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
+  add_journal(services, config.rendezvous);
+  if (!services.events) {
+    services.events = event_handler_registry().make(config.event_log_handler);
+  }
+  if (!services.logs) services.logs = logs_specs_registry().make(config.logs_specs);
+  if (!services.guard) services.guard = config.guard;
+  if (services.guard_file.empty()) services.guard_file = config.guard_file;
+  prepared.services = std::move(services);
+  return prepared;
 }
 
 }  // namespace elastic::detail
@@ -52750,8 +53839,8 @@ ELASTIC_DECL console_writer::console_writer(const asio::any_io_executor& executo
 
 ELASTIC_DECL task<void> console_writer::write(std::string_view bytes) {
   // Room for one token: the writer that has put it there has the turn.
-  if (!turn_.try_send(asio::error_code(), 0)) {
-    co_await turn_.async_send(asio::error_code(), 0, asio::use_awaitable);
+  if (!turn_.try_send(asio_error_code(), 0)) {
+    co_await turn_.async_send(asio_error_code(), 0, asio::use_awaitable);
   }
   const give_back turn{turn_};
   while (!bytes.empty() && !is_dropping_) {
@@ -52767,7 +53856,7 @@ ELASTIC_DECL task<void> console_writer::write(std::string_view bytes) {
 }
 
 ELASTIC_DECL console_writer::give_back::~give_back() {
-  turn.try_receive([](asio::error_code, int) {});
+  turn.try_receive([](asio_error_code, int) {});
 }
 
 ELASTIC_DECL task<void> console_writer::wait_for_room() {
@@ -52807,7 +53896,7 @@ ELASTIC_DECL reaper& reaper::of(const asio::any_io_executor& executor) {
 ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
   const auto held = new_shared<dying>(std::move(pidfd), calls);
   if (down_) return;
-  held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio::error_code) {});
+  held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio_error_code) {});
 }
 
 ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& with)
@@ -52834,7 +53923,7 @@ ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid
       reaper_(reaper::of(executor)),
       pid_(pid),
       owner_(::getpid()) {
-  asio::error_code failure;
+  asio_error_code failure;
   descriptor_.assign(pidfd, failure);
   if (!failure) return;
   calls_.pidfd_send_signal(pidfd, SIGKILL, 0);
@@ -53153,7 +54242,7 @@ ELASTIC_DECL task<void> guarded_child::news() {
   const asio::cancellation_state request = co_await asio::this_coro::cancellation_state;
   // Without a request it was `look` that ended the wait.
   if (failure && request.cancelled() != asio::cancellation_type::none) {
-    throw std::system_error(failure);
+    throw asio_system_error(failure);
   }
 }
 
@@ -53190,7 +54279,7 @@ ELASTIC_DECL void guarded_child::look() noexcept {
   if (has_ended && !is_empty_) lose_guard();
   // Other waiters may sleep until the socket is readable, which it no longer is.
   if (!is_changed && !has_ended) return;
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.cancel(ignored);
 }
 
@@ -53357,12 +54446,12 @@ ELASTIC_DECL void tcp_store_reactor_connection::receive() {
   if (is_receiving_) return;
   is_receiving_ = true;
   socket_.async_read_some(asio::buffer(buffer_),
-                          [self = shared_from_this()](asio::error_code failure, std::size_t n) {
+                          [self = shared_from_this()](asio_error_code failure, std::size_t n) {
                             static_cast<tcp_store_reactor_connection&>(*self).on_read(failure, n);
                           });
 }
 
-ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio::error_code failure,
+ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio_error_code failure,
                                                         std::size_t size) {
   is_receiving_ = false;
   if (is_closed_) return tell_if_gone();
@@ -53374,7 +54463,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio::error_code failure
 }
 
 ELASTIC_DECL void tcp_store_reactor_connection::read_more() {
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t size =
       socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), failure);
   // Both an end and an error are met again by the next read.
@@ -53382,7 +54471,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::read_more() {
 }
 
 ELASTIC_DECL void tcp_store_reactor_connection::transmit(std::string& output) {
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t sent = socket_.write_some(asio::buffer(output), failure);
   if (failure && failure != asio::error::would_block) {
     output.clear();
@@ -53401,12 +54490,12 @@ ELASTIC_DECL void tcp_store_reactor_connection::transmit(std::string& output) {
 
 ELASTIC_DECL void tcp_store_reactor_connection::send_rest() {
   socket_.async_write_some(asio::buffer(unsent_) + sent_,
-                           [self = shared_from_this()](asio::error_code failure, std::size_t n) {
+                           [self = shared_from_this()](asio_error_code failure, std::size_t n) {
                              static_cast<tcp_store_reactor_connection&>(*self).on_sent(failure, n);
                            });
 }
 
-ELASTIC_DECL void tcp_store_reactor_connection::on_sent(asio::error_code failure,
+ELASTIC_DECL void tcp_store_reactor_connection::on_sent(asio_error_code failure,
                                                         std::size_t size) {
   sent_ += size;
   if (!failure && !is_closed_ && sent_ < unsent_.size()) return send_rest();
@@ -53419,7 +54508,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::on_sent(asio::error_code failure
 }
 
 ELASTIC_DECL void tcp_store_reactor_connection::shut() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
 }
 
@@ -53448,7 +54537,7 @@ ELASTIC_DECL void ring_link::move_before(ring_link& other) {
   other.previous = this;
 }
 
-ELASTIC_DECL std::error_code ring::completion::error() const {
+ELASTIC_DECL asio_error_code ring::completion::error() const {
   if (result >= 0) return {};
   return {-result, asio::error::get_system_category()};
 }
@@ -53474,7 +54563,7 @@ class ring::next_turn {
     running->turn();
   }
   // The descriptor of the ring is readable.
-  void operator()(asio::error_code) {
+  void operator()(asio_error_code) {
     const std::shared_ptr<ring> running = std::move(ring_);
     running->armed_ = false;
     running->turn();
@@ -53490,12 +54579,12 @@ ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor
   std::shared_ptr<ring> made;
   if (auto queue = ring_queue::open(wanted, reason)) {
     made.reset(new ring(std::move(executor), std::move(queue)));
-    asio::error_code failure;
+    asio_error_code failure;
     made->watched_ = unique_fd(::fcntl(made->queue_->fd(), F_DUPFD_CLOEXEC, 0));
     if (made->watched_) {
       made->readiness_.assign(made->watched_.get(), failure);
     } else {
-      failure = asio::error_code(errno, asio::error::get_system_category());
+      failure = asio_error_code(errno, asio::error::get_system_category());
     }
     if (failure) {
       reason = "waiting for the ring: " + failure.message();
@@ -53597,7 +54686,7 @@ ELASTIC_DECL void ring::turn() {
 ELASTIC_DECL void ring::arm() {
   if (armed_ && waiting_.alone()) {
     // It comes back once more, with an error, and finds nothing to do.
-    asio::error_code ignored;
+    asio_error_code ignored;
     readiness_.cancel(ignored);
     return;
   }
@@ -53778,7 +54867,7 @@ struct ring::start_awaited {
 
 ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
   const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
       start_awaited(), asio::use_awaitable, this, wanted);
 }
 
@@ -53787,7 +54876,7 @@ ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> i
   const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
                        0};
   const int count =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
           start_awaited(), asio::use_awaitable, this, wanted);
   co_return static_cast<std::size_t>(count);
 }
@@ -53796,7 +54885,7 @@ ELASTIC_DECL task<void> ring::send_all(int socket, std::string_view data) {
   ELASTIC_ASSERT(data.size() <= INT_MAX);
   const request wanted{action::send, socket, const_cast<char*>(data.data()),
                        static_cast<unsigned>(data.size()), 0};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
       start_awaited(), asio::use_awaitable, this, wanted);
 }
 
@@ -55818,7 +56907,7 @@ ELASTIC_DECL task<void> diagnosis_extension::run_inner(bool may_restart) {
 
 ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::request asked) {
   node_answer answer;
-  answer.node = host_name();
+  answer.node = terms_.node_name.empty() ? host_name() : terms_.node_name;
   answer.group_rank = round_->group_rank();
   const time_point deadline = context_.time->now() + limits::inspection_time;
   look seen;
@@ -56272,7 +57361,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--role",
        .value = "NAME",
        .heading = heading_workers,
-       .help = "Name of the workers' role, in ROLE_NAME, line prefixes, events and metrics.",
+       .help = "Name of the workers' role, used in ROLE_NAME, line prefixes, events and metrics.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::role))},
       {.names = "-m,--module",
        .value = nullptr,
@@ -56282,20 +57371,21 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--no-python",
        .value = nullptr,
        .heading = heading_workers,
-       .help = "Run the script itself, without Python. It is looked up in PATH.",
+       .help = "Run the script directly, without Python. It is looked up in PATH.",
        .type = flag_type([](option_target& target) -> bool& { return target.no_python; })},
       {.names = "--run-path",
        .value = nullptr,
        .heading = heading_workers,
-       .help =
-           "Run the script by Python even if --no-python is given. The same as the default: every "
-           "worker is a Python process of its own (python -u script), none runs inside elasticrun.",
+       .help = "Run the script with Python even if --no-python is given. Same as the default: "
+               "every worker is a separate Python process (python -u script); none runs inside "
+               "elasticrun.",
        .type = flag_type([](option_target& target) -> bool& { return target.run_path; })},
       {.names = "--env",
        .value = "NAME=VALUE",
        .heading = heading_workers,
-       .help = "A variable of the workers, on top of what they inherit; ${local_rank}, ${rank} and "
-               "${role_name} in the value become the worker's. May be given several times.",
+       .help = "Set a variable in the environment of the workers. ${local_rank}, ${rank} and "
+               "${role_name} in the value are replaced for each worker. May be given several "
+               "times.",
        .type = variable_type(),
        .default_text = "none",
        .is_own = true,
@@ -56303,14 +57393,15 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--virtual-local-rank",
        .value = nullptr,
        .heading = heading_workers,
-       .help = "Each worker sees one GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has one entry.",
+       .help = "Show each worker only its own GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has "
+               "one entry.",
        .type = flag_type(in_job(&launch_config::workers, &worker_spec::virtual_local_rank))},
       {.names = "--numa-binding",
        .value = "KIND",
        .heading = heading_workers,
-       .help = "On which processors a worker runs: node (those of the NUMA node of its GPU, or of "
-               "its share of the nodes), socket, exclusive (cores of that node that no other "
-               "worker has), core-complex (cores with a common cache).",
+       .help = "Bind each worker to processors: node (the NUMA node of its GPU, or of its share "
+               "of the nodes), socket, exclusive (cores of that node that no other worker uses), "
+               "core-complex (cores that share a cache).",
        .type = choice_type<launch_config::processor_binding>(
            {{"node", launch_config::processor_binding::node},
             {"socket", launch_config::processor_binding::socket},
@@ -56321,7 +57412,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--cpu-affinity",
        .value = "LISTS",
        .heading = heading_workers,
-       .help = "The same by local rank: lists of processors with a colon between, such as 0-3:4-7.",
+       .help = "Bind workers to these processors by local rank: lists separated by colons, such "
+               "as 0-3:4-7.",
        .type = affinity_type(),
        .default_text = "all processors",
        .is_own = true},
@@ -56352,27 +57444,27 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--standalone",
        .value = nullptr,
        .heading = heading_nodes,
-       .help =
-           "One node by itself: no address or port to agree on, a fresh run id, and as many jobs "
-           "on one machine as you like. --rdzv-backend, --rdzv-endpoint and --rdzv-id are then not "
-           "used. This is also what a job of one node gets that names no rendezvous at all.",
+       .help = "Run a job of one node, with a fresh run id and without an address or port to "
+               "agree on. Any number of such jobs can run on one machine. --rdzv-backend, "
+               "--rdzv-endpoint and --rdzv-id are ignored. This is also the default for a job of "
+               "one node that names no rendezvous.",
        .type = flag_type(in_job(&launch_config::standalone))},
       {.names = "--nnodes",
        .value = "N|MIN:MAX|N,N,...",
        .heading = heading_nodes,
-       .help = "Number of nodes, or the range within which the job may run. With a range the first "
-               "round waits for further nodes for 30 s once it has MIN (--rdzv-conf "
-               "last_call_timeout); later rounds begin as soon as every node that is left or waits "
-               "is there. Numbers such as 2,4,8 are those that the job may run with, over c10d; "
-               "nodes beyond stand by.",
+       .help = "Number of nodes, or the range within which the job may run. With a range, the "
+               "first round waits 30 s for further nodes once it has MIN (--rdzv-conf "
+               "last_call_timeout); later rounds begin as soon as all remaining and waiting nodes "
+               "are there. A list such as 2,4,8 has the only numbers that the job may use (c10d, "
+               "etcd-v3 and file); surplus nodes stand by.",
        .type = nodes_type()},
       {.names = "--scale-up-delay",
        .value = "SECONDS",
        .heading = heading_nodes,
-       .help =
-           "How long a node that joins a running job, and could make it larger, stands by before "
-           "the workers are stopped for it, so that others may come as well. 0: not at all. "
-           "For c10d; the first node's counts.",
+       .help = "How long a node that joins a running job, and could make it larger, stands by "
+               "before the workers are stopped for it, so that further nodes can join at the same "
+               "time. 0: no delay. For c10d, etcd-v3 and file; the value of the node that serves "
+               "the rendezvous applies.",
        .type =
            seconds_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
        .is_own = true},
@@ -56381,28 +57473,28 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_nodes,
        .help = "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at "
                "--master-addr), c10d (at a server that the node at --rdzv-endpoint hosts; nodes "
-               "may come and go, and wait for the server's return if it is lost, for 60 s unless "
-               "--rdzv-conf host_grace says otherwise), etcd (in an etcd, by its v3 API, or v2 if "
-               "it has no other, or "
-               "as torchrun's etcd if its nodes meet there; etcd-v3 and etcd-v2 name one) or "
-               "file (in a directory that all nodes share).",
+               "may join and leave, and wait for a lost server for 60 s or for --rdzv-conf "
+               "host_grace), etcd (in an etcd, through its v3 API, or v2 if it has no other, or "
+               "as torchrun's etcd if torchrun nodes meet there; etcd-v3 and etcd-v2 select one) "
+               "or file (in a directory that all nodes share).",
        .type = with_words(
            text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::backend)),
            {"c10d", "etcd", "etcd-v2", "etcd-v3", "file", "static"})},
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,
-       .help =
-           "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between "
-           "them, for file a directory. For c10d several with commas between them, too: the job "
-           "then goes on if less than half of these hosts are lost.",
+       .help = "Where nodes meet. For etcd: HOST[:PORT] of one or more members, separated by "
+               "commas. For file: a directory. For c10d: one host, or several separated by "
+               "commas; with several, the job continues as long as more than half of them are "
+               "left.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::endpoint)),
        .default_text = "the backend's (static: --master-addr and --master-port; c10d: "
                        "localhost:29400; etcd: localhost:2379)"},
       {.names = "--rdzv-id",
        .value = "ID",
        .heading = heading_nodes,
-       .help = "Names the job: nodes with the same id meet. Workers see it as TORCHELASTIC_RUN_ID.",
+       .help = "Name of the job: nodes with the same id meet. Workers see it as "
+               "TORCHELASTIC_RUN_ID.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::run_id))},
       {.names = "--rdzv-conf",
        .value = "KEY=VALUE,...",
@@ -56412,40 +57504,39 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-rank",
        .value = "RANK",
        .heading = heading_nodes,
-       .help = "This node's rank, for the backend static only.",
+       .help = "Rank of this node, for the backend static only.",
        .type =
            number_type<int>(0, limits::nodes - 1,
                             in_job(&launch_config::rendezvous, &rendezvous_parameters::node_rank))},
       {.names = "--master-addr",
        .value = "HOST",
        .heading = heading_nodes,
-       .help = "Where the node of rank 0 serves, for the backend static only.",
+       .help = "Address at which the node of rank 0 serves, for the backend static only.",
        .type = host_type(in_job(&launch_config::master_addr))},
       {.names = "--master-port",
        .value = "PORT",
        .heading = heading_nodes,
-       .help = "The port there, for the backend static only.",
+       .help = "Port at which the node of rank 0 serves, for the backend static only.",
        .type = number_type<std::uint16_t>(0, 65535, in_job(&launch_config::master_port))},
       {.names = "--local-addr",
        .value = "ADDRESS",
        .heading = heading_nodes,
-       .help = "The address of this node that workers and other nodes are told, for backends such "
-               "as c10d.",
+       .help = "Address of this node that workers and other nodes use, for backends such as c10d.",
        .type = optional_host_type(
            in_job(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
-       .default_text = "found out"},
+       .default_text = "detected"},
       {.names = "--max-restarts",
        .value = "N",
        .heading = heading_failure,
-       .help = "How often the workers are started again after a failure. All of a node's workers "
-               "are restarted together.",
+       .help = "How often the workers may be restarted after a failure. All workers restart "
+               "together, unless --on-failure says otherwise.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
                                 in_job(&launch_config::workers, &worker_spec::max_restarts))},
       {.names = "--restart-delay",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long to wait before a restart; twice as long before each further one, up to "
-               "--restart-delay-max. 0: at once.",
+       .help = "How long to wait before a restart. The wait doubles before each further restart, "
+               "up to --restart-delay-max. 0: no wait.",
        .type = seconds_type(in_restart(&restart_terms::delay)),
        .is_own = true},
       {.names = "--restart-delay-max",
@@ -56457,29 +57548,28 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-healthy-uptime",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "Workers that ran for so long were healthy: the wait after their failure is "
+       .help = "If the workers ran for at least this long, the wait after their failure is "
                "--restart-delay again.",
        .type = seconds_type(in_restart(&restart_terms::healthy_uptime)),
        .is_own = true},
       {.names = "--restart-window",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "Only failures of the last so many seconds use up --max-restarts. 0: all of them.",
+       .help = "Count only the failures of the last SECONDS against --max-restarts. 0: count all.",
        .type = seconds_type(in_restart(&restart_terms::window)),
        .is_own = true},
       {.names = "--restart-while-progress",
        .value = "N",
        .heading = heading_failure,
-       .help = "No restart after N failures in a row without a step that no attempt had reached "
-               "before, by what the workers report over the control channel; the exit code is 93 "
-               "then. 0: progress has no say.",
+       .help = "Do not restart after N failures in a row without a new step, as reported over the "
+               "control channel; the exit code is then 93. 0: ignore progress.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
                                 in_restart(&restart_terms::while_progress)),
        .is_own = true},
       {.names = "--restart-never-after",
        .value = "ENDS",
        .heading = heading_failure,
-       .help = "After which ends of a worker there is no restart: exit codes and signals, such as "
+       .help = "Do not restart after these ends of a worker: exit codes and signals, such as "
                "93,SIGABRT.",
        .type = ends_type(in_restart(&restart_terms::never_after)),
        .default_text = "none",
@@ -56487,39 +57577,40 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-only-after",
        .value = "ENDS",
        .heading = heading_failure,
-       .help = "After which ends of a worker alone there is one.",
+       .help = "Restart only after these ends of a worker: exit codes and signals.",
        .type = ends_type(in_restart(&restart_terms::only_after)),
        .default_text = "any",
        .is_own = true},
       {.names = "--warm-standby",
        .value = nullptr,
        .heading = heading_failure,
-       .help =
-           "While the workers run, keep for each a Python interpreter that has imported already "
-           "and waits, so that after a failure the script begins at once. It takes the memory "
-           "of these interpreters.",
+       .help = "Keep for each worker a Python interpreter that has already imported its modules, "
+               "so that the script begins at once after a failure. It takes the memory of these "
+               "interpreters.",
        .type = flag_type(in_config(&program_config::keeps_standbys)),
        .is_own = true},
       {.names = "--preload",
        .value = "MODULES|auto",
        .heading = heading_failure,
-       .help = "What these interpreters import, such as torch,pandas; auto: the installed modules "
-               "that the script imports at its beginning, and what workers have imported of these "
-               "later.",
+       .help = "Modules that these interpreters import, such as torch,pandas. auto: the installed "
+               "modules that the script imports first, and those parts of them that workers have "
+               "imported later.",
        .type = modules_type(),
        .default_text = "auto",
        .is_own = true},
       {.names = "--standby-delay",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long after the workers' start they are made, one after the other.",
+       .help = "How long after the start of the workers these interpreters are started, one by "
+               "one.",
        .type = seconds_type(in_config(&program_config::standby, &warm_standby::delay)),
        .is_own = true},
       {.names = "--on-failure",
        .value = "restart|replace",
        .heading = heading_failure,
-       .help = "What becomes of the other workers if one fails, or a node comes or goes: all start "
-               "again, or those that can rejoin (elasticrun.survive) keep their processes.",
+       .help = "What happens to the other workers if one fails, or a node joins or leaves: "
+               "restart restarts all; with replace, those that can rejoin (elasticrun.survive) "
+               "keep their processes.",
        .type = choice_type<on_failure>(
            {{"restart", on_failure::restart}, {"replace", on_failure::replace}},
            in_job(&launch_config::workers, &worker_spec::on_failure)),
@@ -56527,34 +57618,35 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rejoin-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "With --on-failure replace, how long a worker may take to leave its epoch. After "
-               "that all workers start again.",
+       .help = "With --on-failure replace: how long a worker may take to leave its epoch. After "
+               "that, all workers restart.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::rejoin_timeout)),
        .is_own = true},
       {.names = "--shutdown-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long workers may take to end after they were told to (SIGTERM, or the signal "
-               "that elasticrun got) before they are killed.",
+       .help = "How long workers may take to end after SIGTERM, or the signal that elasticrun "
+               "got, before they are killed.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::shutdown_timeout)),
        .variable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"},
       {.names = "--exit-barrier-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long a node whose workers have succeeded waits for those of the other nodes "
-               "before it leaves.",
+       .help = "How long a node whose workers have succeeded waits for the workers of the other "
+               "nodes before it leaves.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::exit_barrier_timeout)),
        .is_own = true},
       {.names = "--signals-to-handle",
        .value = "SIGNALS",
        .heading = heading_failure,
-       .help = "The signals that stop the job, each passed to the workers, such as SIGTERM,SIGINT.",
+       .help = "Signals that stop the job and are passed on to the workers, such as "
+               "SIGTERM,SIGINT.",
        .type = signals_type(in_job(&launch_config::signals, &signal_plan::stop)),
        .variable = "TORCHELASTIC_SIGNALS_TO_HANDLE"},
       {.names = "--forward-signals",
        .value = "SIGNALS",
        .heading = heading_failure,
-       .help = "Signals that are passed on to the workers while the job goes on, such as "
+       .help = "Signals that are passed on to the workers while the job runs, such as "
                "SIGUSR1,SIGUSR2.",
        .type = signals_type(in_job(&launch_config::signals, &signal_plan::forward)),
        .default_text = "none",
@@ -56562,68 +57654,65 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preempt-grace",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "On SIGTERM, how long workers that speak on the control channel (ELASTIC_CONTROL) "
-               "may take to save a checkpoint before they are told to end. 0: they are not asked.",
+       .help = "On SIGTERM, how long workers that use the control channel (ELASTIC_CONTROL) may "
+               "take to save a checkpoint before they are told to end. 0: do not ask them.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::preempt_grace)),
        .is_own = true},
       {.names = "--preempt-signal",
        .value = "SIGNAL",
        .heading = heading_failure,
-       .help =
-           "A signal that is taken for SIGTERM, such as SIGUSR1, which schedulers can send ahead "
-           "of it. Workers start with it ignored.",
+       .help = "A signal that acts as SIGTERM, such as SIGUSR1, which schedulers can send in "
+               "advance. Workers start with it ignored.",
        .type = signals_type(in_job(&launch_config::signals, &signal_plan::preempt)),
        .default_text = "none",
        .is_own = true},
       {.names = "--drain-file",
        .value = "PATH",
        .heading = heading_failure,
-       .help = "When this file appears, or if it is there, this node leaves the job as at SIGTERM; "
-               "what stands in it is the reason. Its directory must exist, on this host.",
+       .help = "When this file appears or exists, this node leaves the job as on SIGTERM. Its "
+               "text is the reason. Its directory must exist, on this host.",
        .type = text_type(in_config(&program_config::program, &program_options::drain_file)),
        .default_text = "none",
        .is_own = true},
       {.names = "--exclude-for",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help =
-           "How long this node stays out of the job once it was called bad: by a worker, by its "
-           "check, by a drain file or by elasticrun drain. An agent that is started again there "
-           "waits; if there are too few nodes without it, it comes back. At most 30 days; 0: "
-           "not at all. For c10d.",
+       .help = "How long this node stays out of the job after it was called bad by a worker or "
+               "its check, or was drained. An agent that is started again there waits; if there "
+               "are too few nodes without it, it is readmitted. At most 30 days; 0: it is not "
+               "excluded. For c10d, etcd-v3 and file.",
        .type =
            seconds_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::exclude_for)),
        .is_own = true},
       {.names = "--node-name",
        .value = "NAME",
        .heading = heading_failure,
-       .help = "The name of this node for other nodes, in logs, in lists of nodes, in the journal "
-               "and on the status page.",
+       .help = "Name of this node, used in logs, lists of nodes, the journal and the status page.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
        .is_own = true},
       {.names = "--node-check",
        .value = "COMMAND",
        .heading = heading_failure,
-       .help = "Runs /bin/sh -c COMMAND before this node takes part in the job and before each "
+       .help = "Run /bin/sh -c COMMAND before this node takes part in the job and before each "
                "restart. If it fails, the node leaves the job.",
        .type = command_type(
-           in_job(&launch_config::workers, &worker_spec::node_check, &node_check::command)),
+           in_job(&launch_config::workers, &worker_spec::node_check, &shell_command::command)),
        .default_text = "none",
        .is_own = true},
       {.names = "--node-check-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long it may take before it is killed, and has failed.",
+       .help = "How long the check may take. After that it is killed and counts as failed.",
        .type = bounded_seconds_type(
-           limits::node_check_timeout,
-           in_job(&launch_config::workers, &worker_spec::node_check, &node_check::timeout)),
+           limits::shell_command_timeout,
+           in_job(&launch_config::workers, &worker_spec::node_check, &shell_command::timeout)),
        .is_own = true},
       {.names = "--heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "A worker that has sent a heartbeat over the control channel and sends no other for "
-               "so long is hung: it is killed and has failed. 0: never.",
+       .help = "Kill a worker as hung if it has sent a heartbeat over the control channel and "
+               "sends no further one for this long. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
                                    &liveness_settings::heartbeat_timeout)),
        .is_own = true},
@@ -56637,57 +57726,56 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--learn-timeouts",
        .value = "FACTOR",
        .heading = heading_failure,
-       .help = "If no time-out was named for heartbeats or a section of work, it is the longest "
-               "time observed times this factor. 0: nothing is learned.",
+       .help = "If no time-out is set for heartbeats or a section of work, use the longest time "
+               "observed times this factor. 0: do not learn.",
        .type = factor_type(),
        .is_own = true},
       {.names = "--watch-workers",
        .value = nullptr,
        .heading = heading_failure,
-       .help =
-           "Look at the workers each 5 s, by the steps that they report and in /proc, and say in "
-           "the log and the journal which of them is slow, idle, blocked or stopped. Nothing is "
-           "done about them. --status includes it.",
+       .help = "Check the workers every 5 s, by the steps that they report and in /proc, and "
+               "report in the log and the journal which of them are slow, idle, blocked or "
+               "stopped. It only reports them. --status includes it.",
        .type = flag_type([](option_target& target) -> bool& { return target.watch_workers; }),
        .is_own = true},
       {.names = "--hang-hook",
        .value = "COMMAND",
        .heading = heading_failure,
-       .help = "Runs /bin/sh -c COMMAND for each hung worker before any worker is ended because of "
-               "it, to collect its stack: with ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON and "
-               "_LOG_DIR in the environment.",
+       .help = "Run /bin/sh -c COMMAND for each hung worker before any worker is killed because "
+               "of it, to collect its stack. ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON, "
+               "_VERDICT and _LOG_DIR are in its environment.",
        .type = command_type(
-           in_job(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::command)),
+           in_job(&launch_config::workers, &worker_spec::hang_hook, &shell_command::command)),
        .default_text = "none",
        .is_own = true},
       {.names = "--hang-hook-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long these commands may take before they are killed.",
+       .help = "How long these commands together may take before they are killed.",
        .type = bounded_seconds_type(
-           limits::hang_hook_timeout,
-           in_job(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::timeout)),
+           limits::shell_command_timeout,
+           in_job(&launch_config::workers, &worker_spec::hang_hook, &shell_command::timeout)),
        .is_own = true},
       {.names = "--diagnose",
        .value = nullptr,
        .heading = heading_failure,
-       .help = "When the job stands still, or before hung workers are ended, find out which rank "
-               "the others wait for, and where it is: by PyTorch's flight recorder (2.13 or later) "
+       .help = "When the job stalls, or before hung workers are killed, find out which rank the "
+               "others wait for, and where it is, from PyTorch's flight recorder (2.13 or later) "
                "and the stacks of Python workers.",
        .type = flag_type(in_config(&program_config::diagnosis, &job_diagnosis::opens_workers)),
        .is_own = true},
       {.names = "--stall-after",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "For how long a job that --diagnose watches stands still before that is found out.",
+       .help = "With --diagnose: how long the job must make no progress before it is diagnosed.",
        .type = stall_time_type(),
        .default_text = "30, or 5 times the longest step",
        .is_own = true},
       {.names = "--on-stall",
        .value = "POLICY",
        .heading = heading_failure,
-       .help = "What follows then: warn, or restart, which ends the rank that the others certainly "
-               "wait for as a hung one, or replace, which does so and needs --on-failure replace.",
+       .help = "What to do after a stall: warn; restart, which kills the rank that the others "
+               "certainly wait for; or replace, the same with --on-failure replace.",
        .type = choice_type<job_diagnosis::policy>(
            {{"warn", job_diagnosis::policy::warn},
             {"restart", job_diagnosis::policy::restart},
@@ -56697,9 +57785,9 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--guard",
        .value = "POLICY",
        .heading = heading_failure,
-       .help = "Whether a guard process ends what a worker leaves behind, daemons too, even if "
-               "elasticrun is killed: required, best-effort (if there can be none, a warning says "
-               "what is lost) or none.",
+       .help = "Whether each worker has a guard process, which kills everything that the worker "
+               "leaves behind, daemons included, even if elasticrun is killed: required, "
+               "best-effort (if guards are not possible, a warning says what is lost) or none.",
        .type = choice_type<guard_policy>({{"required", guard_policy::required},
                                           {"best-effort", guard_policy::best_effort},
                                           {"none", guard_policy::none}},
@@ -56708,33 +57796,33 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--chaos",
        .value = "PLAN",
        .heading = heading_failure,
-       .help = "Disturb the job on purpose, to see it recover: kill=rank:3@20s (20 s after the "
-               "workers first ran), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (a tenth of "
-               "its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the agent's "
-               "connections, as if its cables were pulled), random=7@20s (seed 7, a fault about "
-               "every 20 s), with commas between them. To be given on each node.",
+       .help = "Inject faults to test recovery, separated by commas: kill=rank:3@20s (20 s after "
+               "the workers started), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (at a "
+               "tenth of its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the "
+               "agent's connections, as if its cables were pulled), random=7@20s (seed 7, a fault "
+               "about every 20 s). Give it on each node.",
        .type = chaos_type(),
        .default_text = "none",
        .is_own = true},
       {.names = "--log-dir",
        .value = "DIR",
        .heading = heading_output,
-       .help =
-           "Where the log files of the workers go, each run in a directory of its own; in the "
-           "temporary folder nothing is kept of a run that succeeds. /dev/null: no files at all.",
+       .help = "Where the log files of the workers go, each run in its own directory. In the "
+               "temporary folder, the files of a run that succeeds are removed. /dev/null: no "
+               "files.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::log_dir)),
        .default_text = "the temporary folder"},
       {.names = "-r,--redirects",
        .value = "STREAMS",
        .heading = heading_output,
-       .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), 3 "
-               "(both), or by local rank, such as 0:3,1:0.",
+       .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), "
+               "3 (both), or by local rank, such as 0:3,1:0.",
        .type = streams_type(in_job(&launch_config::workers, &worker_spec::redirects))},
       {.names = "-t,--tee",
        .value = "STREAMS",
        .heading = heading_output,
-       .help = "Write streams to files and to the console, there with a prefix to each line. The "
-               "same values.",
+       .help = "Write streams to files and, with a prefix before each line, to the console. Same "
+               "values as --redirects.",
        .type = streams_type(in_job(&launch_config::workers, &worker_spec::tee))},
       {.names = "--log-line-prefix-template",
        .value = "TEXT",
@@ -56747,9 +57835,9 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-format",
        .value = "FORMAT",
        .heading = heading_output,
-       .help = "How output is shown: text, or json: each line, teed or not, as an object with "
-               "time, host, role, rank, local_rank, attempt, stream and text. Log files keep what "
-               "was written.",
+       .help = "How output is shown: text, or json, which shows each line, teed or not, as an "
+               "object with time, host, role, rank, local_rank, attempt, stream and text. Log "
+               "files are not changed.",
        .type = choice_type<log_options::line_format>(
            {{"text", log_options::line_format::text}, {"json", log_options::line_format::json}},
            in_logs(&log_options::format)),
@@ -56757,16 +57845,16 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--local-ranks-filter",
        .value = "RANKS",
        .heading = heading_output,
-       .help =
-           "Show the output of these local ranks only, such as 0,1. Log files are not filtered.",
+       .help = "Show only the output of these local ranks, such as 0,1. Log files are not "
+               "filtered.",
        .type = ranks_type(),
        .default_text = "all"},
       {.names = "--duplicate-stdout-filters",
        .value = "TEXTS",
        .heading = heading_output,
-       .help = "Write each line of any worker's stdout that contains one of these texts, such as "
-               "loss,error, to filtered_stdout.log in the attempt's log directory, too, with its "
-               "prefix. A comma in a text is written twice.",
+       .help = "Also write each line of any worker's stdout that contains one of these texts, "
+               "such as loss,error, to filtered_stdout.log in the attempt's log directory, with "
+               "its prefix. Write a comma in a text twice.",
        .type = texts_type(in_logs(&log_options::duplicate_stdout_filters)),
        .default_text = "none"},
       {.names = "--duplicate-stderr-filters",
@@ -56778,64 +57866,63 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-max-size",
        .value = "SIZE",
        .heading = heading_output,
-       .help = "Put a log file aside at this size, such as 500k, 100M or 2G, and begin a new one: "
-               "stdout.log.1 is the one before. What is redirected then goes through elasticrun.",
+       .help = "Rotate a log file at this size, such as 500k, 100M or 2G: stdout.log.1 is the "
+               "previous file. Redirected output then passes through elasticrun.",
        .type = log_size_type(),
        .default_text = "no limit",
        .is_own = true},
       {.names = "--log-max-files",
        .value = "N",
        .heading = heading_output,
-       .help = "How many files to keep of one log then, the current one among them.",
+       .help = "How many files of a log to keep, including the current one.",
        .type = number_type<int>(1, limits::log_files,
                                 in_logs(&log_options::rotation, &log_file::rotation::max_files)),
        .is_own = true},
       {.names = "--journal",
        .value = "FILE",
        .heading = heading_output,
-       .help = "Append to this file, line by line as JSON, what elasticrun decides and why. It is "
-               "put aside at 16 MiB, and 4 files are kept. /dev/null: no journal.",
+       .help = "Append what elasticrun decides and why to this file, as JSON lines. It is rotated "
+               "at 16 MiB, and 4 files are kept. /dev/null: no journal.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::journal)),
        .default_text = "journal.jsonl in the run's log directory",
        .is_own = true},
       {.names = "--trace",
        .value = "FILE",
        .heading = heading_output,
-       .help =
-           "Write what this node's agent and workers did as a Chrome trace, for Perfetto. It can "
-           "be read at any time, also if elasticrun was killed.",
+       .help = "Write what this node's agent and workers did to this file, as a Chrome trace for "
+               "Perfetto. It is readable at any time, even if elasticrun was killed.",
        .type = text_type(in_config(&program_config::program, &program_options::trace)),
        .default_text = "none",
        .is_own = true},
       {.names = "--logs-specs",
        .value = "NAME",
        .heading = heading_output,
-       .help = "Who decides where output goes. default is what the options above say; programs "
-               "that embed the library can add others.",
+       .help = "Name of the component that decides where output goes. default follows the options "
+               "above; programs that embed the library can add others.",
        .type = text_type(in_job(&launch_config::logs_specs))},
       {.names = "--no-progress",
        .value = nullptr,
        .heading = heading_output,
-       .help = "Do not show in the last row of the terminal how far the workers are, which "
-               "otherwise happens from the first report of a worker on (control channel).",
+       .help = "Do not show the workers' progress in the last row of the terminal. Otherwise it "
+               "is shown once a worker reports progress (control channel).",
        .type = flag_type([](option_target& target) -> bool& { return target.no_progress; }),
        .is_own = true},
       {.names = "--status",
        .value = "ADDRESS",
        .heading = heading_output,
-       .help =
-           "Show what the job does: a page, JSON, metrics and probes by HTTP, at [ADDRESS:]PORT "
-           "(without an address for this host alone; for others with a token) or at a Unix "
-           "socket, unix:PATH. It can only be looked at. 'elasticrun status ADDRESS' shows it in "
-           "a terminal.",
+       .help = "Serve the status of the job over HTTP (a page, JSON, metrics and probes), at "
+               "[ADDRESS:]PORT (without ADDRESS for this host only, otherwise with a token) or at "
+               "a Unix socket, unix:PATH, which also takes commands. 'elasticrun status ADDRESS' "
+               "shows it in a terminal.",
        .type = status_type(),
        .default_text = "none",
        .is_own = true},
       {.names = "--status-token-file",
        .value = "FILE",
        .heading = heading_output,
-       .help = "What a client of --status has to know, in a file that only this user can read. "
-               "Without it one is made and shown if --status is not for this host alone.",
+       .help = "File with the token that clients of --status on other hosts need, readable only "
+               "by this user. Without it, a token is generated and printed if --status is open to "
+               "other hosts.",
        .type = text_type(in_config(&program_config::program, &program_options::status_token_file)),
        .default_text = "none",
        .is_own = true},
@@ -56847,13 +57934,13 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--monitor-interval",
        .value = "SECONDS",
        .heading = heading_ignored,
-       .help = "elasticrun does not poll its workers: it learns of an exit as it happens.",
+       .help = "elasticrun does not poll its workers: it is told of an exit when it happens.",
        .type = interval_type()},
       {.names = "--start-method",
        .value = "METHOD",
        .heading = heading_ignored,
-       .help = "How torchrun starts functions: spawn, fork or forkserver. A script is always a new "
-               "process.",
+       .help = "How torchrun starts functions: spawn, fork or forkserver. A script always runs in "
+               "a new process.",
        .type = ignored_choice_type({"spawn", "fork", "forkserver"})},
       {.names = "-h,--help",
        .value = nullptr,
@@ -56870,13 +57957,13 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--print-completion",
        .value = "SHELL",
        .heading = heading_other,
-       .help = "Print what makes a shell complete these options, and exit: bash, zsh or fish.",
+       .help = "Print the completion script for a shell (bash, zsh or fish), and exit.",
        .type = ignored_choice_type(completion_shells()),
        .shows = true},
       {.names = "--print-man-page",
        .value = nullptr,
        .heading = heading_other,
-       .help = "Print the manual page, in the language of man, and exit.",
+       .help = "Print the manual page as roff, and exit.",
        .type = option_type(),
        .is_own = true,
        .shows = true},
@@ -57743,37 +58830,38 @@ run unchanged.
       --rdzv-id job1 train.py
   elasticrun --nproc-per-node 4 --no-python ./worker --shard '${local_rank}'
 
-Everything after the script is the script's. Options may be written with dashes
-or underscores and be shortened as long as they stay unique; of a repeated one
-the last counts. In the script's arguments, ${local_rank} becomes the worker's
-local rank.
+Everything after the script is passed to the script. Options may be written with
+dashes or underscores, and shortened as long as they stay unique. If an option
+is repeated, the last one counts. In the script's arguments, ${local_rank} is
+replaced by the worker's local rank.
 )";
 
 inline constexpr char environment_text[] =
-    R"(  PET_<OPTION>      Default of an option, such as PET_NPROC_PER_NODE=8; flags
-                    are 1 or 0. Empty is the same as not set.
+    R"(  PET_<OPTION>      Default of an option, such as PET_NPROC_PER_NODE=8; 1 or 0
+                    for a flag. Empty is the same as not set.
   PYTHON_EXEC       The Python to use. Default: that of the environment (venv,
                     conda) that elasticrun is in, else python3 from PATH.
-  OMP_NUM_THREADS   Becomes 1 for several workers if it is not set.
+  OMP_NUM_THREADS   Set to 1 if it is not set and there are several workers.
   LOGLEVEL          DEBUG, INFO, WARNING, ERROR or CRITICAL. Default: WARNING.
   ELASTIC_IO        auto, ring (io_uring) or epoll. Default: auto.
-  ELASTIC_GUARD     The guard's program. Default: what elasticrun carries.
+  ELASTIC_GUARD     The guard's program. Default: the built-in one.
   TORCHELASTIC_ERROR_FILE
-                    Where the error of the first failed worker is copied to.
+                    File to which the first failed worker's error is copied.
   TORCHELASTIC_ENABLE_FILE_TIMER
                     1: serve the timers of PyTorch's FileTimerClient, at the
                     path TORCHELASTIC_TIMER_FILE or in the temporary folder.
   TORCH_DISABLE_SHARE_RDZV_TCP_STORE
-                    1: the worker of rank 0 serves the workers' store, and not
-                    elasticrun (which the static rendezvous always does).
+                    1: the worker of rank 0 serves the workers' store, not
+                    elasticrun (except with the static rendezvous).
 )";
 
 inline constexpr char exit_codes_text[] = R"(  0         all workers succeeded
   1         workers failed, or the nodes did not meet
   2         the command line, a file or a port cannot be used; nothing ran
-  126, 127  the program to run cannot be executed, does not exist
-  128+N     stopped by signal N: the workers were told and had time to end; a
-            second SIGINT kills them at once
+  93        another run would fail in the same way
+  126, 127  the program to run cannot be executed, or does not exist
+  128+N     stopped by signal N, after the workers had time to end; a second
+            SIGINT kills them at once
 )";
 
 ELASTIC_DECL std::string_view help_introduction() { return introduction_text; }
@@ -58570,7 +59658,7 @@ ELASTIC_DECL bool http_connection::ends_with_connection() const {
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                             asio::ip::tcp::endpoint end);
 
 /// Connects to a port of a host, at the first of its addresses if that succeeds.
@@ -58589,7 +59677,7 @@ class tcp_stream final : public byte_stream {
   ELASTIC_DECL void close() override;
 
  private:
-  ELASTIC_DECL void throw_if(asio::error_code failure) const;
+  ELASTIC_DECL void throw_if(asio_error_code failure) const;
 
   asio::ip::tcp::socket socket_;
 };
@@ -61939,6 +63027,357 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
 
 #if defined(ELASTIC_WITH_ROLES)
 
+// ---- elastic/roles/detail/impl/replica_ledger.ipp ----
+
+namespace elastic::detail {
+
+/// The number of restarts within their window, and nothing else.
+inline restart_terms budget_of(const restart_terms& terms) {
+  restart_terms budget;
+  budget.window = terms.window;
+  return budget;
+}
+
+ELASTIC_DECL replica_ledger::replica_ledger(std::size_t replicas, int max_restarts,
+                                            const restart_terms& terms)
+    : all_(max_restarts, budget_of(terms)), lives_(replicas, restart_ledger(max_restarts, terms)) {}
+
+ELASTIC_DECL restart_ledger::decision replica_ledger::failed(std::size_t replica,
+                                                             const exit_status& end,
+                                                             std::optional<std::int64_t> step,
+                                                             time_point now) {
+  constexpr auto cause = rendezvous_change::cause::worker_failed;
+  restart_ledger& life = lives_[replica];
+  life.reached(step);
+  life.failed(now);
+  all_.failed(now);
+  restart_ledger::decision own = life.decide(cause, end, now);
+  if (!own.restart) return own;
+  restart_ledger::decision next = all_.decide(cause, end, now);
+  if (!next.restart || own.delay == duration::zero()) return next;
+  next.delay = own.delay;
+  next.reason +=
+      fmt::format(", after {:g} s", std::chrono::duration<double>(own.delay).count());
+  return next;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/replica_run.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_workers prepared,
+                                      std::string run_id)
+    : spec_(std::move(prepared.workers)),
+      notice_(std::move(prepared.notice)),
+      run_id_(std::move(run_id)),
+      services_(complete(std::move(prepared.services), strand)),
+      log_(services_.log),
+      time_(*services_.time),
+      files_(*services_.journal, time_, log_),
+      group_(strand, spec_, services_, files_.layout()),
+      journal_(*services_.journal, spec_, group_, time_),
+      telemetry_(services_, spec_, run_id_, "replicas"),
+      ledger_(static_cast<std::size_t>(spec_.nproc_per_node), spec_.max_restarts, spec_.restart),
+      stop_requested_(strand),
+      happened_(strand),
+      tasks_(strand) {
+  group_.treat_as_replicas([this](std::size_t replica) {
+    ended_.push_back(replica);
+    happened_.set();
+  });
+}
+
+ELASTIC_DECL task<run_result> replica_run::run() {
+  const time_point began = time_.now();
+  journal_.note_start(run_id_, "replicas");
+  std::optional<run_result> result;
+  std::string breakdown = "unknown error";
+  std::exception_ptr failure;
+  try {
+    task<run_result> living = supervise();
+    // However the run ends, no replica is left.
+    task<void> ending = stop_all(usual_stop());
+    result = co_await with_cleanup(std::move(living), std::move(ending));
+  } catch (const std::exception& thrown) {
+    failure = std::current_exception();
+    breakdown = thrown.what();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  journal_.note_end(result ? result->state : worker_state::failed,
+                    result ? result->reason : breakdown, began);
+  task<void> leaving = files_.leave(result ? &*result : nullptr);
+  co_await std::move(leaving);
+  if (failure) {
+    telemetry_.record_agent(group_, restarts_, breakdown);
+    std::rethrow_exception(failure);
+  }
+  report(*result);
+  co_return std::move(*result);
+}
+
+// ---- requests -----------------------------------------------------------------------------------
+
+ELASTIC_DECL void replica_run::take(const stop_request& request) {
+  if (stop_ && !request.escalates) return;
+  const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
+  const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
+  log_.warning("{}: {} the replicas", reason, is_urgent ? "killing" : "stopping");
+  if (!stop_) stop_ = request;
+  journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
+  if (is_urgent) {
+    group_.kill();
+  } else {
+    group_.end_hooks();
+  }
+  stop_requested_.set();
+  happened_.set();
+}
+
+ELASTIC_DECL void replica_run::take(const signal_request& request) {
+  log_.info("{} passed on to {} replicas", signal_name(request.number),
+            group_.running() + group_.starting());
+  group_.signal(request.number);
+}
+
+// ---- the loop -----------------------------------------------------------------------------------
+
+ELASTIC_DECL task<run_result> replica_run::supervise() {
+  if (!stop_) {
+    task<void> beginning = open_and_start();
+    co_await race(std::move(beginning), stop_requested_.wait());
+  }
+  while (!stop_) {
+    if (failure_) std::rethrow_exception(failure_);
+    if (group_.state() == worker_state::succeeded) {
+      // A slow reader of their output is waited for.
+      task<void> clearing = stop_all({SIGKILL, duration::max()});
+      co_await std::move(clearing);
+      co_return finish(worker_state::succeeded, "all replicas ended with success");
+    }
+    if (refusal_ || group_.state() == worker_state::failed) {
+      task<void> stopping = stop_all(usual_stop());
+      co_await std::move(stopping);
+      if (!stop_) co_return finish_failed();
+    } else if (!ended_.empty()) {
+      const std::size_t replica = ended_.front();
+      ended_.pop_front();
+      judge(replica);
+    } else if (!due_.empty()) {
+      next_life next = std::move(due_.front());
+      due_.pop_front();
+      task<void> starting = start_again(std::move(next));
+      co_await race(std::move(starting), stop_requested_.wait());
+    } else {
+      task<void> waiting = await_event();
+      co_await std::move(waiting);
+    }
+  }
+  task<run_result> finishing = finish_stopped();
+  co_return co_await std::move(finishing);
+}
+
+ELASTIC_DECL task<void> replica_run::open_and_start() {
+  task<void> opening = files_.open(run_id_, spec_.log_dir, spec_.log_name, spec_.journal);
+  co_await std::move(opening);
+  journal_.note(job_event::type::workers_starting);
+  const time_point starting = time_.now();
+  const rendezvous_round alone;
+  assigned_ranks ranks;
+  ranks.world_size = ranks.role_world_size = spec_.nproc_per_node;
+  std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  choose_ports(all);
+  task<void> begin = group_.start(alone, ranks, run_id_, 0);
+  co_await std::move(begin);
+  for (std::size_t replica = 0; replica < group_.workers().size(); ++replica) {
+    ledger_.started(replica, time_.now());
+  }
+  journal_.note_workers(alone, ranks, std::nullopt, starting);
+  telemetry_.record_start(group_);
+  if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
+  log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
+  announce(std::nullopt);
+  tasks_.spawn(group_.watch_uninterruptible());
+  tasks_.spawn(group_.watch_work());
+}
+
+/// Until one has ended, or is to start, or all is over.
+ELASTIC_DECL task<void> replica_run::await_event() {
+  co_await race(happened_.wait(), group_.wait_for_outcome());
+  happened_.reset();
+}
+
+ELASTIC_DECL void replica_run::judge(std::size_t replica) {
+  const worker_group::worker& entry = group_.workers()[replica];
+  const exit_status status = entry.end->status;
+  if (status.success()) {
+    log_.info("{} replica {} (pid {}) has ended with success", spec_.role, replica, entry.pid);
+    return;
+  }
+  const restart_ledger::decision next = decide(entry);
+  const std::string hung = entry.hung.empty() ? "" : ", hung: " + entry.hung;
+  log_.warning("{} replica {} (pid {}) ended: {}{}; {}", spec_.role, replica, entry.pid,
+               status.text(), hung, next.reason);
+  journal_.note_decision(next, ledger_.failures(), next.restart);
+  const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
+  if (next.restart) {
+    tasks_.spawn(prepare({replica, cause, entry.end->at},
+                         deadline_after(entry.end->at, next.delay)));
+    return;
+  }
+  refusal_ = next;
+  refusal_->reason = fmt::format("{}: {}", cause, next.reason);
+}
+
+ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::worker& ended) {
+  const auto replica = static_cast<std::size_t>(ended.identity.local_rank);
+  std::optional<std::int64_t> step;
+  for (const agent_extension::attempt_worker& each : group_.attempt_workers()) {
+    if (each.local_rank == ended.identity.local_rank && each.step >= 0) step = each.step;
+  }
+  restart_ledger::decision next =
+      ledger_.failed(replica, ended.end->status, step, ended.end->at);
+  if (!group_.no_restart()) return next;
+  next.restart = false;
+  next.reason = *group_.no_restart();
+  next.is_hopeless = group_.is_hopeless();
+  return next;
+}
+
+/// What the replica had started is gone, and its pause is over. Errors: none; see `failure_`.
+ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
+  try {
+    task<void> clearing = group_.clear(next.replica);
+    co_await std::move(clearing);
+    if (time_.now() < due) co_await time_.sleep_until(due);
+    due_.push_back(std::move(next));
+  } catch (...) {
+    // Of a cancellation nobody asks: the run is ending.
+    failure_ = std::current_exception();
+  }
+  happened_.set();
+}
+
+ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
+  const std::size_t replica = next.replica;
+  choose_ports({replica});
+  task<void> starting = group_.restart(replica, run_id_, ledger_.failures(replica));
+  co_await std::move(starting);
+  ledger_.started(replica, time_.now());
+  ++restarts_;
+  const duration took = time_.now() - next.ended;
+  const worker_group::worker& entry = group_.workers()[replica];
+  log_.info("{} replica {} runs again as pid {}", spec_.role, replica, entry.pid);
+  job_event event;
+  event.kind = job_event::type::ranks_replaced;
+  event.state = "worker_failed";
+  event.reason = std::move(next.cause);
+  event.attempt = entry.restart_count;
+  event.rank = entry.identity.rank;
+  event.ranks = {entry.identity.rank};
+  event.pid = entry.pid;
+  event.count = static_cast<std::int64_t>(group_.running()) - 1;
+  event.seconds = std::chrono::duration<double>(took).count();
+  services_.journal->record(std::move(event));
+  announce(entry.identity.rank);
+}
+
+ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& replicas) {
+  const std::shared_ptr<role_link>& link = services_.roles;
+  if (!link) return;
+  link->choose_ports(replicas);
+  // Nobody else has to be asked where replicas are.
+  link->met({link->places(0)});
+}
+
+ELASTIC_DECL void replica_run::announce(std::optional<int> replaced) {
+  worker_observer::started_workers start;
+  start.world_size = spec_.nproc_per_node;
+  start.group_world_size = 1;
+  start.restarts = restarts_;
+  start.max_restarts = spec_.max_restarts;
+  if (replaced) {
+    start.stayed = spec_.nproc_per_node - 1;
+    start.replaced = {*replaced};
+  }
+  group_.announce(start);
+}
+
+// ---- the end ------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
+  return journal_.time_stop(plan, carry_out(plan));
+}
+
+/// As planned, or as a request says that was made or comes meanwhile.
+ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
+  co_await tasks_.stop();
+  if (!stop_) co_await race(group_.stop(plan), stop_requested_.wait());
+  if (!stop_) co_return;
+  plan.signal = stop_->signal;
+  plan.grace = stop_->grace.value_or(spec_.shutdown_timeout);
+  co_await group_.stop(plan);
+}
+
+ELASTIC_DECL task<void> replica_run::save_before_stop() {
+  const duration within = spec_.preempt_grace;
+  if (stop_->signal != SIGTERM || within <= duration::zero()) co_return;
+  if (group_.state() != worker_state::healthy) co_return;
+  const time_point began = time_.now();
+  log_.info("asking the replicas for a checkpoint");
+  task<checkpoint_outcome> saving = group_.checkpoint(within);
+  const checkpoint_outcome outcome = co_await std::move(saving);
+  journal_.note_checkpoint(outcome, began);
+}
+
+ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
+  co_await tasks_.stop();
+  task<void> saving = save_before_stop();
+  co_await std::move(saving);
+  task<void> stopping = stop_all(usual_stop());
+  co_await std::move(stopping);
+  run_result result =
+      finish(worker_state::stopped, stop_->reason.empty() ? "stop requested" : stop_->reason);
+  result.stop_signal = stop_->signal;
+  co_return result;
+}
+
+/// A replica used up the restarts, or said that there is to be none, or that this node is bad.
+ELASTIC_DECL run_result replica_run::finish_failed() {
+  std::string reason = "a replica failed";
+  if (refusal_) reason = refusal_->reason;
+  if (!refusal_ && group_.no_restart()) reason = *group_.no_restart();
+  if (group_.bad_node()) reason = *group_.bad_node();
+  run_result result = finish(worker_state::failed, std::move(reason));
+  result.is_hopeless = refusal_ && refusal_->is_hopeless;
+  result.left_as_bad = group_.bad_node().has_value();
+  return result;
+}
+
+ELASTIC_DECL run_result replica_run::finish(worker_state state, std::string reason) {
+  run_result result;
+  result.state = state;
+  result.failures = group_.failures(host_name());
+  result.restarts = restarts_;
+  result.max_restarts = spec_.max_restarts;
+  result.reason = std::move(reason);
+  if (state == worker_state::succeeded) result.return_values = group_.return_values();
+  return result;
+}
+
+ELASTIC_DECL void replica_run::report(const run_result& result) {
+  const bool was_stopped = result.state == worker_state::stopped;
+  if (!was_stopped) telemetry_.emit_result(result);
+  telemetry_.record_workers(group_, result);
+  telemetry_.record_agent(group_, result.restarts,
+                          was_stopped ? std::optional<std::string>(result.reason) : std::nullopt);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/roles/detail/impl/role_places.ipp ----
 
 namespace elastic::detail {
@@ -61978,6 +63417,7 @@ inline void check_shared_services(const agent_services& services) {
   demand(services.journal == nullptr, "journal");
   demand(services.reports == nullptr, "reports");
   demand(services.tails == nullptr, "tails");
+  demand(services.roles == nullptr, "roles");
 }
 
 inline void check_restarts(const role_plan::job& options) {
@@ -61999,7 +63439,8 @@ inline void check_restarts(const role_plan::job& options) {
 inline void check_run_id(const role_plan::job& options) {
   if (!options.run_id.empty()) return;
   for (const role& each : options.roles) {
-    if (each.config.standalone || each.config.rendezvous.max_nodes == 1) continue;
+    const bool is_alone = each.config.standalone || !each.has_world;
+    if (is_alone || each.config.rendezvous.max_nodes == 1) continue;
     throw error(errc::invalid_argument,
                 fmt::format("role '{}' has several nodes: the job needs a run id by which they "
                             "find each other",
@@ -62019,14 +63460,14 @@ ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
   check_run_id(options_);
   if (options_.run_id.empty()) options_.run_id = random_uuid();
   find_meetings();
-  // What keeps an agent from being made is known before any role starts.
-  for (std::size_t place = 0; place < options_.roles.size(); ++place) make_agent(place, {});
+  // What keeps a role from being run is known before any starts.
+  for (std::size_t place = 0; place < options_.roles.size(); ++place) make_runner(place, {});
 }
 
 /// Where several nodes of a role meet at a server that one of them hosts; empty: they do not.
 inline std::string hosted_endpoint(const role& which) {
   const rendezvous_parameters& meeting = which.config.rendezvous;
-  const bool is_hosted = !which.config.standalone && meeting.backend == "c10d" &&
+  const bool is_hosted = which.has_world && !which.config.standalone && meeting.backend == "c10d" &&
                          meeting.max_nodes > 1 && meeting.endpoint.find(',') == std::string::npos;
   if (!is_hosted) return {};
   return meeting.endpoint.empty() ? "localhost" : meeting.endpoint;
@@ -62082,24 +63523,244 @@ ELASTIC_DECL launch_config role_plan::config_of(const role& which,
   const std::string again = around.restarts == 0 ? "" : fmt::format("_{}", around.restarts);
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
   if (!around.log_root.empty()) workers.log_name = which.name + again;
+  // That of the job has everything, unless somebody wants a file of the role alone.
+  if (workers.journal.empty()) workers.journal = "/dev/null";
   config.rendezvous.run_id = fmt::format("{}/{}{}", options_.run_id, which.name, again);
   return config;
 }
 
-ELASTIC_DECL std::shared_ptr<local_agent> role_plan::make_agent(std::size_t role,
-                                                                circumstances around) const {
+ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
+                                                      circumstances around) const {
   const elastic::role& which = options_.roles[role];
   const launch_config config = config_of(which, around);
   agent_services services = services_;
   services.log = log_of_role(which.name, services_.log);
   services.observer = std::move(around.observer);
+  services.roles = std::move(around.link);
+  services.journal = std::move(around.journal);
   try {
-    if (meeting_of(role).empty()) return elastic::make_agent(config, services, backends_);
-    return elastic::make_agent(config, services, backends_beside_server(around.is_beside_server));
+    if (!which.has_world) return std::make_shared<replica_set>(config, services);
+    const rendezvous_registry backends = meeting_of(role).empty()
+                                             ? backends_
+                                             : backends_beside_server(around.is_beside_server);
+    return std::shared_ptr<local_agent>(elastic::make_agent(config, services, backends));
   } catch (const error& failure) {
     throw error(static_cast<errc>(failure.code().value()),
                 fmt::format("role '{}': {}", which.name, failure.what()));
   }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/port_book.ipp ----
+
+namespace elastic::detail {
+
+/// The first of the ports that the kernel gives to connections.
+inline int first_port_of_kernel() {
+  int first = 0;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
+  return first;
+}
+
+/// Whether a server could listen at the port, at every address of the host.
+inline bool is_free_port(std::uint16_t port) {
+  for (const asio::ip::tcp& protocol : {asio::ip::tcp::v6(), asio::ip::tcp::v4()}) {
+    const asio::ip::tcp::endpoint end(protocol, port);
+    const unique_fd socket(
+        ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+    // A host without IPv6.
+    if (!socket) continue;
+    return ::bind(socket.get(), end.data(), static_cast<socklen_t>(end.size())) == 0;
+  }
+  return false;
+}
+
+ELASTIC_DECL std::uint16_t port_book::take() {
+  const std::lock_guard lock(mutex_);
+  // Below those of the kernel: no connection takes it before the worker does.
+  constexpr int first = 10'000;
+  const int count = first_port_of_kernel() - first;
+  random_source random;
+  constexpr int tries = 1000;
+  for (int tried = 0; tried < tries; ++tried) {
+    std::uint16_t port = 0;
+    if (count > tries) {
+      const auto chosen = static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
+      port = static_cast<std::uint16_t>(first + chosen);
+      if (!is_free_port(port)) continue;
+    } else {
+      port = free_port("0.0.0.0");
+    }
+    if (taken_.insert(port).second) return port;
+  }
+  throw error(errc::connection_failed, "no port of this host is free for a worker");
+}
+
+ELASTIC_DECL void port_book::give_back(std::uint16_t port) {
+  const std::lock_guard lock(mutex_);
+  taken_.erase(port);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/role_board.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL role_board::role_board(asio::any_io_executor strand, std::vector<std::string> names,
+                                    logger log)
+    : strand_(std::move(strand)), log_(std::move(log)) {
+  for (std::string& name : names) document_.roles.emplace_back().name = std::move(name);
+}
+
+ELASTIC_DECL role_board::~role_board() {
+  if (folder_.empty()) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+inline std::string make_roles_folder() {
+  std::error_code failure;
+  std::filesystem::path path = std::filesystem::temp_directory_path(failure);
+  if (failure) path = "/tmp";
+  std::string folder = (path / "elastic_roles_XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) {
+    throw error(errc::file_access, fmt::format("the folder '{}' for the file of the roles cannot "
+                                               "be made: {}",
+                                               folder, errno_text(errno)));
+  }
+  return folder;
+}
+
+ELASTIC_DECL void role_board::open(const std::string& folder) {
+  if (folder.empty()) folder_ = make_roles_folder();
+  const std::string chosen = (folder.empty() ? folder_ : folder) + "/roles.json";
+  // A worker may read it from another directory.
+  std::error_code failure;
+  const std::filesystem::path absolute = std::filesystem::absolute(chosen, failure);
+  file_ = failure ? chosen : absolute.string();
+  document_.revision = 1;
+  write();
+  revision_ = document_.revision;
+  written_ = document_.roles;
+}
+
+ELASTIC_DECL void role_board::listen(listener call) { listeners_.push_back(std::move(call)); }
+
+ELASTIC_DECL void role_board::set_state(std::size_t role, std::string_view state) {
+  document_.roles[role].state = state;
+  touch();
+}
+
+ELASTIC_DECL void role_board::set_ready(std::size_t role) {
+  document_.roles[role].is_ready = true;
+  touch();
+}
+
+ELASTIC_DECL void role_board::set_workers(std::size_t role, std::int64_t epoch,
+                                          std::vector<roles_document::worker> workers) {
+  document_.roles[role].epoch = epoch;
+  document_.roles[role].workers = std::move(workers);
+  touch();
+}
+
+ELASTIC_DECL void role_board::clear_workers(std::size_t role) {
+  document_.roles[role].is_ready = false;
+  document_.roles[role].workers.clear();
+  touch();
+}
+
+ELASTIC_DECL void role_board::touch() {
+  if (std::exchange(is_touched_, true)) return;
+  post_work(strand_, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->publish();
+  });
+}
+
+ELASTIC_DECL void role_board::publish() {
+  is_touched_ = false;
+  if (document_.roles == written_) return;
+  ++document_.revision;
+  try {
+    write();
+  } catch (const std::exception& failure) {
+    // The workers keep what they know, and the next change may do better.
+    if (!std::exchange(has_failed_, true)) log_.warning("{}", failure.what());
+    return;
+  }
+  has_failed_ = false;
+  written_ = document_.roles;
+  revision_ = document_.revision;
+  std::erase_if(listeners_, [&](const listener& call) { return !call(document_.revision); });
+}
+
+/// Whoever opens the file has either all of the old one or all of the new one.
+ELASTIC_DECL void role_board::write() const {
+  const std::string fresh = file_ + ".new";
+  const std::string text = roles_text(document_);
+  const auto check = [&](bool is_done) {
+    if (is_done) return;
+    throw error(errc::file_access, fmt::format("the file of the roles '{}' cannot be written: {}",
+                                               file_, errno_text(errno)));
+  };
+  constexpr mode_t of_user = 0600;
+  unique_fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, of_user));
+  check(static_cast<bool>(file));
+  for (std::string_view rest = text; !rest.empty();) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    check(written > 0);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  check(::rename(fresh.c_str(), file_.c_str()) == 0);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/role_journal.ipp ----
+
+namespace elastic::detail {
+
+inline journal_file::options journal_options(std::string path, logger log) {
+  journal_file::options options;
+  options.path = std::move(path);
+  options.log = std::move(log);
+  return options;
+}
+
+class role_journal::sink final : public journal_sink {
+ public:
+  sink(std::shared_ptr<role_journal> journal, std::string role)
+      : journal_(std::move(journal)), role_(std::move(role)) {}
+
+  void take(const journal_record& record) override { journal_->take(record, role_); }
+
+ private:
+  std::shared_ptr<role_journal> journal_;
+  std::string role_;
+};
+
+ELASTIC_DECL role_journal::role_journal(std::string path, logger log)
+    : file_(journal_options(std::move(path), std::move(log))) {}
+
+ELASTIC_DECL std::shared_ptr<job_journal> role_journal::of_role(const std::string& name,
+                                                                std::string node,
+                                                                std::shared_ptr<time_source> time,
+                                                                logger log) {
+  job_journal::options options;
+  options.node = std::move(node);
+  options.time = std::move(time);
+  options.log = std::move(log);
+  auto journal = new_shared<job_journal>(std::move(options));
+  journal->add(new_shared<sink>(shared_from_this(), name));
+  return journal;
+}
+
+ELASTIC_DECL void role_journal::take(journal_record record, const std::string& role) {
+  record.event.role = role;
+  const std::lock_guard lock(mutex_);
+  file_.take(record);
 }
 
 }  // namespace elastic::detail
@@ -62314,6 +63975,123 @@ ELASTIC_DECL std::string role_machine::obstacle(const role_rule::condition& cond
 
 }  // namespace elastic::detail
 
+// ---- elastic/roles/detail/impl/role_post.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL role_post::role_post(std::shared_ptr<role_board> board, std::size_t role, int workers,
+                                  std::set<std::string> ports, place here)
+    : board_(std::move(board)),
+      role_(role),
+      names_(std::move(ports)),
+      here_(std::move(here)),
+      ports_(static_cast<std::size_t>(workers)) {}
+
+ELASTIC_DECL role_post::~role_post() {
+  for (const port_map& each : ports_) {
+    for (const auto& [name, port] : each) board_->ports().give_back(port);
+  }
+}
+
+ELASTIC_DECL void role_post::open(asio::any_io_executor executor,
+                                  std::function<void(std::int64_t)> call) {
+  {
+    const std::lock_guard lock(mutex_);
+    executor_ = std::move(executor);
+    call_ = std::move(call);
+  }
+  post_work(board_->strand(), [self = shared_from_this()] {
+    self->board_->listen([weak = self->weak_from_this()](std::int64_t revision) {
+      const auto post = weak.lock();
+      return post && post->tell(revision);
+    });
+  });
+}
+
+ELASTIC_DECL void role_post::close() {
+  const std::lock_guard lock(mutex_);
+  executor_ = {};
+  call_ = {};
+}
+
+ELASTIC_DECL bool role_post::tell(std::int64_t revision) {
+  const std::lock_guard lock(mutex_);
+  if (!executor_) return false;
+  post_work(executor_, [self = shared_from_this(), revision] {
+    std::function<void(std::int64_t)> call;
+    {
+      const std::lock_guard inner(self->mutex_);
+      call = self->call_;
+    }
+    if (call) call(revision);
+  });
+  return true;
+}
+
+ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots) {
+  for (const std::size_t slot : slots) {
+    // While the last ones are taken, none of them is a new one: who asks there asks in vain.
+    port_map chosen;
+    for (const std::string& name : names_) chosen.emplace(name, board_->ports().take());
+    for (const auto& [name, port] : ports_[slot]) board_->ports().give_back(port);
+    ports_[slot] = std::move(chosen);
+  }
+}
+
+ELASTIC_DECL std::string role_post::places(int base_rank) {
+  base_rank_ = base_rank;
+  std::vector<roles_document::worker> mine;
+  for (std::size_t slot = 0; slot < ports_.size(); ++slot) {
+    roles_document::worker& worker = mine.emplace_back();
+    worker.local_rank = static_cast<int>(slot);
+    worker.rank = base_rank + worker.local_rank;
+    worker.node = here_.node;
+    worker.address = here_.address;
+    worker.ports = ports_[slot];
+  }
+  return workers_text(mine);
+}
+
+ELASTIC_DECL void role_post::met(const std::vector<std::string>& places) {
+  std::vector<roles_document::worker> workers;
+  for (const std::string& text : places) {
+    std::vector<roles_document::worker> told = parse_workers(text);
+    std::move(told.begin(), told.end(), std::back_inserter(workers));
+  }
+  std::sort(workers.begin(), workers.end(),
+            [](const auto& left, const auto& right) { return left.rank < right.rank; });
+  met_ = std::move(workers);
+}
+
+ELASTIC_DECL void role_post::started(std::int64_t round) {
+  round_ = round;
+  workers_ = met_;
+  is_published_ = true;
+  publish();
+}
+
+ELASTIC_DECL void role_post::ended(std::size_t slot) {
+  const std::int64_t rank = base_rank_ + static_cast<std::int64_t>(slot);
+  const std::size_t count =
+      std::erase_if(workers_, [&](const auto& each) { return each.rank == rank; });
+  if (count > 0 && is_published_) publish();
+}
+
+ELASTIC_DECL void role_post::stopped() {
+  workers_.clear();
+  if (!std::exchange(is_published_, false)) return;
+  post_work(board_->strand(), [board = board_, role = role_] { board->clear_workers(role); });
+}
+
+ELASTIC_DECL void role_post::publish() {
+  auto workers = new_shared<std::vector<roles_document::worker>>(workers_);
+  post_work(board_->strand(), [board = board_, role = role_, round = round_, workers] {
+    board->set_workers(role, round, std::move(*workers));
+  });
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/roles/detail/role_watch.hpp ----
 
 namespace elastic::detail {
@@ -62374,16 +64152,19 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
       over_(strand_),
       tasks_(strand_) {}
 
-ELASTIC_DECL task<roles_result> role_run::run() {
+ELASTIC_DECL task<void> role_run::run() {
   task<void> opening = open_logs();
   co_await std::move(opening);
+  task<void> posting = open_board();
+  co_await std::move(posting);
   task<void> supervising = supervise();
   task<void> ending = end_all();
   co_await with_cleanup(std::move(supervising), std::move(ending));
+  board_->finish();
+  if (journal_) co_await journal_->finish();
   task<void> leaving = leave_logs();
   co_await std::move(leaving);
   if (failure_) std::rethrow_exception(failure_);
-  co_return result();
 }
 
 // ---- requests -----------------------------------------------------------------------------------
@@ -62396,14 +64177,13 @@ ELASTIC_DECL void role_run::take(const stop_request& request) {
   }
   // The roles stop already, so that only a request that kills says anything new.
   if (!request.escalates && request.signal != SIGKILL) return;
-  for (const entry& each : entries_) {
-    if (each.agent) each.agent->stop(request);
-  }
+  for (const entry& each : entries_) stop(each, request);
 }
 
 ELASTIC_DECL void role_run::take(const signal_request& request) {
   for (const entry& each : entries_) {
-    if (each.agent) each.agent->signal(request.number);
+    if (!each.runner) continue;
+    std::visit([&](const auto& runner) { runner->signal(request.number); }, *each.runner);
   }
 }
 
@@ -62435,6 +64215,49 @@ ELASTIC_DECL task<void> role_run::open_logs() {
   } else {
     logs_ = making();
   }
+  journal_ = new_shared<role_journal>(logs_.journal_file(), log_);
+}
+
+/// Where workers of other nodes find those of this one.
+inline task<std::string> address_for_roles(launch_config config) {
+  const rendezvous_parameters& meeting = config.rendezvous;
+  if (config.standalone || meeting.max_nodes == 1) co_return std::string("127.0.0.1");
+  if (!meeting.local_addr.empty()) co_return meeting.local_addr;
+  std::vector<std::string> towards;
+  const bool is_host = !meeting.endpoint.empty() && meeting.endpoint.find('/') == std::string::npos;
+  if (is_host) {
+    const std::string first = meeting.endpoint.substr(0, meeting.endpoint.find(','));
+    towards.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
+  }
+  task<std::string> finding = reachable_address(std::string(), std::move(towards));
+  co_return co_await std::move(finding);
+}
+
+ELASTIC_DECL task<void> role_run::open_board() {
+  std::vector<std::string> names;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    names.push_back(name_of(place));
+    task<std::string> finding = address_for_roles(plan_->options().roles[place].config);
+    entries_[place].address = co_await std::move(finding);
+  }
+  const auto board = new_shared<role_board>(strand_, std::move(names), log_);
+  // Workers read it, who are not to wait for a file system.
+  board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
+  board_ = board;
+}
+
+ELASTIC_DECL std::string role_run::node_of(std::size_t role) const {
+  const std::string& name = plan_->options().roles[role].config.rendezvous.node_name;
+  return name.empty() ? host_name() : name;
+}
+
+ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) const {
+  const launch_config& config = plan_->options().roles[role].config;
+  role_post::place here;
+  here.node = node_of(role);
+  here.address = entries_[role].address;
+  return new_shared<role_post>(board_, role, config.workers.nproc_per_node,
+                               port_names(config.workers.arguments), std::move(here));
 }
 
 /// As an agent leaves its own: one in the temporary folder is removed after success.
@@ -62504,15 +64327,22 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     around.log_root = logs_.root();
     around.is_beside_server = servers_.contains(plan_->meeting_of(role));
     around.observer = watch;
-    const auto agent = plan_->make_agent(role, around);
-    self.agent = agent;
-    // The agent gets an empty slot: `stop` alone ends it, and so it has a result.
-    task<void> running = keep_result(agent->run(), self.result);
+    around.link = make_post(role);
+    if (journal_) {
+      around.journal =
+          journal_->of_role(which.name, node_of(role), plan_->services().time, log_);
+    }
+    const role_plan::runner runner = plan_->make_runner(role, around);
+    self.runner = runner;
+    task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
+    // It gets an empty slot: `stop` alone ends it, and so it has a result.
+    task<void> running = keep_result(std::move(living), self.result);
     co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
   } catch (...) {
     failure = std::current_exception();
   }
-  self.agent.reset();
+  self.runner.reset();
+  board_->clear_workers(role);
   role_end end = end_of(role, failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
   carry_out(machine_.ended(role, std::move(end)));
@@ -62548,6 +64378,7 @@ ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_pt
 ELASTIC_DECL void role_run::note_ready(std::size_t role, int restarts) {
   if (restarts != machine_.restarts()) return;
   if (machine_.state(role) == role_state::running) log_.info("role '{}' is ready", name_of(role));
+  board_->set_ready(role);
   carry_out(machine_.ready(role));
 }
 
@@ -62563,6 +64394,7 @@ ELASTIC_DECL void role_run::carry_out(std::vector<role_step> steps) {
   }
   is_carrying_out_ = false;
   note_verdict();
+  note_states();
   if (machine_.is_over()) over_.set();
 }
 
@@ -62575,10 +64407,17 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
       break;
     case role_step::action::stop:
       log_.info("role '{}' is stopped: {}", name, step.reason);
-      // Null if it could not be made, of which the machine hears next.
-      if (entries_[step.role].agent) entries_[step.role].agent->stop(request_for(step));
+      // None runs if it could not be made, of which the machine hears next.
+      stop(entries_[step.role], request_for(step));
       break;
     case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
+  }
+}
+
+ELASTIC_DECL void role_run::note_states() {
+  if (!board_) return;
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    board_->set_state(place, to_string(machine_.state(place)));
   }
 }
 
@@ -62613,26 +64452,24 @@ ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
   return request;
 }
 
-ELASTIC_DECL roles_result role_run::result() {
-  const role_verdict& verdict = *machine_.verdict();
-  roles_result result;
-  result.state = verdict.state;
-  result.reason = verdict.reason;
-  if (verdict.role) result.decided_by = name_of(*verdict.role);
-  for (std::size_t place = 0; place < entries_.size(); ++place) {
-    result.roles.push_back({name_of(place), machine_.state(place), machine_.reason(place),
-                            std::move(entries_[place].result)});
-  }
-  result.restarts = machine_.restarts();
-  result.is_hopeless = verdict.is_hopeless;
-  result.log_directory = logs_.root();
-  if (stop_ && verdict.state == worker_state::stopped) result.stop_signal = stop_->signal;
-  return result;
-}
-
 }  // namespace elastic::detail
 
 #endif  // ELASTIC_WITH_ROLES
+
+// ---- elastic/launch/detail/impl/node_journal.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting) {
+  if (services.journal) return;
+  job_journal::options recording;
+  recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
+  recording.time = services.time;
+  recording.log = services.log;
+  services.journal = new_shared<job_journal>(std::move(recording));
+}
+
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_WITH_STATUS)
 
@@ -62844,8 +64681,6 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
 
 // ---- elastic/net/detail/impl/stream_listener.ipp ----
 
-#include <asio/generic/stream_protocol.hpp>
-
 namespace elastic::detail {
 
 /// A connection of whatever family.
@@ -62867,15 +64702,15 @@ class socket_stream final : public byte_stream {
   }
 
   void close() override {
-    asio::error_code ignored;
+    asio_error_code ignored;
     socket_.close(ignored);
   }
 
  private:
-  void throw_if(asio::error_code failure) const {
+  void throw_if(asio_error_code failure) const {
     if (!failure) return;
     if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     throw error(errc::connection_failed,
                 fmt::format("the connection broke: {}", failure.message()));
@@ -62935,7 +64770,7 @@ ELASTIC_DECL stream_listener::~stream_listener() { close(); }
 
 ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
                                                          const endpoint& at) {
-  asio::error_code failure;
+  asio_error_code failure;
   const asio::ip::address address = asio::ip::make_address(at.host, failure);
   if (failure) {
     throw error(errc::invalid_argument,
@@ -63015,7 +64850,7 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
     auto [failure] =
         co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
     if (failure == asio::error::operation_aborted && listening_.is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     if (failure) throw error(errc::connection_failed, "the listener was closed");
   }
@@ -63028,7 +64863,7 @@ ELASTIC_DECL void stream_listener::close() {
   const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &file) == 0 &&
                        file_ == std::pair(file.st_dev, file.st_ino);
   if (is_ours) ::unlink(path_.c_str());
-  asio::error_code ignored;
+  asio_error_code ignored;
   listening_.close(ignored);
 }
 
@@ -63248,7 +65083,7 @@ inline std::string named_host(std::string_view header) {
 inline bool is_own_host(const std::string& header, const status_gate& gate) {
   const std::string host = named_host(header);
   if (host == "localhost") return true;
-  asio::error_code failure;
+  asio_error_code failure;
   static_cast<void>(asio::ip::make_address(host, failure));
   if (!failure) return true;
   return std::find(gate.hosts.begin(), gate.hosts.end(), host) != gate.hosts.end();
@@ -63476,8 +65311,12 @@ const span = seconds => {
 const isOver = document => ["succeeded", "failed", "stopped"].includes(document.state);
 const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
-const slow = worker => worker.state === "running" && (worker.suspicion || worker.ratio > 1.25);
-const lags = worker => worker.suspicion || worker.ratio.toFixed(1) + " × the median";
+const stalled = () => job.stall && job.stall.is_there && !over() ? job.stall : null;
+const blamed = worker => stalled() && stalled().rank === worker.rank;
+const slow = worker => worker.state === "running" &&
+  (blamed(worker) || worker.suspicion || worker.ratio > 1.25);
+const lags = worker => blamed(worker) ? "holds up the job" :
+  worker.suspicion || worker.ratio.toFixed(1) + " × the median";
 
 // Every worker that is known, with its node, by rank.
 function rankAll() {
@@ -63499,7 +65338,7 @@ function showHead() {
   $("state").textContent = state;
   $("state").className = state;
   $("reason").textContent = job.reason;
-  const stall = job.stall && job.stall.is_there && !over() ? job.stall : null;
+  const stall = stalled();
   $("stall").hidden = !stall;
   $("stall").textContent = stall ? "The job stands still: " + stall.sentence : "";
   $("stall").title = stall ? stall.evidence : "";
@@ -65218,13 +67057,13 @@ ELASTIC_DECL void leader_visitor::pass_on(std::string_view message) {
 namespace elastic::detail {
 
 inline std::string local_address_of(const asio::ip::tcp::socket& socket) {
-  asio::error_code failure;
+  asio_error_code failure;
   const auto end = socket.local_endpoint(failure);
   return failure ? std::string() : plain_address(end.address()).to_string();
 }
 
 inline std::string remote_address_of(const asio::ip::tcp::socket& socket) {
-  asio::error_code failure;
+  asio_error_code failure;
   const auto end = socket.remote_endpoint(failure);
   return failure ? std::string() : plain_address(end.address()).to_string();
 }
@@ -65264,7 +67103,7 @@ ELASTIC_DECL task<std::string> tcp_message_channel::receive() {
     if (const auto message = in_.next()) co_return std::string(*message);
     auto [failure, size] = co_await socket_.async_read_some(asio::buffer(piece_), as_result);
     if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     if (failure) throw error(errc::connection_failed, why(failure));
     take_in({piece_.data(), size});
@@ -65290,12 +67129,12 @@ ELASTIC_DECL task<void> tcp_message_channel::flush() {
 }
 
 ELASTIC_DECL void tcp_message_channel::close() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
   flushed_.set();
 }
 
-ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
+ELASTIC_DECL std::string tcp_message_channel::why(asio_error_code failure) {
   // The other side may have reset it while we wrote.
   const bool is_closed = failure == asio::error::eof || failure == asio::error::bad_descriptor ||
                          failure == asio::error::connection_reset;
@@ -65305,7 +67144,7 @@ ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
 
 ELASTIC_DECL void tcp_message_channel::send_all() {
   if (!socket_.is_open()) return;
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
   out_.erase(0, sent);
   if (failure && failure != asio::error::would_block) return close();
@@ -65313,7 +67152,7 @@ ELASTIC_DECL void tcp_message_channel::send_all() {
   flushed_.reset();
   is_sending_ = true;
   socket_.async_wait(asio::ip::tcp::socket::wait_write,
-                     [self = shared_from_this()](asio::error_code) {
+                     [self = shared_from_this()](asio_error_code) {
                        self->is_sending_ = false;
                        self->send_all();
                      });
@@ -65341,7 +67180,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
     const asio::ip::tcp::endpoint end(address, at_.port);
     auto [failure] = co_await connect_one(socket, end);
     if (!failure) co_return converse(std::move(socket));
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     tried +=
         fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(), failure.message());
   }
@@ -65351,14 +67190,14 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
 // A host that is gone answers nothing, and its name may stand for another one by now.
 inline constexpr std::chrono::seconds address_patience{1};
 
-inline task<void> keep_failure(task<std::tuple<asio::error_code>> connecting,
-                               asio::error_code& failure) {
+inline task<void> keep_failure(task<std::tuple<asio_error_code>> connecting,
+                               asio_error_code& failure) {
   std::tie(failure) = co_await std::move(connecting);
 }
 
-ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_one(
+ELASTIC_DECL task<std::tuple<asio_error_code>> tcp_message_connector::connect_one(
     asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
-  asio::error_code failure;
+  asio_error_code failure;
   socket.close(failure);
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
@@ -65366,7 +67205,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
   call_socket_hook(socket.native_handle());
   system_time time;
   const time_point limit = time.now() + address_patience;
-  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, as_result);
+  task<std::tuple<asio_error_code>> connecting = socket.async_connect(end, as_result);
   co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
   const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
   co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
@@ -65374,7 +67213,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
 
 ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
     asio::ip::tcp::socket socket) const {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket.non_blocking(true, ignored);
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   keep_alive_as_client(socket.native_handle());
@@ -65414,7 +67253,7 @@ ELASTIC_DECL std::string objection_to(const candidate_addresses& of) {
 ELASTIC_DECL std::string objection_to_local_addr(
     const candidate_addresses& of, const std::string& local_addr, int served,
     const std::function<bool(const asio::ip::address&)>& is_own) {
-  asio::error_code not_an_address;
+  asio_error_code not_an_address;
   const asio::ip::address literal = asio::ip::make_address(local_addr, not_an_address);
   for (std::size_t place = 0; place < of.list.size(); ++place) {
     const std::vector<asio::ip::address>& known = of.known[place];
@@ -65442,6 +67281,225 @@ ELASTIC_DECL std::string network_identity() {
   struct stat network{};
   if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return {};
   return fmt::format("{}-{}", boot, network.st_ino);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/gpu_nodes.ipp ----
+
+namespace elastic::detail {
+
+/// The NUMA node of a PCI device; -1 if the kernel does not know it.
+inline int node_of_device(const std::string& root, std::string address) {
+  // The driver and the kernel write the same address in other cases.
+  for (char& letter : address) {
+    if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  int node = -1;
+  std::ifstream(root + "/sys/bus/pci/devices/" + address + "/numa_node") >> node;
+  return node;
+}
+
+ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
+                                        const std::string& root) {
+  std::vector<std::string> addresses;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(root + "/proc/driver/nvidia/gpus", failure);
+  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
+    addresses.push_back(entry->path().filename().string());
+  }
+  std::sort(addresses.begin(), addresses.end());
+  std::vector<int> nodes;
+  for (const std::string& address : addresses) {
+    nodes.push_back(node_of_device(root, address));
+  }
+  const std::vector<std::string> visible = visible_devices(environment);
+  if (visible.empty()) return nodes;
+  std::vector<int> visible_nodes;
+  for (const std::string& device : visible) {
+    std::size_t index = nodes.size();  // a name such as GPU-… says nothing about its index
+    std::from_chars(device.data(), device.data() + device.size(), index);
+    visible_nodes.push_back(index < nodes.size() ? nodes[index] : -1);
+  }
+  return nodes.empty() ? nodes : visible_nodes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/processor_topology.ipp ----
+
+namespace elastic::detail {
+
+/// The list in a file of sysfs; empty if there is none.
+inline processor_set listed_in(const std::string& file) {
+  std::string line;
+  std::ifstream(file) >> line;
+  return line.empty() ? processor_set() : processor_set::parse(line);
+}
+
+/// The first of the processors that a file lists, else the one itself.
+inline int first_listed_in(const std::string& file, int self) {
+  const processor_set group = listed_in(file);
+  return group.empty() ? self : *group.begin();
+}
+
+/// What shares the highest level of cache that there is.
+inline int complex_of(const std::string& processor, int self) {
+  int complex = self;
+  int highest = 0;
+  for (int index = 0; index < 16; ++index) {
+    const std::string cache = fmt::format("{}/cache/index{}/", processor, index);
+    int level = 0;
+    if (!(std::ifstream(cache + "level") >> level)) break;
+    if (level <= highest) continue;
+    highest = level;
+    complex = first_listed_in(cache + "shared_cpu_list", self);
+  }
+  return complex;
+}
+
+ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys) {
+  const std::string system = sys + "/devices/system";
+  const processor_set online = listed_in(system + "/cpu/online");
+  if (online.empty()) {
+    throw error(errc::file_access,
+                fmt::format("{}/cpu/online: the processors are not listed there", system));
+  }
+  processor_topology topology;
+  for (const int number : online) {
+    const std::string processor = fmt::format("{}/cpu/cpu{}", system, number);
+    logical_processor entry;
+    entry.number = number;
+    entry.core = first_listed_in(processor + "/topology/thread_siblings_list", number);
+    entry.socket = first_listed_in(processor + "/topology/core_siblings_list", *online.begin());
+    entry.complex = complex_of(processor, number);
+    topology.push_back(entry);
+  }
+  for (const int node : listed_in(system + "/node/online")) {
+    const processor_set inside = listed_in(fmt::format("{}/node/node{}/cpulist", system, node));
+    for (logical_processor& entry : topology) {
+      if (inside.contains(entry.number)) entry.numa_node = node;
+    }
+  }
+  return topology;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/numa_placement.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topology,
+                                               const processor_set& allowed, std::size_t count,
+                                               const std::vector<int>& gpu_nodes) {
+  std::set<int> usable_nodes;
+  for (const logical_processor& processor : topology) {
+    if (allowed.contains(processor.number)) usable_nodes.insert(processor.numa_node);
+  }
+  const std::vector<int> nodes(usable_nodes.begin(), usable_nodes.end());
+  std::vector<int> result;
+  for (std::size_t worker = 0; worker < count && !nodes.empty(); ++worker) {
+    const bool has_gpu = worker < gpu_nodes.size() && usable_nodes.count(gpu_nodes[worker]) > 0;
+    result.push_back(has_gpu ? gpu_nodes[worker] : nodes[worker * nodes.size() / count]);
+  }
+  return result;
+}
+
+/// The allowed processors of a node in groups, in the order of their first ones.
+template <class GroupOf>
+std::vector<processor_set> groups_of_node(const processor_topology& topology,
+                                          const processor_set& allowed, int node,
+                                          const GroupOf& group_of) {
+  std::map<int, processor_set> groups;
+  for (const logical_processor& processor : topology) {
+    if (processor.numa_node != node || !allowed.contains(processor.number)) continue;
+    groups[group_of(processor)].add(processor.number);
+  }
+  std::vector<processor_set> result;
+  for (const auto& [first, group] : groups) result.push_back(group);
+  return result;
+}
+
+inline processor_set all_of_node(const processor_topology& topology, const processor_set& allowed,
+                                 int node) {
+  processor_set processors;
+  for (const logical_processor& processor : topology) {
+    if (processor.numa_node == node && allowed.contains(processor.number))
+      processors.add(processor.number);
+  }
+  return processors;
+}
+
+inline processor_set all_of_sockets(const processor_topology& topology,
+                                    const processor_set& allowed, int node) {
+  std::set<int> sockets;
+  for (const logical_processor& processor : topology) {
+    if (processor.numa_node == node) sockets.insert(processor.socket);
+  }
+  processor_set processors;
+  for (const logical_processor& processor : topology) {
+    if (sockets.count(processor.socket) > 0 && allowed.contains(processor.number))
+      processors.add(processor.number);
+  }
+  return processors;
+}
+
+/// The `slot`th share of a node's cores among `count` workers.
+inline processor_set share_of_node(const processor_topology& topology, const processor_set& allowed,
+                                   int node, std::size_t slot, std::size_t count) {
+  const auto cores = groups_of_node(
+      topology, allowed, node, [](const logical_processor& processor) { return processor.core; });
+  if (cores.size() < count) {
+    throw error(errc::invalid_argument,
+                fmt::format("NUMA node {} has {} core{} for {} workers: with the binding exclusive "
+                            "each needs one of its own",
+                            node, cores.size(), cores.size() == 1 ? "" : "s", count));
+  }
+  processor_set share;
+  for (std::size_t core = slot * cores.size() / count; core < (slot + 1) * cores.size() / count;
+       ++core) {
+    for (const int number : cores[core]) share.add(number);
+  }
+  return share;
+}
+
+inline processor_set complex_of_node(const processor_topology& topology,
+                                     const processor_set& allowed, int node, std::size_t slot) {
+  const auto complexes =
+      groups_of_node(topology, allowed, node,
+                     [](const logical_processor& processor) { return processor.complex; });
+  return complexes[slot % complexes.size()];
+}
+
+ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
+                                                      const processor_topology& topology,
+                                                      const processor_set& allowed,
+                                                      const std::vector<int>& nodes) {
+  std::vector<processor_set> bindings;
+  if (how == launch_config::processor_binding::none) return bindings;
+  std::map<int, std::size_t> placed;
+  for (const int node : nodes) {
+    const std::size_t slot = placed[node]++;
+    switch (how) {
+      case launch_config::processor_binding::none:
+      case launch_config::processor_binding::node:
+        bindings.push_back(all_of_node(topology, allowed, node));
+        break;
+      case launch_config::processor_binding::socket:
+        bindings.push_back(all_of_sockets(topology, allowed, node));
+        break;
+      case launch_config::processor_binding::exclusive: {
+        const auto count = static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), node));
+        bindings.push_back(share_of_node(topology, allowed, node, slot, count));
+        break;
+      }
+      case launch_config::processor_binding::core_complex:
+        bindings.push_back(complex_of_node(topology, allowed, node, slot));
+        break;
+    }
+  }
+  return bindings;
 }
 
 }  // namespace elastic::detail
@@ -66781,14 +68839,16 @@ ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
                              whereabouts(first(ranks), stall_verdict::kind::behind)));
 }
 
-/// All of a group have entered an operation, and it does not end.
+/// All of a group have entered an operation, and it does not end. If one of them has only just
+/// entered, it was slow, and the operation is about to end.
 ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
   const auto waiting = select([&](std::size_t rank) {
     return graph_.waits(rank) && !graph_.is_held_up(rank);
   });
   if (waiting.empty()) return {};
   const awaited_operation operation = graph_.most_awaited();
-  if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown) {
+  if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown ||
+      operation.group->waiting < operation.group->members.size()) {
     return {};
   }
   return verdict(
@@ -67398,9 +69458,9 @@ ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list) {
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                             asio::ip::tcp::endpoint end) {
-  asio::error_code failure;
+  asio_error_code failure;
   socket.close(failure);
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
@@ -67421,12 +69481,12 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
     const asio::ip::tcp::endpoint end(address, to.port);
     auto [failure] = co_await connect_one(socket, end);
     if (!failure) {
-      asio::error_code ignored;
+      asio_error_code ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
       keep_alive_as_client(socket.native_handle());
       co_return std::move(socket);
     }
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     const endpoint shown{address.to_string(), to.port};
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
   }
@@ -67446,25 +69506,29 @@ ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
 }
 
 ELASTIC_DECL void tcp_stream::close() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
 }
 
-ELASTIC_DECL void tcp_stream::throw_if(asio::error_code failure) const {
+ELASTIC_DECL void tcp_stream::throw_if(asio_error_code failure) const {
   if (!failure) return;
   if (failure == asio::error::operation_aborted && socket_.is_open()) {
-    throw std::system_error(failure);
+    throw asio_system_error(failure);
   }
   throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/net/detail/impl/tls_stream.ipp ----
+// ---- elastic/base/detail/asio_ssl.hpp ----
 
-#if defined(ELASTIC_HAS_TLS)
+#if defined(ELASTIC_HAS_TLS) && defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/ssl.hpp>
+#elif defined(ELASTIC_HAS_TLS)
 #include <asio/ssl.hpp>
 #endif
+
+// ---- elastic/net/detail/impl/tls_stream.ipp ----
 
 namespace elastic::detail {
 
@@ -67502,7 +69566,7 @@ class tls_stream final : public byte_stream {
     made->expect(host);
     auto [failure] =
         co_await made->stream_.async_handshake(asio::ssl::stream_base::client, as_result);
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     if (failure && is_broken(failure)) {
       throw error(errc::connection_failed,
                   fmt::format("the TLS handshake broke off: {}", failure.message()));
@@ -67529,7 +69593,7 @@ class tls_stream final : public byte_stream {
   }
 
   void close() override {
-    asio::error_code ignored;
+    asio_error_code ignored;
     stream_.next_layer().close(ignored);
   }
 
@@ -67540,7 +69604,7 @@ class tls_stream final : public byte_stream {
   /// Reads the files of the options.
   static asio::ssl::context trusted(const tls_options& options) {
     asio::ssl::context context(asio::ssl::context::tls_client);
-    asio::error_code failure;
+    asio_error_code failure;
     ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
     context.set_verify_mode(asio::ssl::verify_peer, failure);
     if (options.authorities.empty()) {
@@ -67560,14 +69624,14 @@ class tls_stream final : public byte_stream {
     return context;
   }
 
-  static void check_file(const std::string& file, asio::error_code failure) {
+  static void check_file(const std::string& file, asio_error_code failure) {
     if (!failure) return;
     throw error(errc::invalid_argument,
                 fmt::format("the file '{}' cannot be used for TLS: {}", file, failure.message()));
   }
 
   void expect(const std::string& host) {
-    asio::error_code not_an_address;
+    asio_error_code not_an_address;
     asio::ip::make_address(host, not_an_address);
     // A server with several names needs the one by which it was called; an address is not a name.
     if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
@@ -67581,15 +69645,15 @@ class tls_stream final : public byte_stream {
   }
 
   // Not by what TLS says, but below it: it may work the next time.
-  static bool is_broken(asio::error_code failure) {
+  static bool is_broken(asio_error_code failure) {
     return failure.category() == asio::error::get_system_category() ||
            failure == asio::error::eof || failure == asio::ssl::error::stream_truncated;
   }
 
-  void throw_if(asio::error_code failure) {
+  void throw_if(asio_error_code failure) {
     if (!failure) return;
     if (failure == asio::error::operation_aborted && stream_.next_layer().is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     throw error(errc::connection_failed,
                 fmt::format("the connection broke: {}", failure.message()));
