@@ -60,6 +60,7 @@ def main():
             print(f"step {step}: reward {history[-1]:.3f} (trainer {os.getpid()}, rollout "
                   f"{answer['pid']} has served {answer['served']})", flush=True)
         dist.barrier()  # no rank is ahead of the checkpoint
+    del policy  # DDP must not hold the last reference to the group, which may then never end
     dist.destroy_process_group()
     if rank != 0:
         return
