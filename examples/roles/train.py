@@ -17,6 +17,9 @@ CONTEXTS = 8
 ACTIONS = 8
 SAMPLES = 64
 CHECKPOINT = os.environ["CHECKPOINT"]
+# One tensor for all steps: to free one that Python has dropped, a thread of gloo needs the GIL, and
+# the main thread keeps that while it waits for gloo's threads at the end.
+MEAN = torch.zeros(1)
 
 
 def learn(policy, optimizer, answer):
@@ -30,9 +33,9 @@ def learn(policy, optimizer, answer):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-    mean = rewards.mean()
-    dist.all_reduce(mean)
-    return mean.item() / dist.get_world_size()
+    MEAN[0] = rewards.mean()
+    dist.all_reduce(MEAN)
+    return MEAN.item() / dist.get_world_size()
 
 
 def main():
