@@ -22,6 +22,7 @@ import ctypes
 import os
 import pathlib
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -42,7 +43,8 @@ class Hung(Exception):
 class Job:
     """A launcher, and what its workers noted: (pid, rank, step, ns)."""
 
-    def __init__(self, command, python, workers, megabytes, checkpoint_every, commit_every=1):
+    def __init__(self, command, python, workers, megabytes, checkpoint_every, commit_every=1,
+                 device="cpu"):
         self.workers = workers
         self.folder = tempfile.TemporaryDirectory(prefix="elastic_benchmark_")
         self.stamps = pathlib.Path(self.folder.name, "stamps")
@@ -51,7 +53,8 @@ class Job:
         environment = dict(os.environ, OMP_NUM_THREADS="1", LOGLEVEL="INFO", PYTHON_EXEC=python,
                            GLOO_SOCKET_IFNAME="lo")
         words = [*command, "--nproc_per_node", workers, WORKER, self.stamps, megabytes,
-                 pathlib.Path(self.folder.name, "checkpoint"), checkpoint_every, commit_every]
+                 pathlib.Path(self.folder.name, "checkpoint"), checkpoint_every, commit_every,
+                 device]
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([str(word) for word in words], env=environment,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -84,9 +87,21 @@ class Job:
         os.kill(victim, signal.SIGKILL)
         return began, victim, alive
 
-    def await_standbys(self, count):
-        self.wait_for(lambda: self.log.read_text().count("has a standby") >= count,
-                      "a standby for each rank", 10 * LIMIT)
+    def await_standbys(self):
+        standing = self.wait_for(self.find_standbys, "a standby for each rank", 10 * LIMIT)
+        time.sleep(0.5)
+        # Those that have only imported end as soon as some can run the script.
+        if self.find_standbys() != standing:
+            self.await_standbys()
+
+    def find_standbys(self):
+        """The process of each local rank's, none if one has none."""
+        text = self.log.read_text()
+        made = dict(re.findall(r"local rank (\d+) has a standby: process (\d+)", text))
+        used = re.findall(r"starts warm: process (\d+)", text)
+        standing = {rank: pid for rank, pid in made.items()
+                    if pid not in used and os.path.exists(f"/proc/{pid}")}
+        return standing if len(standing) == self.workers else None
 
 
 @contextlib.contextmanager
@@ -117,29 +132,27 @@ def measure_kills(name, command, python, workers, megabytes, arguments):
     spans, choose = [], random.Random(arguments.seed)
     commit_every = 10 if megabytes else 1
     checkpoint_every = 10 if megabytes and name != "replace" else 0
-    standbys = workers if name in ("replace", "warm") else 0
     while len(spans) < arguments.runs:
         try:
             with running(command, python, workers, megabytes, checkpoint_every,
-                         commit_every) as job:
+                         commit_every, arguments.device) as job:
                 job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
                 while len(spans) < arguments.runs:
-                    if standbys:
-                        job.await_standbys(standbys)
+                    if name in ("replace", "warm"):
+                        job.await_standbys()
                     time.sleep(0.5 + choose.random())
                     began, victim, before = job.kill_one(choose)
                     end = job.wait_for(lambda: job.all_after(began, victim), "the next step")
                     spans.append((end - began) / 1e6)
+                    print(f"   {name}: {spans[-1]:.0f} ms", file=sys.stderr, flush=True)
                     after = {rank: pid for pid, rank, _, at in job.read()
                              if at > began and pid != victim}
                     kept = sum(before[rank] == pid for rank, pid in after.items())
                     if name == "replace" and kept < workers - 1:
                         print(f"   only {kept} processes were kept", file=sys.stderr)
-                    standbys += (1 if name == "replace" else workers) if standbys else 0
         except Hung as reason:
             print(f"   {name}: {reason}", file=sys.stderr)
             spans.append(None)
-            standbys = workers if standbys else 0
     return spans
 
 
@@ -167,7 +180,7 @@ def measure_goodput(release, python, arguments):
     for name, command in selected(arguments, python):
         choose = random.Random(arguments.seed)
         try:
-            with running(command, python, 4, 0, 100) as job:
+            with running(command, python, 4, 0, 100, 1, arguments.device) as job:
                 job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
                 end = time.monotonic() + arguments.seconds
                 while (left := end - time.monotonic()) > 0:
@@ -185,16 +198,19 @@ def measure_goodput(release, python, arguments):
 def measure_commit(release, python, arguments):
     """In a process of that PyTorch."""
     answer = subprocess.run([python, __file__, "--measure-commit", str(arguments.megabytes),
-                             "--runs", str(arguments.runs)], capture_output=True, text=True)
+                             "--runs", str(arguments.runs), "--device", arguments.device],
+                            capture_output=True, text=True)
     print(f"PyTorch {release}: {answer.stdout or answer.stderr}", flush=True)
 
 
-def commit_here(megabytes, runs):
+def commit_here(megabytes, runs, device):
     import torch
     sys.path.insert(0, str(ROOT / "python"))
     from elasticrun import survive
-    state = survive.TorchState(**{f"part{at}": torch.ones(megabytes << 14) for at in range(16)})
-    source, target = torch.ones(megabytes << 18), torch.ones(megabytes << 18)
+    state = survive.TorchState(**{f"part{at}": torch.ones(megabytes << 14, device=device)
+                                  for at in range(16)})
+    source = torch.ones(megabytes << 18, device=device)
+    target = torch.ones(megabytes << 18, pin_memory=device == "cuda")
     torch.set_num_threads(1)
     state.commit()
     spans = {"commit": [], "memcpy": []}
@@ -203,7 +219,10 @@ def commit_here(megabytes, runs):
         state.commit()
         spans["commit"].append(time.monotonic() - began)
         began = time.monotonic()
-        ctypes.memmove(target.data_ptr(), source.data_ptr(), megabytes << 20)
+        if device == "cuda":
+            target.copy_(source)
+        else:
+            ctypes.memmove(target.data_ptr(), source.data_ptr(), megabytes << 20)
         spans["memcpy"].append(time.monotonic() - began)
     commit, memcpy = (statistics.median(spans[name]) for name in ("commit", "memcpy"))
     ratios = [one / other for one, other in zip(spans["commit"], spans["memcpy"])]
@@ -212,6 +231,8 @@ def commit_here(megabytes, runs):
 
 
 def main():
+    # A job must not go on if the time of this is over.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=ROOT / "build" / "release", type=pathlib.Path)
     parser.add_argument("--runs", default=10, type=int, help="kills of each (10)")
@@ -222,11 +243,13 @@ def main():
     parser.add_argument("--seconds", default=3600, type=int)
     parser.add_argument("--between", default=120, type=int)
     parser.add_argument("--short", action="store_true", help="goodput of 600 s")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"],
+                        help="cuda: NCCL, with 4 ranks, which may share a GPU")
     parser.add_argument("--measure-commit", type=int, help=argparse.SUPPRESS)
     add_python_option(parser)
     arguments = parser.parse_args()
     if arguments.measure_commit:
-        return commit_here(arguments.measure_commit, arguments.runs)
+        return commit_here(arguments.measure_commit, arguments.runs, arguments.device)
     if arguments.short:
         arguments.seconds = 600
     describe_machine(arguments)
@@ -235,7 +258,7 @@ def main():
         if "commit" in parts:
             measure_commit(release, python, arguments)
         if "small" in parts:
-            for workers in (4, 8):
+            for workers in (4, 8) if arguments.device == "cpu" else (4,):
                 print_kills(release, python, workers, 0, arguments)
         if "large" in parts:
             print_kills(release, python, 4, arguments.megabytes, arguments)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Trains with DDP for ever, and notes in a file when this process has done each step. Arguments:
 the file; the state in MB; the checkpoint; after how many steps it is written, 0: never; after how
-many steps the state is committed."""
+many steps the state is committed; cpu, for gloo, or cuda, for NCCL."""
 import os
 import pathlib
 import sys
@@ -19,19 +19,21 @@ except ImportError:
     pass
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 from elasticrun import survive  # noqa: E402
+from shared_gpu import choose_gpu  # noqa: E402
 
 STAMPS, CHECKPOINT = sys.argv[1], sys.argv[3]
 MEGABYTES, EVERY, COMMIT_EVERY = (int(sys.argv[at]) for at in (2, 4, 5))
+ON_GPU = sys.argv[6] == "cuda"
 
 
 @survive.run
 def train(state):
-    survive.init_process_group("gloo")
+    survive.init_process_group("nccl" if ON_GPU else "gloo")
     parallel = DistributedDataParallel(state.model)
     with open(STAMPS, "a", encoding="ascii") as stamps:
         while True:
             state.optimizer.zero_grad()
-            parallel(torch.ones(8, 64)).sum().backward()
+            parallel(torch.ones(8, 64, device=state.bulk.device)).sum().backward()
             state.optimizer.step()
             state.step += 1
             if state.step % COMMIT_EVERY == 0:
@@ -41,6 +43,8 @@ def train(state):
                            "optimizer": state.optimizer.state_dict(), "step": state.step}
                 torch.save(content, CHECKPOINT + ".part")
                 os.replace(CHECKPOINT + ".part", CHECKPOINT)
+            if ON_GPU:
+                torch.cuda.synchronize()
             stamps.write(f"{os.getpid()} {survive.rank()} {state.step} {time.monotonic_ns()}\n")
             stamps.flush()
             time.sleep(0.02)
@@ -48,10 +52,13 @@ def train(state):
 
 def main():
     torch.manual_seed(1)
-    model = torch.nn.Linear(64, 64)
+    device = choose_gpu() if ON_GPU else torch.device("cpu")
+    model = torch.nn.Linear(64, 64, device=device)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     state = survive.TorchState(model=model, optimizer=optimizer, step=0,
-                               bulk=torch.ones(MEGABYTES << 18))
+                               bulk=torch.ones(MEGABYTES << 18, device=device))
+    if ON_GPU:
+        survive.prepare()
     is_newcomer = os.environ.get("ELASTIC_ON_FAILURE") == "replace"
     if EVERY and os.path.exists(CHECKPOINT) and not is_newcomer:
         content = torch.load(CHECKPOINT)

@@ -63,6 +63,7 @@ def contenders(arguments, source):
         "elasticrun": launcher(ours, no_files, write),
         "elasticrun with time and pid": launcher(ours, no_files + stamped, write),
         "elasticrun with json": launcher(ours, no_files + ["--log-format", "json"], write),
+        "elasticrun with merged lines": launcher(ours, no_files + ["--merge-output"], write),
         "cat (256 KiB writes)": pipelines(write_much, "cat > /dev/null"),
         "elasticrun (256 KiB writes)": launcher(ours, no_files, write_much),
         "tee FILE": pipelines(write, "tee FILE > /dev/null"),
@@ -120,6 +121,7 @@ def compare(arguments, found):
                     rates[name, workers].append(rate)
     limit = {"cat": "cat", "elasticrun": "cat", "cat | cat": "cat | cat",
              "elasticrun with time and pid": "cat", "elasticrun with json": "cat",
+             "elasticrun with merged lines": "cat",
              "cat (256 KiB writes)": "cat (256 KiB writes)",
              "elasticrun (256 KiB writes)": "cat (256 KiB writes)", "elasticrun | cat": "cat | cat"}
     print("median (quartiles) in MB/s | 1 worker | of the limit | 4 workers | of the limit | 4 / 1")

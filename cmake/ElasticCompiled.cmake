@@ -1,7 +1,7 @@
-# elastic::compiled: the same library, compiled once. A module is one translation unit, because the
-# headers that a unit includes cost more than the definitions of a small module. A large module is
-# split into units of about the same size, so that two cores have the same to do and none of them
-# needs much memory.
+# elastic::compiled: the same library, compiled once; elastic::compiled_boost on Boost.Asio. A
+# module is one translation unit, because the headers that a unit includes cost more than the
+# definitions of a small module. A large module is split into units of about the same size, so that
+# two cores have the same to do and none of them needs much memory.
 #
 # Static, or shared if BUILD_SHARED_LIBS says so. In another project it is built if something links
 # it.
@@ -51,26 +51,33 @@ if(elastic_old_sources)
   file(REMOVE ${elastic_old_sources})
 endif()
 
-set(elastic_when)
-if(NOT is_top_level)
-  set(elastic_when EXCLUDE_FROM_ALL)
-endif()
-add_library(elastic_compiled ${elastic_when} ${elastic_sources})
-add_library(elastic::compiled ALIAS elastic_compiled)
-set_target_properties(elastic_compiled PROPERTIES
-  OUTPUT_NAME elastic EXPORT_NAME compiled POSITION_INDEPENDENT_CODE ON
-  VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
-target_link_libraries(elastic_compiled
-  PUBLIC elastic::elastic PRIVATE "$<BUILD_INTERFACE:elastic_warnings>")
-target_compile_definitions(elastic_compiled PUBLIC ELASTIC_SEPARATE_COMPILATION=1)
 set(elastic_common_headers
   <elastic/elastic.hpp> <elastic/base/asio.hpp> <fmt/format.h> <nlohmann/json.hpp>)
-if(ELASTIC_PRECOMPILE)
-  target_precompile_headers(elastic_compiled PRIVATE ${elastic_common_headers})
-endif()
+# A compiled library on an Asio: the target elastic::<name>, the file lib<file>.
+function(elastic_add_compiled name file asio)
+  set(when)
+  if(NOT is_top_level)
+    set(when EXCLUDE_FROM_ALL)
+  endif()
+  add_library(elastic_${name} ${when} ${elastic_sources})
+  add_library(elastic::${name} ALIAS elastic_${name})
+  set_target_properties(elastic_${name} PROPERTIES
+    OUTPUT_NAME "${file}" EXPORT_NAME "${name}" POSITION_INDEPENDENT_CODE ON
+    VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+  target_link_libraries(elastic_${name}
+    PUBLIC "elastic::${asio}" PRIVATE "$<BUILD_INTERFACE:elastic_warnings>")
+  target_compile_definitions(elastic_${name} PUBLIC ELASTIC_SEPARATE_COMPILATION=1)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ takes the lambdas in a definition file for those of a header, because it is included.
+    target_compile_options(elastic_${name} PRIVATE -Wno-subobject-linkage)
+  endif()
+  if(ELASTIC_PRECOMPILE)
+    target_precompile_headers(elastic_${name} PRIVATE ${elastic_common_headers})
+  endif()
+endfunction()
+elastic_add_compiled(compiled elastic elastic)
 # What programs of this repository read that link the library.
 elastic_precompile(precompiled_library elastic::compiled ${elastic_common_headers})
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ takes the lambdas in a definition file for those of a header, because it is included.
-  target_compile_options(elastic_compiled PRIVATE -Wno-subobject-linkage)
+if(ELASTIC_WITH_BOOST)
+  elastic_add_compiled(compiled_boost elastic_boost elastic_boost)
 endif()

@@ -12,9 +12,26 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/elastic-config.cmake.
   "${elastic_config}" INSTALL_DESTINATION "${elastic_package_dir}")
 write_basic_package_version_file("${elastic_config_version}" COMPATIBILITY SameMinorVersion)
 
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/elastic" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-  COMPONENT libelastic-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp")
-install(TARGETS elastic elastic_compiled ${elastic_modules} EXPORT elastic-targets
+# As a file set where CMake has them: tools that read the build then know what the library has.
+set(elastic_header_set)
+if(CMAKE_VERSION VERSION_LESS 3.23)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/elastic"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    COMPONENT libelastic-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp")
+else()
+  file(GLOB_RECURSE elastic_header_files CONFIGURE_DEPENDS
+    "${PROJECT_SOURCE_DIR}/include/elastic/*.[hi]pp")
+  target_sources(elastic_headers INTERFACE FILE_SET HEADERS
+    BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${elastic_header_files})
+  set(elastic_header_set FILE_SET HEADERS
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT libelastic-dev)
+endif()
+set(elastic_boost_targets)
+if(ELASTIC_WITH_BOOST)
+  set(elastic_boost_targets elastic_boost elastic_compiled_boost)
+endif()
+install(TARGETS elastic elastic_headers elastic_compiled ${elastic_boost_targets} ${elastic_modules}
+  EXPORT elastic-targets ${elastic_header_set}
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev)
 install(EXPORT elastic-targets NAMESPACE elastic:: DESTINATION "${elastic_package_dir}"
@@ -26,7 +43,7 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/FindLiburing.cmake"
   DESTINATION "${elastic_package_dir}" COMPONENT libelastic-dev)
 
-# For builds without CMake. Asio has no file of its own there, nor needs it one.
+# For builds without CMake. Asio has no file of its own there, nor needs it one; nor has Boost.
 set(elastic_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH elastic_prefix "/${elastic_pkgconfig_dir}" "/")
 string(REGEX REPLACE "/$" "" elastic_prefix "${elastic_prefix}")
@@ -41,9 +58,17 @@ if(ELASTIC_WITH_TLS)
   string(APPEND elastic_definitions " -DELASTIC_HAS_TLS=1")
   string(APPEND elastic_requirements " openssl")
 endif()
-configure_file("${PROJECT_SOURCE_DIR}/cmake/elastic.pc.in" "${PROJECT_BINARY_DIR}/elastic.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/elastic.pc" DESTINATION "${elastic_pkgconfig_dir}"
-  COMPONENT libelastic-dev)
+function(elastic_install_pkgconfig elastic_name)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/elastic.pc.in"
+    "${PROJECT_BINARY_DIR}/${elastic_name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${elastic_name}.pc" DESTINATION "${elastic_pkgconfig_dir}"
+    COMPONENT libelastic-dev)
+endfunction()
+elastic_install_pkgconfig(elastic)
+if(ELASTIC_WITH_BOOST)
+  string(APPEND elastic_definitions " -DELASTIC_USE_BOOST_ASIO=1")
+  elastic_install_pkgconfig(elastic_boost)
+endif()
 
 if(TARGET guard_program)
   install(PROGRAMS "${elastic_guard}" DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}"
@@ -85,18 +110,19 @@ if(is_top_level)
   set(CPACK_DEBIAN_LIBELASTIC-DEV_PACKAGE_DEPENDS
     "libasio-dev, libfmt-dev, nlohmann-json3-dev, liburing-dev, libssl-dev")
   set(CPACK_COMPONENT_LIBELASTIC-DEV_DESCRIPTION
-    "C++20 coroutines that run elastic groups of worker processes
- Agents start the workers of a distributed training job on each node, let the
- nodes meet, and start the workers again when one fails or a node comes or goes.
- This package has the headers and the library for programs that do so
- themselves; the package elasticrun has a launcher that is ready to use.")
+    "C++20 library that runs elastic jobs (development files)
+ Starts the worker processes of a distributed job on each node, lets the nodes
+ meet, and restarts the workers when one fails or a node joins or leaves. This
+ package has the headers and the library for launchers, agents and servers of
+ your own. The package elasticrun has a launcher that is ready to use.")
   set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_NAME elasticrun)
   set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_COMPONENT_ELASTICRUN_DESCRIPTION
-    "launcher of elastic distributed training jobs, in place of torchrun
- elasticrun starts the workers of a PyTorch job on each node, with the options
- and the environment of torchrun, watches them, and starts them again when one
- fails or a node comes or goes. It needs neither Python nor PyTorch itself.")
+    "launcher of elastic distributed jobs that replaces torchrun
+ Starts the workers of a PyTorch job on each node, with the options and the
+ environment of torchrun, and restarts them when one fails or a node joins or
+ leaves. It also starts programs of JAX and MPICH. It needs neither Python nor
+ PyTorch itself.")
   include(CPack)
 endif()

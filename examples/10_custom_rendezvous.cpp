@@ -140,15 +140,14 @@ class lobby_rendezvous final : public rendezvous_handler {
 // [/rendezvous]
 
 // In the first round the fragile node's worker fails, while the stable node's would run for ever.
-// The fragile node returns first, so it has rank 0 in the second round.
 launch_config node(const std::string& role) {
   launch_config config;
   config.workers.program = "sh";
   config.workers.arguments = {
       "-c",
-      "case $ROLE_NAME.$GROUP_RANK in\n"
+      "case $ROLE_NAME.$TORCHELASTIC_RESTART_COUNT in\n"
       "  stable.0) exec sleep 600 ;;\n"
-      "  fragile.1) exit 3 ;;\n"
+      "  fragile.0) exit 3 ;;\n"
       "  *) echo \"rank $RANK of $WORLD_SIZE is on the $ROLE_NAME node\" ;;\n"
       "esac"};
   config.workers.environment = environment_from(environ);
@@ -162,15 +161,16 @@ launch_config node(const std::string& role) {
 int main() {
   // [register]
   const auto meeting = std::make_shared<lobby>();
-  rendezvous_registry backends;
-  backends.add("lobby", [meeting](const rendezvous_parameters& parameters) {
+  const auto backends = std::make_shared<rendezvous_registry>();
+  backends->add("lobby", [meeting](const rendezvous_parameters& parameters) {
     return std::make_shared<lobby_rendezvous>(meeting, parameters);
   });
-  const agent_services services;
+  agent_services services;
+  services.backends = backends;
   const launch_config of_stable = node("stable");
   const launch_config of_fragile = node("fragile");
-  const auto stable = make_agent(of_stable, services, backends);
-  const auto fragile = make_agent(of_fragile, services, backends);
+  const auto stable = make_agent(of_stable, services);
+  const auto fragile = make_agent(of_fragile, services);
   // [/register]
 
   asio::io_context context;

@@ -12,6 +12,7 @@
 
 #include <elastic/elastic.hpp>
 
+#include <asio/bind_executor.hpp>
 #include <asio/buffer.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -90,11 +91,11 @@ class job_server {
     config.standalone = true;
     config.workers.nproc_per_node = workers;
     entry.job.emplace(context.get_executor(), config);
-    asio::co_spawn(strand_, entry.job->run(),
-                   [this, &entry](std::exception_ptr thrown, elastic::run_result result) {
-                     entry.end = thrown ? text_of(thrown) : to_string(result.state);
-                     if (!short_.end.empty() && !long_.end.empty()) acceptor_.close();
-                   });
+    entry.job->async_run(asio::bind_executor(
+        strand_, [this, &entry](std::exception_ptr thrown, elastic::run_result result) {
+          entry.end = thrown ? text_of(thrown) : to_string(result.state);
+          if (!short_.end.empty() && !long_.end.empty()) acceptor_.close();
+        }));
   }
   // [/job]
 

@@ -27,9 +27,9 @@ bool is_traced() {
   return false;
 }
 
-// Relocated data is in segments that were writable once, and stays.
+// Keeps segments with relocated data: they were writable once.
 int release_object(dl_phdr_info* object, std::size_t, void*) {
-  // The object of the kernel itself, which is no file.
+  // The kernel's own object (vDSO) is no file.
   if (object->dlpi_addr == ::getauxval(AT_SYSINFO_EHDR)) return 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int index = 0; index < object->dlpi_phnum; ++index) {

@@ -9,7 +9,7 @@ namespace elasticrun {
 /// kernel reads it from the disk only if memory was short meanwhile.
 ///
 /// Does nothing if a debugger is attached, since these pages hold its breakpoints. (They also hold
-/// the probes of tracers such as perf, which have to be set again.)
+/// the probes of tracers such as perf, which must be set again.)
 ///
 /// Thread-safety: any thread; other threads may run meanwhile.
 void release_code_pages();

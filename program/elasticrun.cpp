@@ -7,13 +7,12 @@
 //   build/release/elasticrun --job job.toml
 //   build/release/elasticrun --help
 //
-// A launcher of your own uses the same parts of the library: examples/06_launcher_of_your_own.cpp.
-// What only elasticrun needs is in this directory, in namespace elasticrun.
+// Your own launcher can use the same parts of the library: examples/06_launcher_of_your_own.cpp.
+// Code that only elasticrun needs is in this directory, in namespace elasticrun.
 
+#include <elastic/agent/logs_specs_registry.hpp>
 #include <elastic/cli.hpp>
 #include <elastic/elastic.hpp>
-#include <elastic/etcd.hpp>
-#include <elastic/file.hpp>
 #include <elastic/inspection.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/job_outcome.hpp>
@@ -21,12 +20,16 @@
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/python.hpp>
 #include <elastic/status.hpp>
-#include <elastic/torch.hpp>
+#include <elastic/wire.hpp>
+#include <program/backends.hpp>
 #include <program/chaos/chaos_monkey.hpp>
 #include <program/commands/command_word.hpp>
 #include <program/commands/commands.hpp>
+#include <program/debugger/debugger_launcher.hpp>
+#include <program/debugger/silent_job.hpp>
 #include <program/lean_observer.hpp>
 #include <program/missing_torch.hpp>
+#include <program/output/merged_output.hpp>
 #include <program/preflight.hpp>
 #include <program/progress/kubeflow_progress.hpp>
 #include <program/progress/progress_bar.hpp>
@@ -38,6 +41,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -48,15 +52,6 @@
 #include <asio/this_coro.hpp>
 
 namespace {
-
-/// Every rendezvous backend of the library, also if this program is compiled header-only.
-elastic::rendezvous_registry every_backend() {
-  elastic::rendezvous_registry backends;
-  elastic::add_etcd_rendezvous(backends);
-  elastic::add_file_rendezvous(backends);
-  elastic::add_torch_rendezvous(backends);
-  return backends;
-}
 
 std::shared_ptr<elastic::job_journal> make_journal(const std::string& node_name,
                                                    const elastic::logger& log) {
@@ -80,6 +75,7 @@ elastic::agent_services make_services(const elastic::program_config& config,
                                       const asio::any_io_executor& executor,
                                       const elastic::logger& log) {
   elastic::agent_services services;
+  services.backends = elasticrun::every_backend();
   services.log = log;
   services.journal = make_journal(config.job.rendezvous.node_name, log);
   services.worker_parent = executor;
@@ -88,6 +84,7 @@ elastic::agent_services make_services(const elastic::program_config& config,
   elastic::job_diagnosis diagnosis = config.diagnosis;
   diagnosis.node_name = config.job.rendezvous.node_name;
   elastic::add_diagnosis(services, std::move(diagnosis));
+  if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
   return services;
 }
 
@@ -124,7 +121,37 @@ std::shared_ptr<elasticrun::chaos_monkey> make_chaos(const elastic::program_conf
                                                     [] { std::raise(SIGKILL); });
 }
 
-/// Says how the job ended.
+elasticrun::chaos_monkey::worker_signal signal_of(std::shared_ptr<elastic::local_agent> agent) {
+  return [agent = std::move(agent)](int rank, int number, std::string reason) {
+    agent->signal_rank(rank, number, std::move(reason));
+  };
+}
+
+/// Null if the user does not want it, or if lines are JSON objects, which all differ.
+std::shared_ptr<elasticrun::merged_output> merge_output(const elastic::program_config& config,
+                                                        const asio::any_io_executor& executor,
+                                                        elastic::agent_services& services) {
+  const elastic::worker_spec& workers = config.job.workers;
+  if (!config.merges_output || workers.logs.format == elastic::log_options::line_format::json) {
+    return nullptr;
+  }
+  services.logs = elastic::logs_specs_registry().make(config.job.logs_specs);
+  return std::make_shared<elasticrun::merged_output>(
+      executor, workers.role, std::make_shared<elastic::system_time>(), services);
+}
+
+/// Starts the worker of one rank under a debugger, if the user wants that.
+void debug_worker(const elastic::program_config& config, const asio::any_io_executor& executor,
+                  elastic::agent_services& services) {
+  if (!config.debugger.rank) return;
+  services.guard = config.job.guard;
+  services.guard_file = config.job.guard_file;
+  services = elastic::complete(std::move(services), executor);
+  services.launcher = std::make_shared<elasticrun::debugger_launcher>(
+      config.debugger, services.launcher, services.log);
+}
+
+/// Reports how the job ended.
 void report(const elastic::program_config& config, const elastic::run_result& result,
             const elastic::logger& log) {
   const elastic::worker_spec& workers = config.job.workers;
@@ -136,14 +163,25 @@ void report(const elastic::program_config& config, const elastic::run_result& re
     const std::string python = elasticrun::path_of_program(workers.program, path);
     std::fputs(elasticrun::missing_torch_hint(python, with_torch).c_str(), stderr);
   }
+  if (config.debugger.rank && result.state != elastic::worker_state::succeeded) {
+    std::fputs((elasticrun::silence_notice(*config.debugger.rank) + '\n').c_str(), stderr);
+  }
   elastic::leave_error_file(workers.environment, elastic::launcher_error_text(result), log);
 }
 
-/// Runs the job: as every program does, and beside it what elasticrun alone has. Each observer
-/// forwards to the one before it.
+/// Runs the job as every program does, together with the tasks that only elasticrun has. Each
+/// observer forwards to the one before it.
 elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  if (const std::optional<int> rank = config.debugger.rank) {
+    elastic::task<void> asking = elasticrun::demand_debugpy(config.job.workers, *rank);
+    co_await std::move(asking);
+    elasticrun::tolerate_silence(config);
+    log.warning("{}", elasticrun::silence_notice(*rank));
+  }
   elastic::agent_services services = make_services(config, executor, log);
+  debug_worker(config, executor, services);
+  const auto merged = merge_output(config, executor, services);
   const auto lean = std::make_shared<elasticrun::lean_observer>(
       executor, std::make_shared<elastic::system_time>(), make_progress_bar(config));
   services.observer = lean;
@@ -155,13 +193,15 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   const auto chaos = make_chaos(config, executor, services);
   if (chaos) services.observer = chaos;
   const std::shared_ptr<elastic::local_agent> agent =
-      elastic::make_agent(config.job, services, every_backend());
+      elastic::make_agent(config.job, services);
 
   std::vector<elastic::task<void>> beside;
   beside.push_back(lean->run());
-  // The last report goes out when the agent has ended.
+  // The last lines are shown when the agent has ended.
+  if (merged) beside.push_back(elastic::with_cleanup(merged->run(), merged->finish()));
+  // The last report is sent when the agent has ended.
   if (kubeflow) beside.push_back(elastic::with_cleanup(kubeflow->run(), kubeflow->finish()));
-  if (chaos) beside.push_back(chaos->run(*agent));
+  if (chaos) beside.push_back(chaos->run(signal_of(agent)));
   elastic::task<elastic::run_result> running = program.run(agent, std::move(beside));
   const elastic::run_result result = co_await std::move(running);
   report(config, result, log);
@@ -176,8 +216,8 @@ int run_to_end(elastic::task<int> job) {
   asio::co_spawn(context, std::move(job), [&](std::exception_ptr thrown, int result) {
     failure = thrown;
     code = result;
-    // The program does not wait for what the kernel has yet to end, such as the guard of a process
-    // that is stuck.
+    // The program does not wait for processes that the kernel has not ended yet, such as the guard
+    // of a stuck process.
     context.stop();
   });
   context.run();
@@ -197,6 +237,7 @@ int main(int count, char** values) {
   facts.commands = elasticrun::command_rows();
   facts.injects_faults = true;
   facts.reads_job_files = true;
+  facts.offers_debugger = true;
   const auto parsed = elastic::parse_command_line(arguments, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   if (const auto* version = std::get_if<elastic::command_line::version_request>(&parsed)) {
@@ -216,9 +257,9 @@ int main(int count, char** values) {
   }
   try {
     if (config.job_file.empty()) return run_to_end(run(config, log));
-    return run_to_end(elasticrun::run_job(line, facts, every_backend(), log));
+    return run_to_end(elasticrun::run_job(line, facts, elasticrun::every_backend(), log));
   } catch (const std::exception& failure) {
-    // A mistake in what was asked for, or something broke.
+    // The user made a mistake, or something failed.
     elastic::leave(elastic::refuse(failure.what()));
     const std::string text = elastic::launcher_error_text(failure, clock->wall_now());
     elastic::leave_error_file(config.job.workers.environment, text, log);
@@ -226,4 +267,4 @@ int main(int count, char** values) {
   }
 }
 
-// Prints what the workers print and, after a failure, a report of its root cause.
+// Prints the workers' output and, after a failure, a report of its root cause.

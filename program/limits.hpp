@@ -17,7 +17,29 @@ inline constexpr std::chrono::seconds kubeflow_pause{5};
 inline constexpr std::chrono::milliseconds kubeflow_last_report{1000};
 inline constexpr std::size_t kubeflow_token_bytes = 16 * 1024;
 
-/// The file of a job of several roles.
+/// For --merge-output: how long a line waits for the same line of other workers, the most lines and
+/// bytes that wait, the size of a write that is too large to wait, and the time limit of the last
+/// output.
+inline constexpr std::chrono::milliseconds merge_window{300};
+inline constexpr std::size_t merged_lines = 4096;
+inline constexpr std::size_t merged_bytes = 256 * 1024;
+inline constexpr std::size_t merged_write_bytes = 32 * 1024;
+inline constexpr std::chrono::milliseconds merged_last_output{1000};
+
+/// For a doctor of several nodes: the size of what a node tells about itself and about its links,
+/// of its texts and lists, and of the token of its link_server; the wait for what the others tell,
+/// for a connection, and for its end; the most connections at a time.
+inline constexpr std::size_t doctor_report_bytes = 128 * 1024;
+inline constexpr std::size_t doctor_links_bytes = 64 * 1024 * 1024;
+inline constexpr std::size_t doctor_text_bytes = 512;
+inline constexpr std::size_t doctor_list_entries = 64;
+inline constexpr std::size_t doctor_token_bytes = 32;
+inline constexpr std::chrono::seconds doctor_exchange{30};
+inline constexpr std::chrono::milliseconds doctor_answer{1500};
+inline constexpr std::chrono::seconds doctor_connection{10};
+inline constexpr std::size_t doctor_connections = 64;
+
+/// The largest size of the file of a job of several roles.
 inline constexpr std::size_t job_file_bytes = 1024 * 1024;
 
 }  // namespace elasticrun::limits

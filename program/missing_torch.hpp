@@ -16,7 +16,7 @@ bool is_torch_missing(const elastic::run_result& result);
 
 /// Finds the first python3 in a list such as PATH that has torch among its packages. Runs no
 /// Python.
-/// @param files_of  the paths in a directory; none if it cannot be read
+/// @param files_of  the paths in a directory; empty if it cannot be read
 /// Result: the path of the python3; empty if there is none.
 std::string find_python_with_torch(
     std::string_view list,

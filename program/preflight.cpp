@@ -28,7 +28,7 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// The script has to be a file or a directory with a __main__.py, and readable.
+/// The script must be a readable file or a readable directory with a __main__.py.
 void check_script(const std::string& script) {
   namespace fs = std::filesystem;
   std::error_code failure;
@@ -56,7 +56,7 @@ void check_script(const std::string& script) {
   }
 }
 
-/// The log directory has to be writable, or creatable.
+/// The log directory must be writable or creatable.
 void check_log_directory(const std::string& directory) {
   namespace fs = std::filesystem;
   if (directory.empty() || directory == "/dev/null") return;
@@ -76,7 +76,7 @@ void check_log_directory(const std::string& directory) {
 }
 
 /// The same for a file system that may not answer. A late answer is ignored: everything that writes
-/// there uses a thread of its own.
+/// there uses its own thread.
 void check_remote_log_directory(const std::string& directory) {
   using check = std::packaged_task<void()>;
   const auto asking = std::make_shared<check>([directory] { check_log_directory(directory); });
@@ -89,8 +89,8 @@ void check_remote_log_directory(const std::string& directory) {
   if (answer.wait_for(limits::log_directory_check) == std::future_status::ready) answer.get();
 }
 
-/// The file has to be writable, or creatable. Nothing is checked in a file system that may not
-/// answer: everything that writes there uses a thread of its own.
+/// The file must be writable or creatable. Checks nothing in a file system that may not answer:
+/// everything that writes there uses its own thread.
 void check_appendable(const char* purpose, const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty() || detail::may_hang(path)) return;
@@ -112,7 +112,7 @@ void check_appendable(const char* purpose, const std::string& path) {
       fmt::format("the {} {} cannot be written: {}", purpose, elastic::in_quotes(path), reason));
 }
 
-/// The directory of a drain file has to exist; the file itself may appear later.
+/// The directory of a drain file must exist; the file itself may appear later.
 void check_drain_file(const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty()) return;

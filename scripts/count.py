@@ -9,7 +9,7 @@
 Lines are those of .hpp and .ipp files that are neither empty nor only a comment. The last rows are
 sums: all modules, those of the core, the opt-in ones; then elasticrun's own files, with its .cpp in
 the column of .ipp. Public types are the classes, structs, enums and aliases that headers outside of
-detail/ declare in namespace elastic itself, forward declarations aside.
+detail/ declare in namespace elastic itself and in elastic::testing, forward declarations aside.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import re
 from tidy import OPT_IN_LAYERS
 
 INNER = re.compile(r"^namespace (?!elastic\b)(\w+) {")
+TESTING = "namespace elastic::testing {"
 COLUMNS = ["headers", "lines .hpp", "lines .ipp", "public headers", "public types"]
 TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::)")
 
@@ -30,11 +31,15 @@ def code_lines(text):
 
 
 def public_types(text):
-    """The types that a header defines in namespace elastic itself, not in a namespace in it."""
+    """The types that a header defines in namespace elastic itself, not in a namespace in it; those
+    of elastic::testing as "testing::name"."""
     names = set()
     inner = None
+    prefix = ""
     before = ""
     for line in text.splitlines():
+        if line == TESTING:
+            prefix = "testing::"
         if opened := INNER.match(line):
             inner = opened[1]
         elif inner and (line.startswith(f"}}  // namespace {inner}") or
@@ -45,7 +50,7 @@ def public_types(text):
         is_forward = (line.rstrip().endswith(";") and not line.startswith("using") and
                       "{" not in line)
         if found and not inner and not is_forward:
-            names.add(found[1])
+            names.add(prefix + found[1])
     return names
 
 

@@ -45,26 +45,28 @@ OPT_IN_LAYERS = {
     "functions": ["base", "contract", "process", "worker", "agent", "launch"],
     "roles": ["base", "net", "contract", "telemetry", "process", "health", "rendezvous", "agent",
               "launch"],
-    "status": ["base", "net", "telemetry", "store", "rendezvous", "agent", "launch"],
+    "status": ["base", "net", "contract", "telemetry", "store", "rendezvous", "agent", "launch"],
     "diagnosis": ["base"],
     "inspection": ["base", "net", "contract", "telemetry", "process", "store", "rendezvous",
                    "agent", "python", "diagnosis"],
+    "wire": ["base", "net", "contract", "process", "rendezvous", "agent"],
     "cli": ["base", "net", "contract", "process", "rendezvous", "agent", "launch", "python",
-            "status", "inspection"],
+            "status", "inspection", "wire"],
+    "testing": ["base", "contract", "telemetry", "process", "store"],
 }
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 # "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
-    "agent": ["agent_journal", "agent_telemetry", "line_template", "request_inbox", "role_link",
-              "run_files"],
+    "agent": ["agent_journal", "agent_telemetry", "command_reply", "line_template",
+              "pending_command", "request_inbox", "role_link", "run_files"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tcp", "base64", "blocking",
              "concurrent_run", "descriptor_share", "executor_work", "joined_text",
              "json_document", "json_fields", "json_object", "json_text", "mailbox", "stable_order",
              "mount_table", "named_factories", "nearest_name", "new_shared", "random", "record",
-             "required", "ring", "unique_fd"],
+             "required", "ring", "unique_fd", "waiters"],
     "contract": ["call_memfd", "macros", "roles_document", "visible_devices"],
     "diagnosis": ["group_position", "process_texts", "rank_evidence", "rank_set", "recorder_dump",
                   "stack_frame", "stack_groups", "stall_history", "stall_judge", "stall_watch",
@@ -146,8 +148,8 @@ DEBRIS = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK", "WI" + "P"]
 class Tree:
     """The files of a repository that the rules look at: path in the repository → lines."""
 
-    FOLDERS = ["include", "tests", "examples", "program", "python", "benchmarks", "scripts",
-               "cmake", "docs", ".ci"]
+    FOLDERS = ["include", "tests", "examples", "program", "python", "packaging", "benchmarks",
+               "scripts", "cmake", "docs", ".ci"]
     SUFFIXES = {".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json"}
     NAMES = {"run", ".clang-format", ".gitignore"}
 

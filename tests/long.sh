@@ -56,6 +56,18 @@ say "A thousand ranks that are killed and replaced"
 tests/long/survive_kills.py build/dev/elasticrun /usr/bin/python3 --kills 900
 tests/long/survive_kills.py build/dev/elasticrun build/torch-2.13/bin/python --kills 100 --each 20
 
+say "Processes of JAX that meet, with JAX in build/jax"
+if ! build/jax/bin/python -c 'import jax' 2>/dev/null; then
+  python3.11 -m venv build/jax
+  build/jax/bin/pip install -q 'jax[cpu]==0.10.2'
+fi
+for_minutes build/dev/tests/integration_tests "wire: processes of JAX*"
+
+say "Ranks of NCCL on a GPU, if there is one"
+if [[ -e /dev/nvidia0 ]]; then
+  tests/long/gpu.py build/dev/elasticrun python3
+fi
+
 say "A disturbed job whose journal, metrics and trace agree with what was done to it"
 tests/long/chaos_run.py build/dev/elasticrun --minutes "$minutes"
 
@@ -77,6 +89,11 @@ benchmarks/bootstrap.py --ranks 8192 --rounds 3 --servers "ring,PyTorch 2.13"
 say "The whole suite on a machine that is too busy"
 for_minutes ctest --preset all-tests -j $((jobs * 6)) -LE consume
 
+say "Wheels and static programs for all targets, run where they can be"
+packaging/wheels/build.py
+build/torch-2.13/bin/python tests/consume/wheel.py \
+  build/wheels/dist/elasticrun-*-manylinux_2_28_"$(uname -m)".whl
+
 say "Every way into the library"
 ctest --preset all-tests -j "$jobs" -L consume
 
@@ -84,6 +101,11 @@ say "The whole suite, compiled with the headers alone"
 cmake --preset dev -B build/header_only -DELASTIC_TEST_HEADER_ONLY=ON
 cmake --build build/header_only -j "$jobs"
 ctest --test-dir build/header_only -j "$jobs" --output-on-failure -LE consume
+
+say "On Boost.Asio"
+cmake --preset dev -B build/boost_asio -DELASTIC_WITH_BOOST=ON -DBOOST_ROOT="$(tests/boost.sh)"
+cmake --build build/boost_asio -j "$jobs"
+ctest --test-dir build/boost_asio -j "$jobs" --output-on-failure -R '[Bb]oost|beast'
 
 say "Every integration test under the sanitizers"
 for preset in asan tsan; do

@@ -169,6 +169,9 @@ command -v chromium >/dev/null || need chromium
 command -v chromedriver >/dev/null || need chromium-driver
 # A file system that stops answering.
 command -v bindfs >/dev/null || need bindfs
+# Programs of MPI that elasticrun starts.
+command -v mpicxx.mpich >/dev/null && command -v mpiexec.mpich >/dev/null || need mpich
+command -v mpicxx.mpich >/dev/null || need libmpich-dev
 # Hosts as network namespaces.
 [[ -x $(PATH=$PATH:/usr/sbin:/sbin command -v ip) ]] || need iproute2
 # PyTorch 2.13, and what builds the wheel, go into environments of their own.
@@ -194,6 +197,7 @@ if ((${#missing[@]})); then
   "${as_root[@]}" apt-get update -q
   not_everywhere="clang-19 libclang-rt-19-dev python3-torch python3-etcd etcd-server etcd-client"
   not_everywhere+=" g++-aarch64-linux-gnu qemu-user bindfs chromium chromium-driver"
+  not_everywhere+=" mpich libmpich-dev"
   packages=()
   for package in "${missing[@]}"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
@@ -246,6 +250,8 @@ if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then
   python3 -m venv "$packaging"
   "$packaging/bin/pip" install -q scikit-build-core
 fi
+# A Boost that is new enough, which consumers of the library are tested with.
+if [[ $run_ci == 1 && $install == 1 ]]; then tests/boost.sh || left_out "Boost 1.81"; fi
 if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 # The same simulated jobs each time, so that CI fails by a change only: tests/long.sh has new ones.
 if [[ $run_ci == 1 ]]; then export ELASTIC_SIMULATION_FIRST=1 ELASTIC_SIMULATION_SEEDS=200; fi
@@ -300,9 +306,16 @@ compile_with_clang() {
   CXX=$clang CMAKE_BUILD_PARALLEL_LEVEL=$jobs PATH=$PWD/$packaging/bin:$PATH \
     "$packaging/bin/pip" wheel -v "build/sdist/elasticrun-$version" --wheel-dir build/wheel \
     --no-deps --no-build-isolation -C build-dir="$PWD/build/clang" -C cmake.build-type=None \
-    -C cmake.define.CMAKE_CXX_FLAGS=-O0 -C cmake.define.ELASTIC_WARNINGS_AS_ERRORS=ON \
+    -C install.strip=true -C cmake.define.CMAKE_CXX_FLAGS=-O0 \
+    -C cmake.define.ELASTIC_WARNINGS_AS_ERRORS=ON \
     -C cmake.define.CMAKE_CXX_COMPILER_LAUNCHER="$launcher"
   build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
+}
+
+# With another standard library and another C library, as a program that needs neither; optimized,
+# with OpenSSL and for other targets in tests/long.sh.
+build_with_musl() {
+  packaging/wheels/build.py musllinux_1_2_x86_64 --no-tls --unoptimized --jobs "$jobs"
 }
 
 # Goes on after a failure: the summary of CTest is to be the last that is printed, once more.
@@ -328,7 +341,11 @@ if lacks_torch; then
   say "Installing PyTorch 2.13.0 into $torch_213, beside the next stage"
   start_beside install_torch
 fi
-if [[ $run_clang == 1 ]]; then stage "clang: build" compile_with_clang; fi
+if [[ $run_clang == 1 ]]; then
+  stage "clang: build" compile_with_clang
+  # The archive of its compiler is fetched by whoever may install.
+  if [[ $install == 1 && $(uname -m) == x86_64 ]]; then stage "musl: build" build_with_musl; fi
+fi
 wait_beside
 choose_python
 failed=0

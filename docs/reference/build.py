@@ -54,7 +54,7 @@ def tiers_of(root):
     for line in (root / INDEX).read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             heading = line.removeprefix("## ")
-        elif found := re.fullmatch(r"- (\w+)", line):
+        elif found := re.fullmatch(r"- ([\w:]+)", line):
             tiers[heading].append(found[1])
     return tiers
 

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in module: who holds up a job that stands still.
+// Opt-in module: finds out which rank holds up a stalled job.
 
 #include <elastic/diagnosis/stall_verdict.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in module: functions as workers. A program that includes it can launch functions of its own.
+// Opt-in module: functions as workers. A program that includes it can launch its own functions.
 
 #include <elastic/functions/entrypoint.hpp>
 #include <elastic/functions/launch_function.hpp>

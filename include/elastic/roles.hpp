@@ -6,4 +6,5 @@
 
 #include <elastic/roles/replica_set.hpp>
 #include <elastic/roles/role.hpp>
+#include <elastic/roles/role_extension.hpp>
 #include <elastic/roles/role_group.hpp>

@@ -41,6 +41,7 @@
 #include <elastic/agent/impl/worker_group.ipp>
 #include <elastic/agent/impl/worker_spec.ipp>
 #include <elastic/agent/impl/worker_starts.ipp>
+#include <elastic/agent/impl/worker_wrap.ipp>
 #include <elastic/base/detail/impl/base64.ipp>
 #include <elastic/base/detail/impl/blocking.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>
@@ -171,6 +172,7 @@
 #include <elastic/net/impl/job_secret.ipp>
 #include <elastic/net/impl/keep_alive.ipp>
 #include <elastic/net/impl/local_address.ipp>
+#include <elastic/net/impl/local_interface.ipp>
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
 #include <elastic/process/detail/impl/core_file.ipp>
@@ -258,7 +260,9 @@
 #include <elastic/rendezvous/native/detail/impl/rendezvous_host.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_message.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_service.ipp>
+#include <elastic/roles/detail/impl/moving_rendezvous.ipp>
 #include <elastic/roles/detail/impl/port_book.ipp>
+#include <elastic/roles/detail/impl/port_probe.ipp>
 #include <elastic/roles/detail/impl/replica_ledger.ipp>
 #include <elastic/roles/detail/impl/replica_run.ipp>
 #include <elastic/roles/detail/impl/role_board.ipp>
@@ -279,6 +283,7 @@
 #include <elastic/status/detail/impl/http_request_parser.ipp>
 #include <elastic/status/detail/impl/node_report.ipp>
 #include <elastic/status/detail/impl/report_feed.ipp>
+#include <elastic/status/detail/impl/roles_overview.ipp>
 #include <elastic/status/detail/impl/status_answer.ipp>
 #include <elastic/status/detail/impl/status_gate.ipp>
 #include <elastic/status/detail/impl/trace_events.ipp>
@@ -289,6 +294,7 @@
 #include <elastic/status/impl/job_monitor.ipp>
 #include <elastic/status/detail/impl/job_view.ipp>
 #include <elastic/status/detail/impl/journal_reader.ipp>
+#include <elastic/status/impl/roles_monitor.ipp>
 #include <elastic/status/impl/status_address.ipp>
 #include <elastic/status/impl/status_server.ipp>
 #include <elastic/status/impl/trace_file.ipp>
@@ -318,6 +324,12 @@
 #include <elastic/telemetry/impl/journal_file.ipp>
 #include <elastic/telemetry/impl/journal_record.ipp>
 #include <elastic/telemetry/detail/impl/output_tails.ipp>
+#include <elastic/testing/impl/event_recorder.ipp>
+#include <elastic/testing/impl/log_recorder.ipp>
+#include <elastic/testing/impl/manual_clock.ipp>
+#include <elastic/testing/impl/output_recorder.ipp>
+#include <elastic/testing/impl/scripted_launcher.ipp>
+#include <elastic/testing/impl/simulated_network.ipp>
 #include <elastic/torch/detail/impl/job_failures.ipp>
 #include <elastic/torch/detail/impl/life_sign.ipp>
 #include <elastic/torch/detail/impl/pickle_format.ipp>
@@ -333,6 +345,13 @@
 #include <elastic/torch/detail/impl/store_rendezvous_backend.ipp>
 #include <elastic/torch/detail/impl/torch_dialect.ipp>
 #include <elastic/torch/impl/torch_rendezvous.ipp>
+#include <elastic/wire/detail/impl/pmi_node.ipp>
+#include <elastic/wire/detail/impl/pmi_request.ipp>
+#include <elastic/wire/detail/impl/pmi_session.ipp>
+#include <elastic/wire/detail/impl/wire_extension.ipp>
+#include <elastic/wire/detail/impl/wire_place.ipp>
+#include <elastic/wire/impl/add_wire.ipp>
+#include <elastic/wire/impl/wire_terms.ipp>
 #include <elastic/worker/impl/record.ipp>
 #include <elastic/worker/impl/worker_channel.ipp>
 #include <elastic/worker/impl/worker_context.ipp>

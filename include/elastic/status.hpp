@@ -7,6 +7,7 @@
 #include <elastic/status/add_monitor.hpp>
 #include <elastic/status/add_status.hpp>
 #include <elastic/status/job_monitor.hpp>
+#include <elastic/status/roles_monitor.hpp>
 #include <elastic/status/status_address.hpp>
 #include <elastic/status/status_server.hpp>
 #include <elastic/status/trace_file.hpp>

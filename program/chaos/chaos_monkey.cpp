@@ -80,24 +80,24 @@ void chaos_monkey::hung(const elastic::worker_observer::hung_worker& worker) {
   if (next_) next_->hung(worker);
 }
 
-elastic::task<void> chaos_monkey::run(elastic::local_agent& agent) {
+elastic::task<void> chaos_monkey::run(worker_signal signal) {
   co_await has_started_.wait();
   chaos_schedule schedule(plan_);
   active_cut cut;
   while (const std::optional<chaos_step> step = schedule.next()) {
     co_await time_->sleep_until(elastic::deadline_after(start_time_, step->time));
-    inject(agent, *step, cut);
+    inject(signal, *step, cut);
   }
   co_await time_->sleep_until(elastic::time_point::max());
 }
 
-void chaos_monkey::inject(elastic::local_agent& agent, const chaos_step& step, active_cut& cut) {
+void chaos_monkey::inject(const worker_signal& signal, const chaos_step& step, active_cut& cut) {
   using action = chaos_step::action;
   const int target = step.target_in(job_.world_size);
   const bool is_rank = step.target == elastic::chaos_plan::fault::target::rank;
   if (!step.fault.empty()) last_fault_time_ = time_->now();
   if (is_rank) {
-    agent.signal_rank(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
+    signal(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
   } else if (step.what == action::restore) {
     restore_network(cut, step);
   } else if (target != job_.group_rank) {

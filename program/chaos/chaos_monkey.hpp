@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/agent/local_agent.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -27,7 +26,7 @@ class network_cut;
 ///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, services,
 ///                                                 [] { std::raise(SIGKILL); });
 ///     services.observer = chaos;
-///     … co_await race(keep_result(agent.run(), result), chaos->run(agent));
+///     … co_await race(keep_result(agent.run(), result), chaos->run(signal_of(agent)));
 ///
 /// A cut disconnects every TCP connection and port of this process.
 ///
@@ -43,10 +42,13 @@ class chaos_monkey final : public elastic::worker_observer {
   void progress(const elastic::worker_observer::worker_progress& made) override;
   void hung(const elastic::worker_observer::hung_worker& worker) override;
 
-  /// Waits until the workers run, then injects the faults. The agent must outlive it.
+  /// Sends a signal to one worker of the job, for a reason: as `local_agent::signal_rank`.
+  using worker_signal = std::function<void(int rank, int number, std::string reason)>;
+
+  /// Waits until the workers run, then injects the faults.
   /// Errors: none of its own. Cancellation: all types; only a cancellation ends it, and any cut
   /// with it.
-  elastic::task<void> run(elastic::local_agent& agent);
+  elastic::task<void> run(worker_signal signal);
 
  private:
   struct active_cut {
@@ -55,7 +57,7 @@ class chaos_monkey final : public elastic::worker_observer {
     elastic::duration end{};
   };
 
-  void inject(elastic::local_agent& agent, const chaos_step& step, active_cut& cut);
+  void inject(const worker_signal& signal, const chaos_step& step, active_cut& cut);
   void cut_network(active_cut& cut, const chaos_step& step);
   void restore_network(active_cut& cut, const chaos_step& step);
   void report_recovery(const elastic::worker_observer::started_workers& job,
@@ -73,7 +75,7 @@ class chaos_monkey final : public elastic::worker_observer {
   /// The job as of the last start of its workers.
   elastic::worker_observer::started_workers job_;
   std::optional<elastic::time_point> last_fault_time_;
-  /// How faults ended: some workers of the job were replaced, or all started again.
+  /// How often a fault led to replaced workers, and how often to a restart of all.
   int replacements_ = 0;
   int restarts_ = 0;
 };

@@ -21,7 +21,7 @@ struct chaos_step {
   /// Since the workers first ran.
   elastic::duration time{};
   elastic::chaos_plan::fault::target target = elastic::chaos_plan::fault::target::rank;
-  /// The rank or the node; of a random fault a number that selects the rank.
+  /// The rank or the node; for a random fault, a number that selects the rank.
   std::uint64_t number = 0;
   bool is_any_rank = false;
   action what = action::signal;
@@ -38,7 +38,7 @@ struct chaos_step {
   }
 };
 
-/// The steps of a plan in the order of time. A pure value.
+/// The steps of a plan in chronological order. A pure value.
 class chaos_schedule {
  public:
   explicit chaos_schedule(const elastic::chaos_plan& plan);

@@ -6,8 +6,8 @@
 
 namespace elasticrun {
 
-/// Disconnects this process from the network for the lifetime of the object, as if somebody had
-/// pulled its host's cables: all of its TCP connections and listening ports, and those that the
+/// Disconnects this process from the network for the lifetime of the object, as if its host's
+/// network cables were pulled: all of its TCP connections and listening ports, and those that the
 /// library opens meanwhile. No packet arrives or leaves, and neither side is notified. Data that is
 /// sent waits in the kernel and goes out afterwards if both sides still have the connection.
 /// Connections of the process to itself continue to work.

@@ -22,7 +22,7 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// So many failed attempts in a row without progress are a loop. An attempt that reports no step
+/// This many failed attempts in a row without progress are a loop. An attempt that reports no step
 /// makes progress if it lasts this many seconds.
 constexpr int loop_attempts = 3;
 constexpr double loop_uptime = 60;
@@ -53,7 +53,8 @@ int longest_loop(const journal_run& run) {
         attempt.step ? *attempt.step > furthest : attempt.work_seconds >= loop_uptime;
     if (attempt.step) furthest = std::max(furthest, *attempt.step);
     row = has_failed && !came_further ? row + 1 : 0;
-    // The attempt whose step the others do not pass is the first of the loop.
+    // A failed attempt that made progress may be the first of a loop: the next ones may not get
+    // past its step.
     if (has_failed && came_further && attempt.step) row = 1;
     longest = std::max(longest, row);
   }
@@ -93,7 +94,7 @@ std::string same_worker(const std::vector<journal_run>& runs) {
   }
   if (failures < loop_attempts) return "";
   for (const auto& [worker, count] : counts) {
-    // That a single worker causes all failures says nothing.
+    // A worker that caused all failures is suspicious, unless the job has only one worker.
     if (count < failures || counts.size() > 1) continue;
     const bool is_alone = std::all_of(runs.begin(), runs.end(), [](const journal_run& run) {
       const auto& attempts = run.view.attempts();
@@ -280,14 +281,14 @@ std::string silent_end(const std::vector<journal_run>& runs) {
         });
     if (run.view.has_ended() || !has_later) continue;
     return fmt::format(
-        "The agent of {} ended without a word and was started again: it was killed (look for the "
+        "The agent of {} ended unexpectedly and was started again: it was killed (look for the "
         "kernel's out-of-memory killer in dmesg), or its machine was.",
         run.view.node());
   }
   return "";
 }
 
-/// Ranks that could not be replaced alone, and why.
+/// Ranks that could not be replaced individually, and why.
 std::string abandoned_replacements(const std::vector<journal_run>& runs) {
   const detail::viewed_replacements* worst = nullptr;
   for (const journal_run& run : runs) {

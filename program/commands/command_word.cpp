@@ -10,27 +10,35 @@ namespace elasticrun {
 
 const std::vector<elastic::command_line_facts::command>& command_rows() {
   static const std::vector<elastic::command_line_facts::command> rows{
-      {"checkpoint", "[--within SECONDS] unix:PATH [REASON ...]",
+      {"checkpoint", "[--role NAME] [--within SECONDS] unix:PATH [REASON ...]",
        "Ask the workers of a node that accept requests to save a checkpoint now, over the socket "
        "of its --status unix:PATH, and report the result."},
+      {"doctor",
+       "[--json] [--nnodes N --rdzv-endpoint HOST:PORT] [--within SECONDS] [--rdzv-backend NAME] "
+       "[--rdzv-id NAME] [--rdzv-conf SETTINGS] [--local-addr ADDRESS] [--node-name NAME]",
+       "Check whether this host has what jobs need: limits, /dev/shm, addresses, ports, clock, "
+       "GPUs and others, and say what to do about each thing that is missing. With --nnodes, on "
+       "each node: check also who reaches whom, how fast, and what differs between the nodes. "
+       "Exit code 1: no job can run as it should."},
       {"drain", "unix:PATH [REASON ...]",
        "Take a node out of its job as a drain file does, over the socket of its --status "
        "unix:PATH; the other nodes continue."},
       {"explain", "LOGDIR|FILE ...",
        "Explain a run from the journal in its log directory: what happened, why, where the time "
        "went, and what would have helped."},
-      {"pause", "unix:PATH [REASON ...]",
+      {"pause", "[--role NAME] unix:PATH [REASON ...]",
        "Pause a whole job, over the socket of a node's --status unix:PATH: its workers save and "
        "stop, and its nodes wait for resume."},
-      {"resume", "unix:PATH [REASON ...]", "Resume a job that was paused at this node."},
+      {"resume", "[--role NAME] unix:PATH [REASON ...]",
+       "Resume a job that was paused at this node."},
       {"roles", "[--json] [LOGDIR|FILE]",
        "Show the roles of a job that was started with --job and where their workers are, from its "
        "log directory. Default: ELASTIC_ROLES. For a job that was killed, the last known state."},
-      {"stacks", "[--rank R,...] unix:PATH|LOGDIR",
+      {"stacks", "[--role NAME] [--rank R,...] unix:PATH|LOGDIR",
        "Show where the workers of a job are: over the socket of a node's --status unix:PATH, for "
        "the whole job if it was started with --diagnose; with a log directory, what the kernel "
        "knows about the workers on this host."},
-      {"status", "[--watch | --ready] [--json] [--token-file FILE] [ADDRESS|LOGDIR]",
+      {"status", "[--watch | --ready] [--json] [--role NAME] [--token-file FILE] [ADDRESS|LOGDIR]",
        "Show the status of a job that was started with --status ADDRESS, or that has left a "
        "journal in the log directory LOGDIR. Default: PET_STATUS. --watch: refresh every second; "
        "--ready: exit with 0 only if the workers run (not for a log directory)."},

@@ -13,15 +13,15 @@ namespace elasticrun {
 /// All commands, in the order of --help.
 const std::vector<elastic::command_line_facts::command>& command_rows();
 
-/// The command that the arguments of `elasticrun` name, by their first word alone; null: they are
-/// to run a job. A script of that name wins, so that every command line of torchrun's keeps its
-/// meaning; `./status` is always a script.
+/// The command that the first argument of `elasticrun` names; null if the arguments run a job. A
+/// script of that name wins, so that every command line of torchrun's keeps its meaning; `./status`
+/// is always a script.
 /// @param is_script  whether there is a script with this name, see `is_script`
 const elastic::command_line_facts::command* find_command(
     const std::vector<std::string>& arguments,
     const std::function<bool(const std::string& name)>& is_script);
 
-/// Whether Python could run what has this name: a file, or a directory with a __main__.py.
+/// Whether Python could run the path: a file, or a directory with a __main__.py.
 bool is_script(const std::string& name);
 
 }  // namespace elasticrun

@@ -6,6 +6,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/launch/job_outcome.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
@@ -13,9 +14,14 @@
 #include <program/commands/send_command.hpp>
 #include <program/commands/stacks_command.hpp>
 #include <program/commands/status_command.hpp>
+#include <program/doctor/findings.hpp>
+#include <program/doctor/host_facts.hpp>
+#include <program/doctor/job_doctor.hpp>
+#include <program/doctor/job_findings.hpp>
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
@@ -108,6 +114,51 @@ int show_stacks(const strings& arguments) {
   return run_to_end(run_stacks_command(std::get<stacks_query>(parsed), show));
 }
 
+elastic::task<int> examine_host(doctor_query query) {
+  elastic::task<host_facts> gathering = gather_host_facts(query.environment);
+  const host_facts facts = co_await std::move(gathering);
+  const std::vector<finding> findings = examine(facts);
+  const std::string text =
+      query.as_json ? findings_json(findings, facts.host_name) : findings_text(findings);
+  const int printed = print(text);
+  co_return printed == 0 ? exit_code(findings) : printed;
+}
+
+elastic::task<int> examine_job(doctor_query query) {
+  std::fputs(fmt::format("elasticrun: {} nodes meet at {} (backend {}) for at most {:.0f} s\n",
+                         query.meeting.max_nodes, query.meeting.endpoint, query.meeting.backend,
+                         std::chrono::duration<double>(query.meeting.last_call_timeout).count())
+                 .c_str(),
+             stderr);
+  job_doctor doctor(query);
+  elastic::task<job_view> examining = doctor.run();
+  const job_view view = co_await std::move(examining);
+  const std::vector<finding> findings = examine(view);
+  int printed = 0;
+  if (doctor.rank() == 0) {
+    printed = print(query.as_json ? job_json(view, findings) : findings_text(findings));
+  } else {
+    std::fputs(fmt::format("elasticrun: {} shows what the nodes found\n",
+                           labels_of(view.nodes).front())
+                   .c_str(),
+               stderr);
+  }
+  co_return printed == 0 ? exit_code(findings) : printed;
+}
+
+int ask_doctor(const strings& arguments) {
+  auto parsed = parse_doctor_command(arguments, elastic::environment_from(environ));
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
+  doctor_query& query = std::get<doctor_query>(parsed);
+  if (!query.asks_nodes) return run_to_end(examine_host(std::move(query)));
+  try {
+    return run_to_end(examine_job(std::move(query)));
+  } catch (const std::exception& failure) {
+    elastic::leave(elastic::refuse(failure.what()));
+    return elastic::exit_code(failure);
+  }
+}
+
 template <elastic::job_command::kind kind>
 int send(const strings& arguments) {
   const auto parsed = parse_command_call(kind, arguments);
@@ -115,10 +166,11 @@ int send(const strings& arguments) {
   return run_to_end(send_command(std::get<command_call>(parsed), show));
 }
 
-/// A new command takes a line here and one in `command_rows`.
+/// A new command needs a line here and one in `command_rows`.
 const std::map<std::string_view, int (*)(const strings&)>& functions() {
   static const std::map<std::string_view, int (*)(const strings&)> table{
       {"checkpoint", send<elastic::job_command::kind::checkpoint>},
+      {"doctor", ask_doctor},
       {"drain", send<elastic::job_command::kind::drain>},
       {"explain", explain_journals},
       {"pause", send<elastic::job_command::kind::pause>},

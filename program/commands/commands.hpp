@@ -10,7 +10,7 @@
 namespace elasticrun {
 
 /// Runs a command of elasticrun, such as `elasticrun status`.
-/// @param arguments  those after the command's word
+/// @param arguments  the arguments after the command's name
 /// Result: the exit code.
 int run_command(const elastic::command_line_facts::command& command,
                 const std::vector<std::string>& arguments);

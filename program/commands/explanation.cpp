@@ -38,7 +38,7 @@ std::string time_words(std::int64_t time_us, bool with_day) {
   return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
 }
 
-/// Whether the time line has an event.
+/// Whether the time line shows an event.
 bool is_shown(const elastic::job_event& event) {
   using kind = elastic::job_event::type;
   switch (event.kind) {
@@ -127,7 +127,7 @@ std::string section(std::string_view title, const std::string& body) {
   return body.empty() ? std::string() : fmt::format("\n{}\n{}", title, body);
 }
 
-/// In the order in which the roles began.
+/// Groups runs by role, in the order in which the roles began.
 std::vector<std::pair<std::string, std::vector<journal_run>>> by_role(
     std::vector<journal_run> runs) {
   std::vector<std::pair<std::string, std::vector<journal_run>>> roles;
@@ -141,7 +141,7 @@ std::vector<std::pair<std::string, std::vector<journal_run>>> by_role(
   return roles;
 }
 
-/// What happened, why and what for.
+/// The whole explanation of the runs of one role.
 std::string story(const std::vector<journal_run>& runs) {
   std::string text;
   for (const journal_run& run : runs) {

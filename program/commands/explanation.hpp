@@ -9,7 +9,7 @@
 
 namespace elasticrun {
 
-/// The run of a run in plain words, from the journals of its nodes: a time line, the root causes,
+/// Describes a run in plain words, from the journals of its nodes: a time line, the root causes,
 /// where the time went, and what would have helped. Escapes whatever a terminal might interpret.
 ///
 /// A pure function. Times are in UTC.

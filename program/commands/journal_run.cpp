@@ -18,7 +18,8 @@ namespace {
 constexpr elastic::detail::view_bounds whole_journal{std::numeric_limits<std::size_t>::max(),
                                                      std::numeric_limits<std::size_t>::max()};
 
-/// The run that has the record: one of the last, of which as many go on as a job has roles.
+/// The run that the record belongs to. It is among the last ones: at most as many runs are in
+/// progress as a job has roles.
 journal_run& run_of(std::vector<journal_run>& runs, const elastic::journal_record& record) {
   std::size_t looked = 0;
   for (auto run = runs.rbegin(); run != runs.rend() && looked < elastic::limits::roles; ++run) {

@@ -27,12 +27,12 @@ struct journal_run {
   }
 };
 
-/// The runs in a journal, one for each epoch, in the order of their first records. Those of the
-/// roles of a job are mixed there. The records must outlive them.
+/// The runs in a journal, one for each epoch, in the order of their first records. Runs of
+/// different roles of a job may overlap. The records must outlive the result.
 std::vector<journal_run> runs_of(const std::vector<elastic::journal_record>& records);
 
-/// The newest state in a journal; of a job of several roles that of each, in the order in which
-/// they began.
+/// The newest state in a journal; for a job of several roles, the newest state of each, in the
+/// order in which they began.
 std::vector<elastic::detail::job_view> views_of(
     const std::vector<elastic::journal_record>& records);
 

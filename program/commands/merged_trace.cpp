@@ -33,7 +33,8 @@ round_times round_times_of(const elastic::detail::journal_contents& journal) {
 /// Clocks that differ by more belong to different runs with the same run id.
 constexpr std::int64_t largest_offset_us = 3'600'000'000;
 
-/// What aligns the second clock with the first; empty: no round in common.
+/// The offset that aligns the second clock with the first; empty if the nodes have no round in
+/// common.
 std::optional<std::int64_t> offset_between(const round_times& reference, const round_times& other) {
   std::vector<std::int64_t> differences;
   for (const auto& [round, time] : other) {

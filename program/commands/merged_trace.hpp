@@ -14,7 +14,7 @@ namespace elasticrun {
 
 /// The offsets, in microseconds, that align the clock of each journal with that of the first one.
 /// Empty for a journal that has no round in common with the first one, directly or through others;
-/// its clock stays as it is.
+/// its clock is not adjusted.
 ///
 /// The nodes of a round learn that it is complete at the same time, except for the delay of one
 /// message. The offset is the median difference of these times, unless it is over an hour.

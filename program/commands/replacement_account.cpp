@@ -20,7 +20,7 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// What failures of a run cost, in seconds until the furthest step was reached again.
+/// The cost of a run's failures, in seconds until the furthest step was reached again.
 struct failure_costs {
   int replacements = 0;
   std::vector<double> of_replacements;
@@ -28,7 +28,8 @@ struct failure_costs {
   std::optional<double> of_first_start;
 };
 
-/// Without the wait for workers that were to leave their epoch, and did not.
+/// The cost of a restart, without the wait for workers that should have left their epoch but did
+/// not.
 double restart_cost(const detail::viewed_attempt& before, const detail::viewed_attempt& after) {
   if (before.stopping_us < before.ended_us) return *after.reached_seconds;
   return detail::seconds_between(before.stopping_us, after.reached_us);

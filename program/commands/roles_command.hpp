@@ -9,10 +9,11 @@
 
 namespace elasticrun {
 
-/// What `elasticrun roles` shows: [--json] [LOGDIR|FILE]. Without either, ELASTIC_ROLES counts, as
-/// for a worker of the job. Of a folder with the log directories of several runs, the newest.
-/// Errors: `errc::invalid_argument` for arguments that cannot be; `errc::file_access` if there is
-/// no file or it cannot be read; `errc::protocol_violation` if it is none.
+/// The output of `elasticrun roles [--json] [LOGDIR|FILE]`. Without a path, ELASTIC_ROLES names the
+/// file, as for a worker of the job. In a folder with the log directories of several runs, the
+/// newest counts.
+/// Errors: `errc::invalid_argument` for invalid arguments; `errc::file_access` if there is no file
+/// or it cannot be read; `errc::protocol_violation` if its content is invalid.
 std::string shown_roles(const std::vector<std::string>& arguments,
                         const elastic::environment_map& environment);
 

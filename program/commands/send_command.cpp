@@ -12,6 +12,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
+#include <program/commands/role_path.hpp>
 
 #include <charconv>
 #include <chrono>
@@ -47,11 +48,16 @@ command_call read_command_call(elastic::job_command::kind kind,
   constexpr std::string_view unix_prefix = "unix:";
   command_call call;
   call.command.what = kind;
+  const bool takes_time = kind == elastic::job_command::kind::checkpoint;
   std::size_t at = 0;
-  if (kind == elastic::job_command::kind::checkpoint && arguments.size() >= 2 &&
-      arguments[0] == "--within") {
-    call.command.within = parse_command_time(arguments[1]);
-    at = 2;
+  for (; at + 1 < arguments.size(); at += 2) {
+    if (takes_time && arguments[at] == "--within") {
+      call.command.within = parse_command_time(arguments[at + 1]);
+    } else if (arguments[at] == "--role") {
+      call.command.role = role_name(to_string(kind), arguments[at + 1]);
+    } else {
+      break;
+    }
   }
   if (at >= arguments.size() || !arguments[at].starts_with(unix_prefix)) {
     throw elastic::error(
@@ -78,7 +84,8 @@ detail::http_request request_of(const elastic::job_command& command) {
   }
   detail::http_request request;
   request.method = "POST";
-  request.target = fmt::format("/api/v1/commands/{}", to_string(command.what));
+  request.target = path_of_role(command.role,
+                                fmt::format("/api/v1/commands/{}", to_string(command.what)));
   request.headers.emplace_back("Accept", "text/plain");
   request.headers.emplace_back("Content-Type", "application/json");
   request.body = body.text();
@@ -91,8 +98,8 @@ elastic::task<detail::http_response> ask_once(std::string socket, detail::http_r
   co_return co_await connection.exchange(std::move(request));
 }
 
-/// Errors: `errc::timed_out` if the agent does not answer in time, such as a stopped process; those
-/// of `connect_path`.
+/// Errors: `errc::timed_out` if the agent does not answer in time, for example because it is
+/// stopped; those of `connect_path`.
 elastic::task<void> check_agent(std::string socket, elastic::job_command::kind what) {
   elastic::system_time time;
   detail::http_request request;
@@ -115,7 +122,7 @@ elastic::task<void> watch_agent(std::string socket, elastic::job_command::kind w
     try {
       co_await check_agent(socket, what);
     } catch (const elastic::error& failure) {
-      // An agent that is about to end accepts no connection, and still sends the outcome.
+      // An agent that is about to end accepts no connection but still sends the outcome.
       if (failure.code() == elastic::errc::timed_out) throw;
     }
   }

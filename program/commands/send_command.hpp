@@ -14,15 +14,15 @@
 
 namespace elasticrun {
 
-/// A command and the job that it is for.
+/// A command and its target job.
 struct command_call {
   /// The Unix socket of the job's status server.
   std::string socket;
   elastic::job_command command;
 };
 
-/// Parses the arguments of `elasticrun drain` and similar commands: unix:PATH [REASON ...], and
-/// --within SECONDS before them for `checkpoint`.
+/// Parses the arguments of `elasticrun drain` and similar commands: [--role NAME] unix:PATH
+/// [REASON ...], and --within SECONDS before them for `checkpoint`.
 /// Result: the command, or an error for the user.
 std::variant<command_call, elastic::early_exit> parse_command_call(
     elastic::job_command::kind kind, const std::vector<std::string>& arguments);

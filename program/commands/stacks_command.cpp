@@ -15,6 +15,7 @@
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <program/commands/journal_run.hpp>
+#include <program/commands/role_path.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -64,6 +65,8 @@ stacks_query read_stacks_query(const std::vector<std::string>& arguments,
     const std::string& argument = arguments[at];
     if (argument == "--rank" && at + 1 < arguments.size()) {
       read_ranks(arguments[++at], query.ranks);
+    } else if (argument == "--role" && at + 1 < arguments.size()) {
+      query.role = role_name("stacks", arguments[++at]);
     } else if (argument.starts_with("-") || place) {
       refuse_stacks(fmt::format("{} cannot be used; see elasticrun stacks --help",
                                 elastic::in_quotes(argument)));
@@ -79,7 +82,7 @@ stacks_query read_stacks_query(const std::vector<std::string>& arguments,
   if (place->starts_with(unix_prefix)) {
     query.socket = place->substr(unix_prefix.size());
   } else if (is_number || place->starts_with("http://")) {
-    refuse_stacks("over TCP nobody knows who asks: start the job with --status unix:PATH");
+    refuse_stacks("over TCP the user is unknown: start the job with --status unix:PATH");
   } else {
     query.log_directory = *place;
   }
@@ -100,7 +103,7 @@ elastic::task<int> stacks_of_agent(stacks_query query, std::function<void(std::s
   }
   detail::http_request request;
   request.method = "POST";
-  request.target = "/api/v1/commands/stacks";
+  request.target = path_of_role(query.role, "/api/v1/commands/stacks");
   request.headers.emplace_back("Accept", "text/plain");
   request.headers.emplace_back("Content-Type", "application/json");
   request.body = body.text();
@@ -121,7 +124,8 @@ elastic::task<int> stacks_of_agent(stacks_query query, std::function<void(std::s
   co_return answer->status == 200 ? 0 : 1;
 }
 
-/// Whether the process is the worker, and not one that has got its number, or another user's.
+/// Whether the process is still the worker, rather than one that has reused its pid or belongs to
+/// another user.
 bool is_worker(const elastic::detail::viewed_worker& worker, const std::string& run_id) {
   std::ifstream file(fmt::format("/proc/{}/environ", worker.pid), std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -154,6 +158,7 @@ elastic::task<int> stacks_of_journals(stacks_query query,
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
     for (const elastic::detail::job_view& view :
          views_of(elastic::detail::read_journal(path).records)) {
+      if (!query.role.empty() && view.role() != query.role) continue;
       has_ended = has_ended && view.has_ended();
       if (!view.has_ended()) add_workers(view, query.ranks, workers);
     }

@@ -20,18 +20,21 @@ struct stacks_query {
   std::string socket = {};
   /// A log directory or a journal; empty: none.
   std::string log_directory = {};
-  /// The ranks that are shown; none: all.
+  /// In a job of several roles: the role whose workers to show; empty: all roles.
+  std::string role = {};
+  /// The ranks to show; empty: all.
   std::vector<int> ranks = {};
 };
 
-/// Parses [--rank R,...] [unix:PATH | LOGDIR]; --rank may be repeated. The default of the place is
-/// PET_STATUS, as for the job.
+/// Parses [--role NAME] [--rank R,...] [unix:PATH | LOGDIR]; --rank may be repeated. The default of
+/// the last argument is PET_STATUS, as for the job.
 /// Result: the query, or an error for the user.
 std::variant<stacks_query, elastic::early_exit> parse_stacks_command(
     const std::vector<std::string>& arguments, const elastic::environment_map& environment);
 
-/// Shows where the workers of a job are: those of the agent at a socket and, if its job is
-/// diagnosed, of all nodes; or, of a log directory, what the kernel knows about those on this host.
+/// Shows where the workers of a job are. With a socket: the workers of that agent and, if its job
+/// is diagnosed, of all nodes. With a log directory: what the kernel knows about the workers on
+/// this host.
 /// @param out  receives the text
 /// Result: the exit code: 0, or 1 if no worker runs.
 /// Errors: `errc::connection_failed` if nothing listens on the socket, `errc::timed_out` if the

@@ -16,6 +16,7 @@
 #include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/status/status_server.hpp>
 #include <program/commands/journal_run.hpp>
+#include <program/commands/role_path.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -41,7 +42,7 @@ void parse_http_address(std::string_view rest, status_query& query) {
   const std::size_t at = rest.find(name);
   if (at != std::string_view::npos) query.token = rest.substr(at + name.size());
   if (query.token.find_first_of("\r\n ") != std::string::npos) {
-    throw elastic::error(elastic::errc::invalid_argument, "the token in the address is none");
+    throw elastic::error(elastic::errc::invalid_argument, "the address holds no valid token");
   }
 }
 
@@ -79,6 +80,8 @@ status_query read_status_query(const std::vector<std::string>& arguments,
       query.as_json = true;
     } else if (argument == "--ready") {
       query.asks_ready = true;
+    } else if (argument == "--role" && at + 1 < arguments.size()) {
+      query.role = role_name("status", arguments[++at]);
     } else if (argument == "--token-file" && at + 1 < arguments.size()) {
       query.token = elastic::read_status_token(arguments[++at]);
     } else if (argument.starts_with("-") || address) {
@@ -118,7 +121,7 @@ elastic::task<std::unique_ptr<detail::byte_stream>> connect_for_status(status_qu
 elastic::task<detail::http_response> ask_status(status_query query, std::string target,
                                                 std::string accept) {
   auto stream = co_await connect_for_status(query);
-  // The server accepts this name, whatever the name of its host is.
+  // The server accepts this name, whatever its host is called.
   detail::http_connection connection(std::move(stream), "localhost");
   detail::http_request request;
   request.target = std::move(target);
@@ -158,14 +161,16 @@ struct shown_status {
 elastic::task<shown_status> status_of_server(status_query query) {
   shown_status shown;
   if (query.asks_ready) {
-    const detail::http_response answer = co_await answer_for_status(query, "/readyz", "text/plain");
+    const std::string target = path_of_role(query.role, "/readyz");
+    const detail::http_response answer = co_await answer_for_status(query, target, "text/plain");
     if (answer.status != 200 && answer.status != 503) refuse_status_answer(answer);
     shown.is_ready = answer.status == 200;
     shown.text = shown.is_ready ? "" : elastic::printable_text(answer.body);
     co_return shown;
   }
   const char* const accept = query.as_json ? "application/json" : "text/plain";
-  const detail::http_response answer = co_await answer_for_status(query, "/api/v1/job", accept);
+  const std::string target = path_of_role(query.role, "/api/v1/job");
+  const detail::http_response answer = co_await answer_for_status(query, target, accept);
   if (answer.status != 200) refuse_status_answer(answer);
   // JSON is for programs, which need the unchanged text.
   shown.text = query.as_json ? answer.body : elastic::printable_text(answer.body);
@@ -178,6 +183,7 @@ shown_status status_of_journals(const status_query& query, std::int64_t now_us) 
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
     for (const elastic::detail::job_view& view :
          views_of(elastic::detail::read_journal(path).records)) {
+      if (!query.role.empty() && view.role() != query.role) continue;
       shown.has_ended = shown.has_ended && view.has_ended();
       shown.text += query.as_json ? elastic::detail::job_json(view, now_us)
                                   : elastic::detail::job_text(view, now_us);
@@ -215,7 +221,7 @@ elastic::task<int> run_status_command(status_query query,
     try {
       shown = co_await status_for(query);
     } catch (const elastic::error& failure) {
-      // With --watch, the job was there before.
+      // With --watch, an agent that was reachable before has ended.
       if (is_first || failure.code() != elastic::errc::connection_failed) throw;
     }
     if (!shown) {

@@ -25,17 +25,20 @@ struct status_query {
   std::string log_directory = {};
   /// The token that the server requires; empty: none.
   std::string token = {};
+  /// In a job of several roles: the role to show; empty: the whole job.
+  std::string role = {};
   bool as_json = false;
-  /// Only the exit code says whether the workers run, and a line why not; not for a log directory.
+  /// Show only whether the workers run, by the exit code and, if not, a line with the reason. Not
+  /// for a log directory.
   bool asks_ready = false;
-  /// Repeat it each second, until the job has ended.
+  /// Repeat every second until the job has ended.
   bool repeats = false;
 };
 
-/// Parses the arguments of `elasticrun status`: [--watch | --ready] [--json] [--token-file FILE]
-/// [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. The default of the last one
-/// is PET_STATUS, as for the job. --ready takes no log directory, which does not show whether its
-/// agent is alive.
+/// Parses the arguments of `elasticrun status`: [--watch | --ready] [--json] [--role NAME]
+/// [--token-file FILE] [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. The
+/// default of the last argument is PET_STATUS, as for the job. --ready takes no log directory,
+/// which does not show whether its agent is alive.
 /// Result: the query, or an error for the user.
 std::variant<status_query, elastic::early_exit> parse_status_command(
     const std::vector<std::string>& arguments, const elastic::environment_map& environment);

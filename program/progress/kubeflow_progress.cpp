@@ -33,8 +33,8 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// Whether a text has no blank, no line end and nothing else that could start another part of a
-/// request.
+/// Whether a text contains no space, no line end and no other character that could start another
+/// part of a request.
 bool is_visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char letter) { return letter > ' ' && letter < '\x7f'; });
@@ -54,8 +54,8 @@ std::string read_kubeflow_token(const std::string& path) {
                   elastic::in_quotes(path)));
 }
 
-/// Reads the certificates, too, so that a file system that does not answer blocks this thread
-/// alone. Result: the token; empty if there is none to send. Errors: `errc::file_access`.
+/// Reads the certificates, too, so that a file system that does not answer blocks only this thread.
+/// Result: the token; empty if there is none to send. Errors: `errc::file_access`.
 std::string read_kubeflow_files(const kubeflow_server& server) {
   if (!server.authorities.empty()) std::ifstream(server.authorities).get();
   return server.token_file.empty() ? std::string() : read_kubeflow_token(server.token_file);

@@ -19,14 +19,15 @@
 
 namespace elasticrun {
 
-/// Where Kubeflow Trainer expects reports about the progress of a job, as its variables
-/// KUBEFLOW_TRAINER_SERVER_URL, _CA_CERT and _TOKEN say.
+/// The server to which Kubeflow Trainer wants progress reports, according to its variables
+/// KUBEFLOW_TRAINER_SERVER_URL, _CA_CERT and _TOKEN.
 struct kubeflow_server {
   elastic::endpoint address = {};
   bool uses_tls = true;
   /// The part of the URL from its first slash on.
   std::string target = "/";
-  /// The file of the authorities that its certificate may come from; empty: those of this system.
+  /// The file with the authorities that may have issued its certificate; empty: those of this
+  /// system.
   std::string authorities = {};
   /// The file of the token, which is read before each report; empty: no token is sent.
   std::string token_file = {};
@@ -37,7 +38,7 @@ struct kubeflow_server {
 /// Errors: `errc::invalid_argument` if it is not http://HOST[:PORT]/… or https://….
 std::optional<kubeflow_server> find_kubeflow_server(const elastic::environment_map& variables);
 
-/// Whether a token would go to another host over plain http, readable on the way.
+/// Whether a token would go to another host over plain http, which others could read.
 bool is_token_exposed(const kubeflow_server& server);
 
 /// The body of a report; empty if this node is not the first of the round, or if no worker has
@@ -81,12 +82,12 @@ class kubeflow_reporter final : public elastic::worker_observer {
   std::shared_ptr<elastic::time_source> time_;
   elastic::logger log_;
   std::shared_ptr<elastic::job_monitor> monitor_;
-  /// There is progress that no report contains yet.
+  /// Set if there is progress that no report contains yet.
   elastic::event_flag changed_;
   bool is_first_node_ = false;
   /// The last metrics of rank 0.
   std::map<std::string, double> metrics_;
-  /// Shared with each read of its files, also with an abandoned one.
+  /// Shared with each read of its files, even an abandoned one.
   std::shared_ptr<const int> hanging_read_ = std::make_shared<const int>(0);
   bool was_delivered_ = false;
   bool is_problem_logged_ = false;

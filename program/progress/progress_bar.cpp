@@ -51,7 +51,7 @@ void progress_bar::draw() {
   if (::ioctl(terminal_.fd(), TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return;
   std::string bytes;
   if (rows_ != size.ws_row) {
-    // The line feed frees the last row if the cursor is in it; then the cursor goes up again.
+    // The line feed frees the last row if the cursor is there; then the cursor moves up again.
     bytes += fmt::format(
         "\n\x1b"
         "7\x1b[1;{}r\x1b"

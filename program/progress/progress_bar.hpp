@@ -14,7 +14,7 @@ namespace elasticrun {
 
 /// Shows the progress of a job in the last row of a terminal, from the first report of a worker on.
 /// All other output, including that of the workers, scrolls in the rows above: the terminal
-/// excludes the last row from scrolling, so that no output has to pass through this class.
+/// excludes the last row from scrolling, so no output needs to pass through this class.
 ///
 /// It draws at most ten times a second, and only after a report. The destructor releases the row;
 /// if it never runs, the command `reset` does.
@@ -22,7 +22,7 @@ namespace elasticrun {
 /// Thread-safety: one strand at a time, the agent's.
 class progress_bar final : public elastic::worker_observer {
  public:
-  /// @param descriptor  of a terminal, see `can_show`; has to outlive this object
+  /// @param descriptor  a terminal (see `can_show`); must outlive this object
   explicit progress_bar(std::shared_ptr<elastic::time_source> time, int descriptor = STDERR_FILENO);
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;

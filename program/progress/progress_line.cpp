@@ -23,7 +23,7 @@ void progress_line::progress(const elastic::worker_observer::worker_progress& ma
   const elastic::worker_observer::worker_progress& last = slowest();
   if (!samples_.empty() && last.step <= samples_.back().step) return;
   samples_.push_back({now, last.step});
-  // Enough for a steady rate, and few enough to follow its changes.
+  // Enough samples for a steady rate, but few enough to follow its changes.
   constexpr std::size_t most = 32;
   if (samples_.size() > most) samples_.pop_front();
 }

@@ -44,6 +44,8 @@ namespace {
 /// The options that the workers of one role have, by the names of --help.
 constexpr std::array options_of_role{
     "--nproc-per-node",         "--env",
+    "--wire",                   "--wrap",
+    "--wrap-ranks",
     "--virtual-local-rank",     "--numa-binding",
     "--cpu-affinity",           "--nnodes",
     "--max-restarts",           "--restart-delay",
@@ -60,14 +62,24 @@ constexpr std::array options_of_role{
     "--log-format",             "--local-ranks-filter",
     "--duplicate-stdout-filters", "--duplicate-stderr-filters",
     "--log-max-size",           "--log-max-files",
-    "--monitor-interval"};
+    "--monitor-interval",       "--diagnose",
+    "--stall-after",            "--on-stall",
+    "--warm-standby",           "--standby-delay",
+    "--preload",                "--chaos",
+    "--merge-output",           "--logs-specs"};
 
 /// Of these, those that replicas do not have.
 constexpr std::array options_of_world{"--nproc-per-node",           "--nnodes",
+                                      "--wire",
                                       "--rejoin-timeout",           "--exit-barrier-timeout",
                                       "--node-check",               "--node-check-timeout",
                                       "--duplicate-stdout-filters", "--duplicate-stderr-filters",
-                                      "--monitor-interval"};
+                                      "--stall-after",              "--on-stall",
+                                      "--warm-standby",             "--standby-delay",
+                                      "--preload",                  "--monitor-interval"};
+
+/// Of these, those that only workers of Python have.
+constexpr std::array options_of_python{"--warm-standby", "--standby-delay", "--preload"};
 
 /// How many replicas a role has on each node.
 constexpr const char* replicas_key = "processes_per_node";
@@ -77,7 +89,33 @@ constexpr std::array options_of_job{
     "--standalone",    "--scale-up-delay",    "--rdzv-backend",    "--rdzv-endpoint",
     "--rdzv-conf",     "--local-addr",        "--exclude-for",     "--node-name",
     "--guard",         "--signals-to-handle", "--forward-signals", "--preempt-signal",
-    "--event-log-handler"};
+    "--event-log-handler", "--status",            "--status-token-file",
+    "--drain-file",        "--trace"};
+
+/// Options that cannot stand beside --job, and what does their work.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> options_elsewhere{{
+    {"--on-failure", "each role has a policy of its own: on_failure in the file, or --set "
+                     "ROLE.on_failure=POLICY"},
+    {"--chaos", "its ranks are those of one role: chaos in the table of that role, or --set "
+                "ROLE.chaos=PLAN"},
+    {"--rdzv-id", "the job meets by its name: name in the file, or --set name=NAME"},
+    {"--role", "each role has the name of its table in the file"},
+    {"--module", "the file has the command of each role"},
+    {"--no-python", "the file has the command of each role"},
+    {"--run-path", "the file has the command of each role"},
+    {"--node-rank", "the nodes of a job file get ranks where they meet: by c10d, etcd or file"},
+    {"--master-addr", "the nodes of a job file meet by c10d, etcd or file: --rdzv-endpoint"},
+    {"--master-port", "the nodes of a job file meet by c10d, etcd or file: --rdzv-endpoint"},
+    {"--start-method", "elasticrun starts each worker as a process of its own"},
+}};
+
+/// Why an option cannot stand beside --job.
+std::string_view place_of_option(std::string_view option) {
+  for (const auto& [name, place] : options_elsewhere) {
+    if (name == option) return place;
+  }
+  return "it is of a job with one role";
+}
 
 /// "--nproc-per-node" as a key.
 std::string key_of(std::string_view option) {
@@ -85,6 +123,87 @@ std::string key_of(std::string_view option) {
   std::string key(option.substr(2));
   std::replace(key.begin(), key.end(), '-', '_');
   return key;
+}
+
+/// Keys of the job that are no options of its roles, and those of a role.
+constexpr std::array keys_of_job{"name", "restarts", "log_dir", "journal", "role"};
+constexpr std::array keys_of_role{"command",    "on_failure", "starts_after",
+                                  "stops_with", "readiness",  replicas_key};
+
+template <class List>
+bool contains(const List& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+/// Whether what the job says for all of its roles is not for a role.
+bool is_left_out(const role_entry& role, std::string_view option) {
+  const bool is_python = role.command.empty() || role.command[0] != "--no-python";
+  if (!is_python && contains(options_of_python, option)) return true;
+  // How the nodes meet decides the address of replicas, too.
+  const bool is_shared = option == "--nproc-per-node" || option == "--nnodes";
+  return !role.has_world && !is_shared && contains(options_of_world, option);
+}
+
+/// A number for a value of TOML, the same however the file is laid out.
+class value_digest {
+ public:
+  void add(const toml::node& node) {
+    if (const toml::table* const table = node.as_table()) return add_all(*table);
+    if (const toml::array* const list = node.as_array()) {
+      add(fmt::format("list {}", list->size()));
+      for (const toml::node& each : *list) add(each);
+      return;
+    }
+    if (const auto text = node.value_exact<std::string>()) add("text " + *text);
+    if (const auto number = node.value_exact<std::int64_t>()) add(fmt::format("{}", *number));
+    if (const auto number = node.value_exact<double>()) add(fmt::format("real {}", *number));
+    if (const auto flag = node.value_exact<bool>()) add(*flag ? "true" : "false");
+  }
+
+  std::uint64_t number() const { return number_; }
+
+ private:
+  void add_all(const toml::table& table) {
+    add(fmt::format("table {}", table.size()));
+    // In the order of their names.
+    for (auto&& [key, value] : table) {
+      add(key.str());
+      add(value);
+    }
+  }
+
+  /// FNV-1a, with the length before the letters.
+  void add(std::string_view text) {
+    for (std::size_t left = text.size(); left > 0; left >>= 8) add_byte(left & 0xff);
+    add_byte(0);
+    for (const char letter : text) add_byte(static_cast<unsigned char>(letter));
+  }
+  void add_byte(std::uint64_t byte) { number_ = (number_ ^ byte) * 0x100000001b3; }
+
+  std::uint64_t number_ = 0xcbf29ce484222325;
+};
+
+/// Digests of each role of a file, and of each value of the job.
+std::string fingerprint_of(const toml::table& root) {
+  std::string text;
+  const auto add_part = [&](const std::string& name, const toml::node& value) {
+    value_digest digest;
+    digest.add(value);
+    text += fmt::format("{}{}={:016x}", text.empty() ? "" : " ", name, digest.number());
+  };
+  for (auto&& [key, value] : root) {
+    const toml::table* const roles = key == "role" ? value.as_table() : nullptr;
+    if (roles == nullptr) {
+      add_part(std::string(key.str()), value);
+      continue;
+    }
+    for (auto&& [name, role] : *roles) add_part("role." + std::string(name.str()), role);
+  }
+  return text;
+}
+
+std::string_view option_in(std::string_view argument) {
+  return argument.substr(0, argument.find('='));
 }
 
 class job_file_reader {
@@ -96,14 +215,17 @@ class job_file_reader {
       : source_(source == "-" ? standard_input : source), facts_(facts) {
     for (const char* const option : options_of_role) role_options_.push_back(option);
     job_options_ = role_options_;
+    // Its ranks are those of one role.
+    std::erase(job_options_, "--chaos");
     for (const char* const option : options_of_job) job_options_.push_back(option);
     take_outer(outer);
   }
 
   job_file read(std::string_view text, const names& settings) {
     toml::table root = parse(text);
-    for (const std::string& setting : settings) set(root, setting);
     job_file job;
+    job.fingerprint = fingerprint_of(root);
+    for (const std::string& setting : settings) set(root, setting);
     job.name = source_ == standard_input ? "job" : std::filesystem::path(source_).stem().string();
     toml::table* roles = nullptr;
     names options = outer_arguments_;
@@ -116,15 +238,18 @@ class job_file_reader {
         job.restarts = restarts_in(value);
       } else if (name == "log_dir") {
         job.log_dir = text_in(name, value);
+      } else if (name == "journal") {
+        job.journal = text_in(name, value);
       } else if (name == "role") {
         roles = value.as_table();
         if (roles == nullptr) refuse(value, "role: tables such as [role.trainer] are needed");
       } else {
-        add_option(name, key.source(), value, job_options_, {"name", "restarts", "log_dir", "role"},
-                   options);
+        add_option(name, key.source(), value, job_options_, names(keys_of_job.begin(),
+                   keys_of_job.end()), options);
       }
     }
     if (job.log_dir.empty()) job.log_dir = outer_log_dir_;
+    if (job.journal.empty()) job.journal = outer_journal_;
     if (roles == nullptr || roles->empty()) {
       throw error(errc::invalid_argument,
                   fmt::format("{}: a job needs a role: a table such as [role.trainer]", source_));
@@ -145,8 +270,11 @@ class job_file_reader {
   }
 
  private:
+  /// Whether a value comes from --set: then it has no place in a file.
+  static bool is_set(const toml::source_region& place) { return place.begin.line == 0; }
+
   [[noreturn]] void refuse(const toml::source_region& place, const std::string& sentence) const {
-    if (place.begin.line == 0) {
+    if (is_set(place)) {
       throw error(errc::invalid_argument,
                   elastic::printable_text(fmt::format("--set {}: {}", key_, sentence)));
     }
@@ -175,9 +303,18 @@ class job_file_reader {
         outer_log_dir_ = given.text;
         continue;
       }
-      if (std::find(job_options_.begin(), job_options_.end(), given.name) == job_options_.end()) {
+      if (given.name == "--journal") {
+        outer_journal_ = given.text;
+        continue;
+      }
+      // A job of roles shows no row of progress in any case.
+      if (given.name == "--no-progress") continue;
+      const bool is_known =
+          std::find(job_options_.begin(), job_options_.end(), given.name) != job_options_.end();
+      if (!is_known) {
         throw error(errc::invalid_argument,
-                    fmt::format("{} and --job exclude each other", given.source));
+                    fmt::format("{} and --job exclude each other: {}", given.source,
+                                place_of_option(given.name)));
       }
       outer_.push_back(given);
       if (given.source == given.name) outer_arguments_.push_back(argument(given.name, given.text));
@@ -275,6 +412,21 @@ class job_file_reader {
     return joined;
   }
 
+  std::string hint_for(const std::string& key, const names& allowed) const {
+    const auto is_key = [&](const std::string& option) { return key_of(option) == key; };
+    const auto is_among = [&](const names& options) {
+      return std::any_of(options.begin(), options.end(), is_key);
+    };
+    if (contains(keys_of_job, key) || is_among(job_options_)) {
+      return ": it is one of the job, not of a role";
+    }
+    if (contains(keys_of_role, key) || is_among(role_options_)) {
+      return ": it is one of a role, not of the job";
+    }
+    const std::string nearest = detail::nearest_name(key, allowed);
+    return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
+  }
+
   /// Adds the key of an option to the arguments.
   void add_option(const std::string& key, const toml::source_region& place, const toml::node& value,
                   const names& allowed, names other_keys, names& arguments) const {
@@ -283,25 +435,34 @@ class job_file_reader {
     });
     if (option == allowed.end()) {
       for (const std::string& each : allowed) other_keys.push_back(key_of(each));
-      const std::string nearest = detail::nearest_name(key, other_keys);
-      const bool is_of_job = std::find_if(job_options_.begin(), job_options_.end(),
-                                          [&](const std::string& each) {
-                                            return key_of(each) == key;
-                                          }) != job_options_.end();
-      refuse(place, elastic::printable_text(fmt::format(
-                        "unknown key '{}'{}", key,
-                        is_of_job           ? ": it is one of the job, not of a role"
-                        : nearest.empty() ? std::string()
-                                          : fmt::format("; did you mean '{}'?", nearest))));
+      refuse(place, elastic::printable_text(
+                        fmt::format("unknown key '{}'{}", key, hint_for(key, other_keys))));
     }
     if (const toml::table* const table = value.as_table()) {
       add_variables(key, *option, *table, arguments);
       return;
     }
     const std::optional<std::string> text = option_text(key, *option, value);
-    if (!text) return;
+    if (!text) return leave_out_flag(key, *option, value, arguments);
     check(key, *option, *text, value);
     arguments.push_back(argument(*option, *text));
+  }
+
+  /// What helps if a value contradicts an option beside --job.
+  static std::string_view remedy(const toml::node& value) {
+    return is_set(value.source()) ? "leave one of them out"
+                                  : "leave one of them out, or override the file by --set";
+  }
+
+  /// A flag that is off here, whatever the job says for all of its roles.
+  void leave_out_flag(const std::string& key, const std::string& option, const toml::node& value,
+                      names& arguments) const {
+    for (const command_line_option& given : outer_) {
+      if (given.name != option || given.source != given.name) continue;
+      refuse(value,
+             fmt::format("{} = false contradicts {}: {}", key, given.source, remedy(value)));
+    }
+    std::erase(arguments, option);
   }
 
   /// env = { NAME = "value" }
@@ -335,9 +496,8 @@ class job_file_reader {
     for (const command_line_option& given : outer_) {
       if (given.name != option || given.source != given.name || given.text == text) continue;
       if (detail::option_named(option).repeats) continue;
-      refuse(at, elastic::printable_text(
-                     fmt::format("{} = {} contradicts {} {}: use --set, or leave one of them out",
-                                 key, text, given.source, given.text)));
+      refuse(at, elastic::printable_text(fmt::format("{} = {} contradicts {} {}: {}", key, text,
+                                                     given.source, given.text, remedy(at))));
     }
   }
 
@@ -359,7 +519,7 @@ class job_file_reader {
       } else if (word == "stops_with") {
         role.stops_with = text_in(word, value);
       } else if (word == "readiness") {
-        role.readiness = readiness_in(value);
+        read_readiness(value, role);
       } else if (word == replicas_key) {
         role.has_world = false;
         const std::string count = option_text(word, "--nproc-per-node", value).value_or("");
@@ -367,14 +527,21 @@ class job_file_reader {
         role.options.push_back(argument("--nproc-per-node", count));
       } else {
         add_option(word, key.source(), value, role_options_,
-                   {"command", "on_failure", "starts_after", "stops_with", "readiness",
-                    replicas_key},
-                   role.options);
+                   names(keys_of_role.begin(), keys_of_role.end()), role.options);
       }
     }
     if (role.command.empty()) refuse(table, fmt::format("role '{}' has no command", name));
     if (!role.has_world) check_replicas(table);
+    leave_out(role, table);
     return role;
+  }
+
+  /// Of what the job says for all of its roles, a role takes what is for it.
+  static void leave_out(role_entry& role, const toml::table& table) {
+    std::erase_if(role.options, [&](const std::string& argument) {
+      const std::string_view option = option_in(argument);
+      return is_left_out(role, option) && table.get(key_of(option)) == nullptr;
+    });
   }
 
   /// Replicas neither meet nor wait for each other.
@@ -417,15 +584,23 @@ class job_file_reader {
       allowed += (allowed.empty() ? "" : ", ") + std::string(to_string(policy));
     }
     refuse(value, elastic::printable_text(
-                      fmt::format("on_failure '{}': allowed are {}", word, allowed)));
+                      fmt::format("on_failure '{}': the policies are {}", word, allowed)));
   }
 
-  role_readiness readiness_in(const toml::node& value) const {
+  void read_readiness(const toml::node& value, role_entry& role) const {
     const std::string word = text_in("readiness", value);
-    if (word == "progress") return role_readiness::progress;
-    if (word == "start") return role_readiness::start;
-    refuse(value, elastic::printable_text(
-                      fmt::format("readiness '{}': allowed are progress and start", word)));
+    constexpr std::string_view port = "port.";
+    if (word == "progress" || word == "start") {
+      role.readiness = word == "start" ? role_readiness::start : role_readiness::progress;
+      return;
+    }
+    if (word.starts_with(port) && word.size() > port.size()) {
+      role.readiness = role_readiness::port;
+      role.ready_port = word.substr(port.size());
+      return;
+    }
+    refuse(value, elastic::printable_text(fmt::format(
+                      "readiness '{}': must be progress, start or port.NAME", word)));
   }
 
   /// "trainer:ready" or "trainer:success".
@@ -454,14 +629,8 @@ class job_file_reader {
   std::vector<command_line_option> outer_;
   names outer_arguments_;
   std::string outer_log_dir_;
+  std::string outer_journal_;
 };
-
-/// Whether what the job says for all of its roles is not for a role.
-bool is_left_out(const role_entry& role, const std::string& option) {
-  if (role.has_world || option == "--nproc-per-node") return false;
-  return std::find(options_of_world.begin(), options_of_world.end(), option) !=
-         options_of_world.end();
-}
 
 std::string quoted(const std::string& text) {
   std::string quoted = "\"";
@@ -477,6 +646,33 @@ std::string quoted(const std::string& text) {
     }
   }
   return quoted + '"';
+}
+
+/// The options of a role with their values, as TOML. Of an option that was given several times, the
+/// last counts.
+std::vector<std::pair<std::string, std::string>> values_of(const role_entry& role) {
+  std::vector<std::pair<std::string, std::string>> values;
+  for (const std::string& argument : role.options) {
+    const std::string option(option_in(argument));
+    if (option == "--env") continue;
+    const bool is_flag = option.size() == argument.size();
+    std::erase_if(values, [&](const auto& each) { return each.first == option; });
+    values.emplace_back(option, is_flag ? "true" : quoted(argument.substr(option.size() + 1)));
+  }
+  return values;
+}
+
+/// NAME = "value", …
+std::string variables_of(const role_entry& role) {
+  std::string variables;
+  for (const std::string& argument : role.options) {
+    if (option_in(argument) != "--env") continue;
+    const std::string text = argument.substr(std::string_view("--env=").size());
+    const std::size_t end = text.find('=');
+    variables += fmt::format("{}{} = {}", variables.empty() ? "" : ", ",
+                             quoted(text.substr(0, end)), quoted(text.substr(end + 1)));
+  }
+  return variables;
 }
 
 std::string quoted(const names& texts) {
@@ -521,29 +717,20 @@ std::string read_job_file(const std::string& path) {
 std::string text_of(const job_file& job) {
   std::string text = fmt::format("name = {}\nrestarts = {}\n", quoted(job.name), job.restarts);
   if (!job.log_dir.empty()) text += fmt::format("log_dir = {}\n", quoted(job.log_dir));
+  if (!job.journal.empty()) text += fmt::format("journal = {}\n", quoted(job.journal));
+  // Each role has those of the job.
+  for (const auto& [option, value] : values_of(job.roles.front())) {
+    if (contains(options_of_job, option)) text += fmt::format("{} = {}\n", key_of(option), value);
+  }
   for (const role_entry& role : job.roles) {
     text += fmt::format("\n[role.{}]\ncommand = {}\n", role.name, quoted(role.command));
-    std::string variables;
-    // Of an option that was given several times, the last counts.
-    std::vector<std::pair<std::string, std::string>> options;
-    for (const std::string& argument : role.options) {
-      const std::size_t equals = argument.find('=');
-      const std::string option = argument.substr(0, equals);
-      const std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
-      if (option == "--env") {
-        const std::size_t end = value.find('=');
-        variables += fmt::format("{}{} = {}", variables.empty() ? "" : ", ",
-                                 quoted(value.substr(0, end)), quoted(value.substr(end + 1)));
-        continue;
-      }
-      std::erase_if(options, [&](const auto& each) { return each.first == option; });
-      options.emplace_back(option, equals == std::string::npos ? "true" : quoted(value));
-    }
-    for (const auto& [option, value] : options) {
-      if (is_left_out(role, option)) continue;
+    for (const auto& [option, value] : values_of(role)) {
+      const bool is_of_world = option == "--nnodes" && !role.has_world;
+      if (contains(options_of_job, option) || is_of_world) continue;
       const bool counts_replicas = option == "--nproc-per-node" && !role.has_world;
       text += fmt::format("{} = {}\n", counts_replicas ? replicas_key : key_of(option), value);
     }
+    const std::string variables = variables_of(role);
     if (!variables.empty()) text += fmt::format("env = {{ {} }}\n", variables);
     if (role.on_failure) {
       text += fmt::format("on_failure = \"{}\"\n", to_string(*role.on_failure));
@@ -558,6 +745,9 @@ std::string text_of(const job_file& job) {
     }
     if (!role.stops_with.empty()) text += fmt::format("stops_with = {}\n", quoted(role.stops_with));
     if (role.readiness == role_readiness::start) text += "readiness = \"start\"\n";
+    if (role.readiness == role_readiness::port) {
+      text += fmt::format("readiness = {}\n", quoted("port." + role.ready_port));
+    }
   }
   return text;
 }

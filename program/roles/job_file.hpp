@@ -26,6 +26,8 @@ struct role_entry {
   std::vector<elastic::role::condition> starts_after = {};
   std::string stops_with = {};
   elastic::role::readiness readiness = elastic::role::readiness::progress;
+  /// The name of the port for `readiness::port`.
+  std::string ready_port = {};
 };
 
 /// What the file of a job says (`elasticrun --job`).
@@ -34,7 +36,11 @@ struct job_file {
   /// How often all roles may start again.
   int restarts = 0;
   std::string log_dir = {};
+  /// The file of the journal; empty: in the log directory.
+  std::string journal = {};
   std::vector<role_entry> roles = {};
+  /// Of the file as it is, without what --set says: the setting `fingerprint` of a rendezvous.
+  std::string fingerprint = {};
 };
 
 /// Reads the text of a job file, which is TOML. Each key is checked, with its value.

@@ -3,14 +3,28 @@
 
 #include <program/roles/job_of_roles.hpp>
 
+#include <elastic/agent/stop_request.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
+#include <elastic/roles/detail/role_places.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/inspection.hpp>
+#include <elastic/launch/drain_file.hpp>
+#include <elastic/python.hpp>
+#include <elastic/roles/detail/inbox_run.hpp>
+#include <elastic/wire.hpp>
 #include <program/preflight.hpp>
+#include <program/roles/joined_extensions.hpp>
+#include <program/roles/role_chaos.hpp>
+#include <program/roles/role_output.hpp>
+#include <program/roles/role_status.hpp>
+#include <program/roles/role_trace.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -60,13 +74,6 @@ elastic::role::policy policy_of(const role_entry& role, const elastic::worker_sp
                         : elastic::role::policy::restart_worker;
 }
 
-/// What the job says for all of its roles, and replicas do not have.
-void leave_out_world(elastic::worker_spec& workers) {
-  workers.node_check.command.clear();
-  workers.logs.duplicate_stdout_filters.clear();
-  workers.logs.duplicate_stderr_filters.clear();
-}
-
 elastic::role role_of(const role_entry& entry, const elastic::launch_config& config) {
   elastic::role role;
   role.name = entry.name;
@@ -76,32 +83,62 @@ elastic::role role_of(const role_entry& entry, const elastic::launch_config& con
   role.starts_after = entry.starts_after;
   role.stops_with = entry.stops_with;
   role.ready_at = entry.readiness;
+  role.ready_port = entry.ready_port;
   // These are the group's.
   const elastic::worker_spec defaults;
   role.config.workers.role = defaults.role;
   role.config.workers.log_dir = defaults.log_dir;
   role.config.workers.on_failure = defaults.on_failure;
   role.config.rendezvous.run_id = elastic::rendezvous_parameters().run_id;
-  if (!role.has_world) leave_out_world(role.config.workers);
   return role;
 }
 
-/// A role of one node would run on each node of the job, which nobody means who writes that.
+/// As for a job of one role; replicas only show where they are.
+elastic::agent_extension::factory extension_of(const elastic::program_config& config) {
+  elastic::agent_services services;
+  if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
+  elastic::job_diagnosis diagnosis = config.diagnosis;
+  diagnosis.node_name = config.job.rendezvous.node_name;
+  elastic::add_diagnosis(services, std::move(diagnosis));
+  if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
+  return services.extension;
+}
+
+/// Whether nodes meet where a node with another file can be turned away.
+bool can_compare(const elastic::role& role) {
+  const elastic::launch_config& config = role.config;
+  const std::string& backend = config.rendezvous.backend;
+  const bool has_leader =
+      backend == "c10d" || backend == "etcd" || backend == "etcd-v3" || backend == "file";
+  return role.has_world && !config.standalone && config.rendezvous.max_nodes > 1 && has_leader;
+}
+
+/// Replicas have no ranks among nodes, so that a fault of a node would be one of each.
+void check_faults(const role_entry& role, const elastic::chaos_plan& plan) {
+  using target = elastic::chaos_plan::fault::target;
+  if (role.has_world) return;
+  for (const elastic::chaos_plan::fault& fault : plan.faults) {
+    if (fault.of != target::node) continue;
+    refuse(role, fmt::format("chaos {}: replicas have no nodes with ranks; name a node in a role "
+                             "with a world",
+                             to_text(fault)));
+  }
+}
+
+/// A role of one node that meets nobody would run on each node of the job, which nobody means who
+/// writes that.
 void check_nodes(const std::vector<elastic::role>& roles) {
-  const auto is_single = [](const elastic::role& role) {
-    return role.config.rendezvous.max_nodes == 1;
-  };
-  const auto is_several = [&](const elastic::role& role) {
-    return role.has_world && !is_single(role);
+  const auto bound = [&](const elastic::role& role) {
+    return elastic::detail::node_bound(roles, role);
   };
   const auto one = std::find_if(roles.begin(), roles.end(), [&](const elastic::role& role) {
-    return role.has_world && is_single(role);
+    return role.has_world && !bound(role);
   });
-  const auto several = std::find_if(roles.begin(), roles.end(), is_several);
+  const auto several = std::find_if(roles.begin(), roles.end(), bound);
   if (one == roles.end() || several == roles.end()) return;
   throw error(errc::invalid_argument,
-              fmt::format("role '{}' has one node and role '{}' several: each role of a job of "
-                          "several nodes needs two or more",
+              fmt::format("role '{}' has one node and role '{}' several: they need a rendezvous at "
+                          "which all nodes meet, such as --rdzv-backend c10d",
                           one->name, several->name));
 }
 
@@ -112,6 +149,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
   job.options.run_id = file.name;
   job.options.max_restarts = file.restarts;
   job.options.log_dir = file.log_dir;
+  job.options.journal = file.journal;
   for (const role_entry& entry : file.roles) {
     const elastic::command_line line = line_of(entry, facts);
     for (const std::string& warning : line.warnings) {
@@ -120,19 +158,68 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
       job.warnings.push_back(fmt::format("role '{}': {}", entry.name, warning));
     }
     job.signals = line.config.job.signals;
-    job.options.roles.push_back(role_of(entry, line.config.job));
+    job.program = line.config.program;
+    elastic::role role = role_of(entry, line.config.job);
+    if (can_compare(role)) {
+      role.config.rendezvous.conf.emplace("fingerprint", file.fingerprint);
+    }
+    role.extension = extension_of(line.config);
+    check_faults(entry, line.config.chaos);
+    job.options.roles.push_back(std::move(role));
+    job.chaos.push_back(line.config.chaos);
+    const bool is_json =
+        line.config.job.workers.logs.format == elastic::log_options::line_format::json;
+    job.merges_output.push_back(line.config.merges_output && !is_json);
   }
   validate(job.options.roles);
   check_nodes(job.options.roles);
   return job;
 }
 
+namespace {
+
+/// What the program adds to the job, each where it is needed. The observer of the faults follows
+/// that of the status.
+std::shared_ptr<elastic::role_extension> extension_of(const job_of_roles& job) {
+  std::vector<std::shared_ptr<elastic::role_extension>> parts;
+  if (role_status::is_needed(job.options, job.program)) {
+    parts.push_back(std::make_shared<role_status>(job.options, job.program));
+  }
+  if (!job.program.trace.empty()) {
+    parts.push_back(std::make_shared<role_trace>(job.options.roles, job.program.trace));
+  }
+  if (std::count(job.merges_output.begin(), job.merges_output.end(), true) > 0) {
+    parts.push_back(std::make_shared<role_output>(job.options.roles, job.merges_output));
+  }
+  if (std::any_of(job.chaos.begin(), job.chaos.end(),
+                  [](const elastic::chaos_plan& plan) { return !plan.empty(); })) {
+    parts.push_back(std::make_shared<role_chaos>(job.chaos));
+  }
+  if (parts.empty()) return nullptr;
+  return std::make_shared<joined_extensions>(std::move(parts));
+}
+
+/// Ends only by cancellation. The group must outlive it.
+elastic::task<void> stop_at_drain_file(std::string path, elastic::role_group& group,
+                                       elastic::logger log) {
+  const auto time = std::make_shared<elastic::system_time>();
+  elastic::stop_request request;
+  elastic::task<std::string> waiting = elastic::wait_for_drain_file(path, time, log);
+  request.reason = co_await std::move(waiting);
+  request.is_node_bad = true;
+  group.stop(std::move(request));
+  co_await time->sleep_until(elastic::time_point::max());
+}
+
+}  // namespace
+
 elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
-                           elastic::rendezvous_registry backends, elastic::logger log) {
+                           std::shared_ptr<const elastic::rendezvous_registry> backends,
+                           elastic::logger log) {
   const elastic::program_config& config = line.config;
   const job_file file = parse_job_file(read_job_file(config.job_file), config.job_file,
                                        config.job_settings, line.options, facts);
-  const job_of_roles job = make_job(file, facts);
+  job_of_roles job = make_job(file, facts);
   if (config.prints_job) {
     std::fputs(text_of(file).c_str(), stdout);
     co_return 0;
@@ -140,11 +227,20 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   for (const std::string& warning : job.warnings) log.warning("{}", warning);
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   elastic::agent_services services;
+  services.backends = std::move(backends);
   services.log = log;
   services.worker_parent = executor;
   services.open_files = elastic::raise_open_files();
-  elastic::role_group group(executor, job.options, services, backends);
-  const elastic::role_group::result result = co_await run_with_signals(group, job.signals);
+  job.options.extension = extension_of(job);
+  elastic::role_group group(executor, job.options, services);
+  std::vector<elastic::task<void>> beside;
+  if (!job.program.drain_file.empty()) {
+    beside.push_back(stop_at_drain_file(job.program.drain_file, group, log));
+  }
+  elastic::task<elastic::role_group::result> running =
+      elastic::detail::run_signalled<elastic::role_group::result>(group, job.signals,
+                                                                  std::move(beside));
+  const elastic::role_group::result result = co_await std::move(running);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(closing_words(file.name, result).c_str(), stderr);
   for (const elastic::role_group::result::entry& role : result.roles) {

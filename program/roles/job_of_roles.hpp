@@ -4,13 +4,16 @@
 
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/command_line_facts.hpp>
+#include <elastic/launch/program_options.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/roles/role_group.hpp>
 #include <program/roles/job_file.hpp>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,12 @@ namespace elasticrun {
 struct job_of_roles {
   elastic::role_group::options options;
   elastic::signal_plan signals;
+  /// Where the job is shown.
+  elastic::program_options program = {};
+  /// By role: the faults that it gets on purpose, and whether equal lines of its workers appear
+  /// once on the console.
+  std::vector<elastic::chaos_plan> chaos = {};
+  std::vector<bool> merges_output = {};
   /// What is allowed but surely not meant, one sentence each.
   std::vector<std::string> warnings = {};
 };
@@ -32,6 +41,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
 /// `make_job` and `role_group::run`.
 /// Result: the exit code.
 elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
-                           elastic::rendezvous_registry backends, elastic::logger log);
+                           std::shared_ptr<const elastic::rendezvous_registry> backends,
+                           elastic::logger log);
 
 }  // namespace elasticrun

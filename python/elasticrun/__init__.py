@@ -4,6 +4,7 @@
 
     elasticrun --standalone --nproc-per-node 8 train.py
     python -m elasticrun …                       the same, with this Python for the scripts
+    elasticrun.run(train, nproc_per_node=8)      the same as a call, in a script or a notebook
 
 A training script talks to its launcher through `elasticrun.worker`.
 """
@@ -13,8 +14,12 @@ from __future__ import annotations
 import os
 import pathlib
 import sysconfig
+from typing import TYPE_CHECKING
 
-__all__ = ["__version__", "find_elasticrun"]
+if TYPE_CHECKING:
+    from elasticrun._run import Failure, JobFailed, run
+
+__all__ = ["Failure", "JobFailed", "__version__", "find_elasticrun", "run"]
 
 __version__: str
 
@@ -41,10 +46,14 @@ def find_elasticrun() -> str:
                             + ", ".join(dict.fromkeys(str(path.parent) for path in candidates)))
 
 
-def __getattr__(name: str) -> str:
-    # Not at import: a worker that imports elasticrun.worker need not wait for this.
+def __getattr__(name: str) -> object:
+    # Not at import: a worker that imports elasticrun.worker need not wait for these.
     if name == "__version__":
         import importlib.metadata
 
         return importlib.metadata.version("elasticrun")
+    if name in ("Failure", "JobFailed", "run"):
+        from elasticrun import _run
+
+        return getattr(_run, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

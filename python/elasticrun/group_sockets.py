@@ -39,6 +39,7 @@ class GroupSockets:
         self._oldest: Optional[Set[str]] = None  # before the first group of an epoch
         self._before: Optional[Set[str]] = None  # before the group that is being made
         self._store_port = 0
+        self._is_gloo = True
         self._threads: Set[int] = set()
         self._threads_before: Set[int] = set()
 
@@ -47,9 +48,11 @@ class GroupSockets:
         """A block that makes process groups, which meet at a store with this port. The connections
         to the store that these and earlier groups have made are shut down, too, within the block:
         it may be the store's answer that a thread waits for. Whether threads of these groups are
-        stuck is known of gloo's alone."""
+        stuck is known of gloo's alone. Another library may wait for a peer to connect: within the
+        block all sockets that are new are shut down, those that listen, too."""
         with self._lock:
             self._store_port = store_port
+            self._is_gloo = is_gloo
             self._before = _descriptors()
             self._threads_before = _threads()
             if self._oldest is None:
@@ -72,6 +75,9 @@ class GroupSockets:
                 epolls |= _epolls(now - self._before)
                 for descriptor in now - self._oldest:
                     _shut_down(descriptor, lambda here, there: there == self._store_port)
+                if not self._is_gloo:
+                    for descriptor in now - self._before:
+                        _shut_down_any(descriptor)
             for epoll in epolls:
                 for descriptor in _watched(epoll):
                     # If rank 0 itself serves the store, that has an epoll instance, too.
@@ -157,8 +163,9 @@ def _waits_with_limit(thread: int) -> bool:
 
 
 @contextlib.contextmanager
-def _connection(descriptor: str) -> Iterator[Optional[socket.socket]]:
-    """A copy of the descriptor, if it is a socket of TCP that does not listen."""
+def _connection(descriptor: str, listens: bool = False) -> Iterator[Optional[socket.socket]]:
+    """A copy of the descriptor, if it is a socket of TCP that is connected, or listens if that is
+    allowed."""
     try:
         copy = socket.socket(fileno=os.dup(int(descriptor.split()[0])))
     except OSError:
@@ -167,7 +174,8 @@ def _connection(descriptor: str) -> Iterator[Optional[socket.socket]]:
     with copy:
         is_meant = (copy.family in (socket.AF_INET, socket.AF_INET6)
                     and copy.type == socket.SOCK_STREAM
-                    and not copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+                    and (listens
+                         or not copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)))
         yield copy if is_meant else None
 
 
@@ -175,4 +183,11 @@ def _shut_down(descriptor: str, is_meant: Callable[[int, int], bool]) -> None:
     """If it is a connection whose ports (here, there) are meant."""
     with _connection(descriptor) as connection, contextlib.suppress(OSError):
         if connection and is_meant(connection.getsockname()[1], connection.getpeername()[1]):
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+def _shut_down_any(descriptor: str) -> None:
+    """If it is a connection, or listens for some."""
+    with _connection(descriptor, listens=True) as connection, contextlib.suppress(OSError):
+        if connection:
             connection.shutdown(socket.SHUT_RDWR)

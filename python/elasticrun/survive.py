@@ -34,6 +34,7 @@ from typing import Any, Callable, Dict, List, Optional, TypeVar, cast
 
 from elasticrun import torch_state, worker
 from elasticrun.group_sockets import GroupSockets
+from elasticrun.nccl_groups import NcclGroups
 from elasticrun.torch_state import ShardedState, TorchState
 
 __all__ = ["ShardedState", "TorchState", "WorldChanged", "epoch", "finished", "init_process_group",
@@ -63,6 +64,7 @@ class _Epochs:
         self.has_survived = False
         self.state: Optional[TorchState] = None
         self.sockets = GroupSockets()
+        self.nccl = NcclGroups()
         self._channel = worker.Channel()
         self._heard = threading.Condition()
         self._ended = -1        # the last epoch of which the agent said so
@@ -173,7 +175,7 @@ class _Epochs:
             if self.has_ended and self._holds_group:
                 # Again and again: the main thread may be just about to connect.
                 self.sockets.shut_down()
-                _abort_nccl()
+                self.nccl.abort()
                 _end_if_stuck()
         with self._heard:
             self._heard.notify_all()
@@ -337,6 +339,8 @@ def is_change(error: BaseException) -> bool:
     rank; always false without an agent."""
     if not _epochs.is_connected or isinstance(error, torch_state.StateLost):
         return False
+    if _epochs.nccl.is_device_broken():
+        return False
     if _epochs.has_ended:
         return True
     if not _can_come_from_a_peer(error):
@@ -411,6 +415,16 @@ def _after_commit(problem: Optional[ShardedState]) -> None:
     _raise_if_changed()
 
 
+def _raise_if_invalid() -> None:
+    """Called when the GPU has done its work: NCCL fails without an exception."""
+    _raise_if_changed()
+    if _epochs.is_connected and _epochs.nccl.have_failed():
+        raise RuntimeError("NCCL has given up a collective, so the results of this step are wrong")
+
+
+torch_state.raise_if_invalid = _raise_if_invalid
+
+
 def _raise_if_changed() -> None:
     if _epochs.is_connected and _epochs.has_ended:
         raise WorldChanged(f"epoch {_epochs.current} has ended")
@@ -432,11 +446,28 @@ def _can_come_from_a_peer(error: Optional[BaseException]) -> bool:
 def _make_groups(backend: str, make: Callable[[], Any]) -> Any:
     _epochs.hold_group(True)  # first, so that a change from here on is not missed
     _raise_if_changed()
+    is_nccl = "nccl" in backend.lower() and _epochs.is_connected
+    if is_nccl:
+        _epochs.nccl.configure()
     port = int(os.environ.get("MASTER_PORT") or 0)
     with _epochs.sockets.beginning(port, backend.lower() == "gloo"):
         result = make()
+        if is_nccl:
+            _connect(result)
     _raise_if_changed()
     return result
+
+
+def _connect(group: Any) -> None:
+    """NCCL connects a group when this is first used, which nothing could end then if a rank were
+    lost."""
+    import torch
+    import torch.distributed as dist
+    if group is dist.GroupMember.NON_GROUP_MEMBER:
+        return
+    device = torch_state.cuda_device(_epochs.state)
+    dist.all_reduce(torch.zeros(1, device=device), group=group)
+    torch.cuda.synchronize(device)
 
 
 class _Traces:
@@ -478,9 +509,19 @@ def _drop_groups() -> None:
     # Descriptors may have been inherited by processes such as those of a DataLoader: to close them
     # here would not end the connections.
     _epochs.sockets.shut_down()
+    _epochs.nccl.abort()
     _epochs.sockets.wait_for_close()
     _end_if_stuck()
-    _destroy_groups()
+    with _epochs.nccl.closing():
+        _wait_for_device()
+        _destroy_groups()
+
+
+def _wait_for_device() -> None:
+    """Until it has done what was queued before NCCL was aborted. Raises what broke it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
 
 
 def _end_if_stuck() -> None:
@@ -514,12 +555,3 @@ def _destroy_groups() -> None:
         _traces.remove(sys.modules["torch.distributed.distributed_c10d"])
     _epochs.hold_group(False)
     _epochs.sockets.forget()
-
-
-def _abort_nccl() -> None:
-    """Untested: there was no machine with several GPUs."""
-    dist = sys.modules.get("torch.distributed")
-    if dist is not None and dist.is_available() and dist.is_initialized():
-        c10d = sys.modules["torch.distributed.distributed_c10d"]
-        if "nccl" in dist.get_backend() and hasattr(c10d, "_abort_process_group"):
-            c10d._abort_process_group()

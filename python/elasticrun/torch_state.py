@@ -8,11 +8,12 @@ Import it as `elasticrun.survive.TorchState`. This module imports torch only whe
 from __future__ import annotations
 
 import copy
+import math
 import os
 import pickle
 import random
 import sys
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 __all__ = ["ShardedState", "TorchState"]
 
@@ -23,6 +24,8 @@ _SHARDED = ("DTensor", "ShardedTensor", "FlatParameter")
 
 # What `survive` does when a state commits that it does not give to newcomers.
 tell_of_stray: Optional[Callable[[], None]] = None
+# Called when GPUs have done their work. Raises if it may have failed without an exception.
+raise_if_invalid: Optional[Callable[[], None]] = None
 
 
 class ShardedState(TypeError):
@@ -74,6 +77,7 @@ class TorchState:
         self.__dict__["_commits"] = 0
         self.__dict__["_copied"] = 0  # the commit that the buffers hold
         self.__dict__["_is_kept"] = True
+        self.__dict__["_is_spoilt"] = False  # a transfer has begun to overwrite it
         self.__dict__["_after_commit"] = None
 
     def __getattr__(self, name: str) -> Any:
@@ -128,22 +132,34 @@ class TorchState:
     def _copy_state(self, number: int) -> None:
         """Keeps the state as it is now, as the commit of this number."""
         import torch
-        self._copied = 0
         live = self._read()
-        uses_cuda = False
+        devices = {tensor.device for tensor in live.tensors.values() if tensor.is_cuda}
+        self._validate(devices)
+        self._copied = 0
         with torch.no_grad():
             for path, tensor in live.tensors.items():
                 buffer = self._buffers.get(path)
                 if buffer is None or buffer.shape != tensor.shape or buffer.dtype != tensor.dtype:
                     buffer = self._buffers[path] = _new_buffer(tensor)
                 buffer.copy_(tensor, non_blocking=True)
-                uses_cuda = uses_cuda or tensor.is_cuda
         for path in self._buffers.keys() - live.tensors.keys():
             del self._buffers[path]
-        if uses_cuda:
-            torch.cuda.synchronize()
+        for device in devices:
+            torch.cuda.synchronize(device)
         self._tree = live.tree
         self._commits = self._copied = number
+        self._is_spoilt = False
+
+    def _validate(self, devices: Iterable[Any]) -> None:
+        """Raises if the work of these GPUs, which this waits for, has a wrong result. It must not
+        take the place of the last commit."""
+        import torch
+        is_on_device = False
+        for device in devices:
+            torch.cuda.synchronize(device)
+            is_on_device = True
+        if is_on_device and raise_if_invalid is not None:
+            raise_if_invalid()
 
     def _read(self) -> _Copy:
         """The state as it is now. The tensors are those that the training uses."""
@@ -166,42 +182,80 @@ class TorchState:
 
     def _send(self, receiver: int, device: Any) -> None:
         import torch
-        import torch.distributed as dist
         content = pickle.dumps(self._tree)
         head = torch.frombuffer(bytearray(content), dtype=torch.uint8).to(device)
-        dist.send(torch.tensor([head.numel()], device=device), receiver)
-        dist.send(head, receiver)
-        pieces = [_bytes_of(self._buffers[slot.path].to(device).contiguous())
-                  for slot in _slots(self._tree)]
-        for work in [dist.isend(piece, receiver) for piece in pieces if piece.numel()]:
-            work.wait()
+        _exchange("isend", [torch.tensor([head.numel()], device=device)], receiver)
+        _exchange("isend", [head], receiver)
+        # A part at a time: the GPU may have no room for a second copy of the state.
+        for slots in _parts(self._tree):
+            _exchange("isend", [_bytes_of(self._buffers[slot.path].to(device).contiguous())
+                                for slot in slots], receiver)
 
     def _receive(self, source: int, device: Any) -> None:
         """Into the tensors of the training. The copy of an earlier commit stays as it is."""
         import torch
-        import torch.distributed as dist
+        devices = [device] if device.type == "cuda" else []
         size = torch.zeros(1, dtype=torch.int64, device=device)
-        dist.recv(size, source)
+        _exchange("irecv", [size], source)
+        self._validate(devices)
         head = torch.empty(int(size.item()), dtype=torch.uint8, device=device)
-        dist.recv(head, source)
+        _exchange("irecv", [head], source)
+        self._validate(devices)
         tree = pickle.loads(bytes(head.cpu().numpy()))
+        self._is_spoilt = True
         live = self._read().tensors
         received: Dict[_Path, Any] = {}
-        works = []
-        for slot in _slots(tree):
-            target = live.get(slot.path)
-            if (target is None or tuple(target.shape) != slot.shape or target.dtype != slot.dtype
-                    or target.device != device or not target.is_contiguous()):
-                target = torch.empty(slot.shape, dtype=slot.dtype, device=device)
-            received[slot.path] = target
-            if target.numel():
-                works.append(dist.irecv(_bytes_of(target), source))
-        for work in works:
-            work.wait()
+        for slots in _parts(tree):
+            for slot in slots:
+                target = live.get(slot.path)
+                if (target is None or tuple(target.shape) != slot.shape
+                        or target.dtype != slot.dtype or target.device != device
+                        or not target.is_contiguous()):
+                    target = torch.empty(slot.shape, dtype=slot.dtype, device=device)
+                received[slot.path] = target
+            _exchange("irecv", [_bytes_of(received[slot.path]) for slot in slots], source)
+        self._validate(devices)
         self._write(_Copy(tree, received))
 
 
 _NO_STATE = -1
+
+
+# How many bytes of the state are under way at a time, if no tensor alone is larger.
+_PART_BYTES = 256 << 20
+
+
+def _parts(tree: Any) -> Iterator[List[_Slot]]:
+    """The same on both sides of a transfer. Tensors without elements are in no message."""
+    part: List[_Slot] = []
+    size = 0
+    for slot in _slots(tree):
+        part.append(slot)
+        size += math.prod(slot.shape) * _bytes_of_element(slot.dtype)
+        if size >= _PART_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+def _bytes_of_element(dtype: Any) -> int:
+    import torch
+    return torch.empty(0, dtype=dtype).element_size()
+
+
+def _exchange(operation: str, tensors: List[Any], peer: int) -> None:
+    """Sends the tensors to a rank, or receives them."""
+    import torch.distributed as dist
+    function = getattr(dist, operation)
+    pieces = [tensor for tensor in tensors if tensor.numel()]
+    if dist.get_backend() == "nccl" and pieces:
+        # Over the connections that the group has: each pair of ranks would make its own else.
+        works = dist.batch_isend_irecv([dist.P2POp(function, piece, peer) for piece in pieces])
+    else:
+        works = [function(piece, peer) for piece in pieces]
+    for work in works:
+        work.wait()
 
 
 class _Rank(NamedTuple):
@@ -218,9 +272,10 @@ def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> None:
     the newest commit receive it, each from one that has it. For `survive` alone."""
     import torch
     import torch.distributed as dist
-    device = _device_of_group()
+    device = _device_of_group(state)
     facts = torch.tensor(_Rank(_NO_STATE if state is None else state._copied, int(is_new),
-                               int(began_job), int(os.environ.get("GROUP_RANK", 0))),
+                               int(began_job and not (state and state._is_spoilt)),
+                               int(os.environ.get("GROUP_RANK", 0))),
                          device=device)
     gathered = [torch.empty_like(facts) for _ in range(dist.get_world_size())]
     dist.all_gather(gathered, facts)
@@ -264,11 +319,23 @@ def _transfers(commits: List[int], nodes: List[int]) -> Iterator[Tuple[int, int]
             yield source, receiver
 
 
-def _device_of_group() -> Any:
+def _device_of_group(state: Optional[TorchState]) -> Any:
     import torch
     import torch.distributed as dist
-    only_cuda = dist.get_backend() == "nccl"
-    return torch.device("cuda", torch.cuda.current_device()) if only_cuda else torch.device("cpu")
+    return cuda_device(state) if dist.get_backend() == "nccl" else torch.device("cpu")
+
+
+def cuda_device(state: Optional[TorchState]) -> Any:
+    """The GPU of this rank: the one that its group is bound to, or its state lies on, or the
+    current one."""
+    import torch
+    import torch.distributed as dist
+    bound = getattr(dist.group.WORLD, "bound_device_id", None)
+    if bound is not None:
+        return bound
+    tensors = state._read().tensors.values() if state is not None else []
+    return next((tensor.device for tensor in tensors if tensor.is_cuda),
+                torch.device("cuda", torch.cuda.current_device()))
 
 
 # ---- trees: what state_dict returns, and plain values -------------------------------------------

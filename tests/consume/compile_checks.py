@@ -7,7 +7,8 @@
   compile_checks.py --cxx g++ --include DIR alone FILE       one header by itself
   compile_checks.py --cxx g++ --include DIR optimized FILE   a program has no warning at -O2
   compile_checks.py --cxx g++ --include DIR forbidden FILE   the marked lines of FILE are refused
-  compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link
+  compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link, nor
+                                                             those on both Asios
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
   compile_checks.py --cxx g++ --include DIR reach DIR        the core reaches no opt-in module
 
@@ -43,8 +44,11 @@ CONFIGURATION = "elastic/base/config.hpp"
 TASK = "elastic/base/task.hpp"
 # All definitions, for a program that compiles the library once without CMake.
 SOURCE = "elastic/src.hpp"
-# The symbol that objects of both modes define with different values.
+# The symbols that objects which do not fit together define with different values: of both modes,
+# and on both Asios.
 MODE_SYMBOL = "elastic_is_header_only_in_one_object_and_compiled_in_another"
+ASIO_SYMBOL = "elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another"
+ON_BOOST = "-DELASTIC_USE_BOOST_ASIO=1"
 
 
 def compiler_call(options):
@@ -187,13 +191,15 @@ def check_mixed(options, call):
         if not content:
             print(f"two objects of the same mode do not link:\n{output[:3000]}")
             return True
-        build("other", "-O1", COMPILED)
-        output, content = link()
-        if content or MODE_SYMBOL not in output:
-            print(f"objects of both modes: {MODE_SYMBOL} was expected in the linker's message, "
-                  f"which is: {output[:3000] or 'none'}")
-            return True
-    return False
+        failed = False
+        for different, symbol in (COMPILED, MODE_SYMBOL), (ON_BOOST, ASIO_SYMBOL):
+            build("other", "-O1", different)
+            output, content = link()
+            if content or symbol not in output:
+                print(f"an object with {different}: {symbol} was expected in the linker's message, "
+                      f"which is: {output[:3000] or 'none'}")
+                failed = True
+    return failed
 
 
 def check_vtables(options, call):

@@ -5,10 +5,11 @@
 
   documents.py ELASTICRUN PYTHON    PYTHON has torch; without it, what needs it is left out
 
-Of docs/train_script.md, from_torchrun.md, deploy.md and troubleshooting.md:
+Of the pages in PAGES:
 
-- every block of shell has a line before it that says <!-- runs: plain -->, <!-- runs: torch --> or
-  <!-- needs: WHAT -->; those that run do, and succeed;
+- every block of shell has a line before it that says <!-- needs: WHAT --> or <!-- runs: WHAT -->:
+  plain, torch, transformers, jax, mpi, or stubs, which are tests/support/stubs in place of serving
+  stacks; with " on 2 nodes" it is run twice at once. Those that run do, and succeed;
 - every option that they and the files in examples/deploy give to elasticrun exists;
 - every message of the troubleshooting page stands in the sources.
 """
@@ -22,7 +23,12 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["train_script", "from_torchrun", "deploy", "troubleshooting"]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from ports import reserved_port
+
+PAGES = ["guide", "train_script", "python", "frameworks", "wire",
+         "from_torchrun", "deploy", "troubleshooting"]
 BLOCK = re.compile(r"^(?:<!-- (?P<kind>runs|needs): (?P<what>.+?) -->\n)?```sh\n(?P<code>.*?)^```$",
                    re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
@@ -56,28 +62,57 @@ def table_options(page):
             yield from OPTION.findall(cells[2].split(":")[-1])
 
 
+def python_for(what, python):
+    """The Python that the scripts of a block need; None: there is none, so the block is left out.
+    `python` has torch, or is empty."""
+    if what == "plain":
+        return sys.executable
+    if what == "jax":
+        found = os.environ.get("ELASTIC_TEST_JAX_PYTHON", str(ROOT / "build/jax/bin/python"))
+        return found if os.path.exists(found) else None
+    if what == "mpi":
+        return sys.executable if shutil.which("mpicc.mpich") else None
+    if what == "transformers" and python:
+        probe = "import importlib.util as u, sys; sys.exit(not u.find_spec('transformers'))"
+        found = subprocess.run([python, "-c", probe], check=False).returncode == 0
+        return python if found else None
+    return python or None
+
+
 def run_block(code, what, elasticrun, python):
+    """Runs a block in a folder of its own; if it is for two hosts, twice at once. The exit status
+    that is not 0, if there is one, and the output."""
+    what, _, on_nodes = what.partition(" on ")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        programs = folder / "bin"
+        programs = folder / "site" / "bin"  # as pip install --target has it
+        shutil.copytree(ROOT / "python" / "elasticrun", folder / "site" / "elasticrun")
         programs.mkdir()
         (programs / "elasticrun").symlink_to(elasticrun)
+        (programs / "python3").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
+        (programs / "python3").chmod(0o755)
         (folder / "train.py").write_text(SCRIPT)
         shutil.copytree(ROOT / "examples" / "python", folder / "examples" / "python")
+        modules = [folder / "site"] + [ROOT / "tests/support/stubs"] * (what == "stubs")
         environment = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}",
-                           PYTHONPATH=str(ROOT / "python"),
-                           PYTHON_EXEC=python if what == "torch" else sys.executable)
-        run = subprocess.run(["bash", "-euo", "pipefail", "-c", code], cwd=folder, env=environment,
-                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, timeout=240)
-        return run.returncode, run.stdout
+                           PYTHONPATH=os.pathsep.join(map(str, modules)), PYTHON_EXEC=python,
+                           GLOO_SOCKET_IFNAME="lo")
+        if on_nodes:
+            code = code.replace("host0:29400", f"127.0.0.1:{reserved_port()}")
+        runs = [subprocess.Popen(["bash", "-euo", "pipefail", "-c", code], cwd=folder,
+                                 env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True)
+                for _ in range(2 if on_nodes else 1)]
+        outputs = [run.communicate(timeout=900)[0] for run in runs]
+        return next((run.returncode for run in runs if run.returncode), 0), "".join(outputs)
 
 
 def source_text():
     """All sources, with texts that are written in pieces put together."""
-    files = [*ROOT.glob("include/**/*.?pp"), *ROOT.glob("program/**/*.?pp")]
+    files = [*ROOT.glob("include/**/*.?pp"), *ROOT.glob("program/**/*.?pp"),
+             *ROOT.glob("python/elasticrun/*.py")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(files))
-    return re.sub(r'"\s*\n\s*"', "", text)
+    return re.sub(r'"\s*\n\s*f?"', "", text)
 
 
 def missing_messages(page, sources):
@@ -105,9 +140,12 @@ def main():
                            for option in unknown_options(code, known)]
             if block["kind"] is None:
                 complaints.append(f"{name}: is this run, or what does it need?\n{code}")
-            elif block["kind"] == "runs" and (block["what"] != "torch" or python):
+                continue
+            needed = block["what"].split(" ")[0]
+            with_python = block["kind"] == "runs" and python_for(needed, python)
+            if with_python:
                 ran += 1
-                status, output = run_block(code, block["what"], elasticrun, python)
+                status, output = run_block(code, block["what"], elasticrun, with_python)
                 if status != 0:
                     complaints.append(f"{name}: ended with {status}:\n{code}\n{output}")
         complaints += [f"{name}: elasticrun has no {option}" for option in table_options(page)

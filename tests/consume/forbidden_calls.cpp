@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Calls that g++ 12 would compile to a double free or a use after free. The interface refuses each
-// line that is marked so, and no other; what to write instead is in documented_calls.cpp.
+// Calls that g++ 12 would compile to a double free or a use after free. The interface rejects each
+// marked line and no other; documented_calls.cpp shows what to write instead.
 
 #include <elastic/elastic.hpp>
 #include <elastic/launch/run_as_program.hpp>

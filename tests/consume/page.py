@@ -7,10 +7,11 @@
 
 Two nodes of four workers run, and the page is that of the one that serves the rendezvous. A worker
 of it is killed, one of the other node hangs, a third node joins; at last the agent is killed, after
-which another one serves at its port. A job succeeds and one fails, and the page says so. What
-workers say of themselves tries to become part of the page, and a job of 1,000 ranks is drawn.
-Headless Chromium is told what to do by the WebDriver protocol. On the way, whether the metrics that
-examples/observe and docs/observe.md name are served.
+which another one serves at its port. A job succeeds and one fails, and the page says so. A job of
+several roles has a page for all of them and one for each. What workers say of themselves tries to
+become part of the page, and a job of 1,000 ranks is drawn. Headless Chromium is told what to do by
+the WebDriver protocol. On the way, whether the metrics that examples/observe and docs/observe.md
+name are served.
 """
 
 import argparse
@@ -58,6 +59,7 @@ for step in range(100000):
     time.sleep(0.1)
 """
 SKIPPED = 77
+METRICS_OF_ROLES = {"elastic_role_state"}
 
 comes_true = functools.partial(waiting.comes_true, patience=60)
 
@@ -125,11 +127,12 @@ class Agent:
     def __init__(self, elasticrun, folder, status, text, *options):
         script = folder / "worker.py"
         script.write_text(WORKER)
-        self.process = subprocess.Popen(
-            [elasticrun, "--nproc-per-node", "4", "--max-restarts", "3", "--status", str(status),
-             *options, "--no-python", "/usr/bin/python3", str(script), text,
-             str(folder / "hang-")],
-            stderr=subprocess.PIPE, text=True)
+        self.start([elasticrun, "--nproc-per-node", "4", "--max-restarts", "3", "--status",
+                    str(status), *options, "--no-python", "/usr/bin/python3", str(script), text,
+                    str(folder / "hang-")])
+
+    def start(self, command):
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.url = ""
         for line in self.process.stderr:
             if line.startswith("Status: "):
@@ -138,8 +141,9 @@ class Agent:
         if not self.url:
             sys.exit("page.py: elasticrun ended before it showed anything")
 
-    def job(self):
-        with urllib.request.urlopen(self.url + "api/v1/job", timeout=10) as answer:
+    def job(self, role=""):
+        path = f"roles/{role}/api/v1/job" if role else "api/v1/job"
+        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
             return json.load(answer)
 
     def end(self, number=signal.SIGTERM):
@@ -147,6 +151,32 @@ class Agent:
             self.process.send_signal(number)
         self.process.stderr.close()
         self.process.wait()
+
+
+class Job(Agent):
+    """One elasticrun with several roles: a trainer, and two replicas at a port each."""
+
+    def __init__(self, elasticrun, folder, text):
+        script = folder / "worker.py"
+        script.write_text(WORKER.replace('os.environ["RANK"]', 'os.environ["LOCAL_RANK"]'))
+        arguments = json.dumps(["--no-python", "/usr/bin/python3", str(script), text,
+                                str(folder / "hang-")])
+        serving = json.dumps([*json.loads(arguments), "${port.http}"])
+        (folder / "job.toml").write_text(f"""
+name = "grpo"
+log_dir = "/dev/null"
+[role.trainer]
+command = {arguments}
+nproc_per_node = 4
+max_restarts = 3
+[role.rollout]
+command = {serving}
+processes_per_node = 2
+max_restarts = 10
+starts_after = ["trainer:ready"]
+stops_with = "trainer"
+""")
+        self.start([elasticrun, "--job", str(folder / "job.toml"), "--status", "0"])
 
 
 def read_journal(folder, name="logs"):
@@ -260,7 +290,7 @@ def check_stall(browser):
         showHead();
         legend();
         return [...during, ...after];""")
-    check(shown == [False, "The job stands still: rank 5 (<b>node3</b>) has not entered barrier #6",
+    check(shown == [False, "The job has stalled: rank 5 (<b>node3</b>) has not entered barrier #6",
                     "rank 5 sleeps", 0, True, True, False], f"a stall is shown as {shown}")
 
 
@@ -315,7 +345,14 @@ def check_details(browser, text):
     check(pixels > 1, "nothing is drawn")
     wide = browser.run("return document.documentElement.scrollWidth > innerWidth")
     check(not wide, "the page is wider than its window")
-    check(browser.complaints() == [], f"the console says {browser.complaints()}")
+    complaints = browser.complaints()
+    check(complaints == [], f"the console says {complaints}")
+
+
+def check_console(browser):
+    """The browser complains of nothing, except that agents of jobs that have ended are gone."""
+    complaints = [line for line in browser.complaints() if "net::" not in line]
+    check(complaints == [], f"the console says {complaints}")
 
 
 def served_metrics(agent):
@@ -328,7 +365,7 @@ def check_examples(agent):
     json.loads((ROOT / "examples/observe/dashboard.json").read_text())
     for path in [*(ROOT / "examples/observe").iterdir(), ROOT / "docs/observe.md"]:
         named = set(re.findall(r"\belastic_[a-z_]+", path.read_text()))
-        bare = {name.removesuffix("_bucket") for name in named}
+        bare = {name.removesuffix("_bucket") for name in named} - METRICS_OF_ROLES
         # A step's time is known after the second one.
         comes_true(f"what {path.name} names is served: {sorted(bare)}",
                    lambda bare=bare: bare <= served_metrics(agent))
@@ -397,6 +434,67 @@ def check_return(browser, elasticrun, folder, agent):
         other.end()
 
 
+def hold_answer(browser):
+    """An answer of now, "running", reaches the page after it has said that the job has ended."""
+    browser.run("""
+        const ask = window.fetch;
+        window.fetch = async (...request) => {
+          window.fetch = ask;
+          const answer = await ask(...request), document = await answer.json();
+          window.held = true;
+          while (!$("notice").textContent) await new Promise(resolve => setTimeout(resolve, 10));
+          setTimeout(() => { window.held = false; }, 100);
+          return { ok: true, status: answer.status, json: async () => document };
+        };
+        refresh();""")
+    comes_true("an answer is held", lambda: browser.run("return window.held === true"))
+
+
+def check_roles(browser, elasticrun, folder, text):
+    """The page of a job of several roles, and that of one of them."""
+    job = Job(elasticrun, folder, text)
+    try:
+        browser.open(job.url)
+        comes_true("the page shows that both roles run", lambda: browser.run("""
+            return [...document.querySelectorAll('.role.running h3 b')]
+              .map(state => state.textContent).join()""") == "running, ready,running, ready")
+        facts = browser.text(".role[data-role=rollout]")
+        for part in ["restart-worker", "trainer:ready", "0 of 10", "replicas2", "http"]:
+            check(part in facts, f"{part!r} is not shown of the replicas: {facts!r}")
+        ports = {str(worker["ports"]["http"]) for worker in job.job()["roles"][1]["workers"]}
+        check(all(port in facts for port in ports), f"{ports} are not shown: {facts!r}")
+        check(served_metrics(job) >= METRICS_OF_ROLES, "the state of a role is no metric")
+        victim = job.job("rollout")["workers"][1]["pid"]
+        os.kill(victim, signal.SIGKILL)
+        comes_true("the page shows that a replica has started again",
+                   lambda: "1 of 10" in browser.text(".role[data-role=rollout]")
+                   and "replicas2" in browser.text(".role[data-role=rollout]"))
+        check("0 of 3" in browser.text(".role[data-role=trainer]"), "the trainer started again")
+        check_console(browser)
+        browser.run("document.querySelector('.role[data-role=trainer] a').click()")
+        comes_true("the page of a role shows its workers",
+                   lambda: "4 running" in browser.text("#legend"))
+        check(browser.text("#job") == "grpo/trainer", f"it is of {browser.text('#job')!r}")
+        comes_true("progress shows what a worker says", lambda: text in browser.text("#steps"))
+        made = browser.run("return document.querySelectorAll('img, script:not([src])').length")
+        check(made == 0, "what a worker said became part of the page")
+        browser.run("document.querySelector('nav a').click()")
+        comes_true("the page of the job is back",
+                   lambda: browser.run("return document.querySelectorAll('.role').length") == 2)
+        hold_answer(browser)
+        (folder / "code").write_text("0")
+        (folder / "code").rename(folder / "hang-end")
+        comes_true("the page says that the job has ended",
+                   lambda: browser.text("#notice") == "The job has ended.")
+        comes_true("the held answer arrives", lambda: browser.run("return window.held === false"))
+        check(browser.text("#state") == "succeeded", f"the state is {browser.text('#state')!r}")
+        check(job.process.wait(60) == 0, f"it ended by {job.process.returncode}")
+        check_console(browser)
+    finally:
+        (folder / "hang-end").unlink(missing_ok=True)
+        job.end(signal.SIGKILL)
+
+
 def main():
     arguments = argparse.ArgumentParser(description="Tests the page of a job's status.")
     arguments.add_argument("elasticrun")
@@ -438,6 +536,7 @@ def main():
         check_return(browser, options.elasticrun, folder, agent)
         check_end(browser, options.elasticrun, folder, 0, "succeeded", "4 succeeded")
         check_end(browser, options.elasticrun, folder, 3, "failed", "failed")
+        check_roles(browser, options.elasticrun, folder, text)
     print("the page shows what the journal says")
 
 

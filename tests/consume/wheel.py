@@ -5,6 +5,7 @@
 
   wheel.py FOLDER   the folder that has the wheel: tests/run.sh --clang builds it, or
                     pip wheel . --no-deps --wheel-dir FOLDER
+  wheel.py WHEEL    the wheel
 
 If the Python that runs this can import torch, a job is trained, too. Exits with 77 if there is no
 wheel, or no pip in this Python, unless ELASTIC_NOTHING_MISSING is 1.
@@ -23,16 +24,24 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 VERSION = re.search(r'version_text = "([^"]+)"',
                     (ROOT / "include/elastic/base/version.hpp").read_text(encoding="utf-8"))[1]
-LIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+# Before 2.34 parts of glibc were libraries of their own.
+LIBC = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1",
+        "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+PROCESSORS = {"x86_64": 62, "aarch64": 183}  # as an ELF file has them
 
 
-def run(*command, **changes):
-    """What a command writes to stdout. Its environment is that of no environment of Python."""
+def attempt(*command, **changes):
+    """How a command ends. Its environment is that of no environment of Python."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("PYTHON", "PET_", "VIRTUAL_ENV", "TORCHELASTIC"))}
     environment.update({"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **changes})
-    result = subprocess.run([str(word) for word in command], env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return subprocess.run([str(word) for word in command], env=environment, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+
+
+def run(*command, **changes):
+    """What a command writes to stdout."""
+    result = attempt(*command, **changes)
     assert result.returncode == 0, f"{command}: {result.returncode}\n{result.stdout}{result.stderr}"
     return result.stdout
 
@@ -93,13 +102,34 @@ def check_program(environment):
 
 def check_package(environment):
     says = run(environment / "bin/python", "-c",
-               "import elasticrun, elastic_worker\n"
+               "import os, elasticrun, elastic_worker\n"
                "from elasticrun import survive, worker\n"
                "assert survive.run(lambda: 7)() == 7\n"
                "assert elastic_worker.connect is worker.connect\n"
                "assert not worker.connect().connected\n"
+               "assert len(elasticrun.run(os.getpid, nproc_per_node=2)) == 2\n"
                "print(elasticrun.__version__, elasticrun.find_elasticrun())")
     assert says.split() == [VERSION, str(environment / "bin/elasticrun")], says
+
+
+def check_wrong_machine(environment):
+    """A program for another processor or C library, as a copied environment may have it."""
+    program = environment / "bin/elasticrun"
+    image = program.read_bytes()
+    here = os.uname().machine
+    other = next(name for name in PROCESSORS if name != here)
+    loader = re.search(rb"/lib(64)?/ld-linux-[a-z0-9_-]+\.so\.\d", image)[0]
+    foreign = image[:18] + PROCESSORS[other].to_bytes(2, "little") + image[20:]
+    homeless = image.replace(loader, loader.replace(b"linux", b"there"))
+    for changed, why in (
+            (foreign, f"it is for {other} and this machine is {here}"),
+            (homeless, "it needs glibc, which is not here; the musllinux wheel does not"),
+            (b"\x7fELF", "Exec format error")):
+        program.write_bytes(changed)
+        result = attempt(environment / "bin/python", "-m", "elasticrun", "--version")
+        assert result.returncode == 1, result
+        assert result.stderr == f"elasticrun: error: cannot run {program}: {why}\n", result.stderr
+    program.write_bytes(image)
 
 
 def train(environment):
@@ -119,7 +149,8 @@ def train(environment):
 
 
 def main():
-    wheels = sorted(pathlib.Path(sys.argv[1]).glob("elasticrun-*.whl"))
+    place = pathlib.Path(sys.argv[1])
+    wheels = [place] if place.is_file() else sorted(place.glob("elasticrun-*.whl"))
     has_pip = importlib.util.find_spec("pip") is not None
     if not wheels or not has_pip:
         print(f"no wheel in {sys.argv[1]}: tests/run.sh --clang builds one" if has_pip
@@ -130,9 +161,10 @@ def main():
         environment = pathlib.Path(folder) / "venv"
         run(sys.executable, "-m", "venv", "--without-pip", environment)
         before = files_of(environment)
-        pip(environment, "install", "--no-index", "--find-links", wheels[-1].parent, "elasticrun")
+        pip(environment, "install", "--no-index", wheels[-1])
         check_package(environment)
         check_program(environment)
+        check_wrong_machine(environment)
         train(environment)
         for path in environment.glob("checkpoint*"):
             path.unlink()

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What a worker that is to be diagnosed shows.
+// Data of a worker under diagnosis.
 
 #include "target.hpp"
 

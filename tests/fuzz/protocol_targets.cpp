@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Protocols: bytes of other nodes, workers and servers, which may be hostile.
+// Protocols: bytes from other nodes, workers and servers, which may be hostile.
 
 #include "target.hpp"
 
@@ -21,6 +21,9 @@
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
+#include <elastic/wire/detail/pmi_request.hpp>
+#include <elastic/wire/detail/pmi_session.hpp>
+#include <elastic/wire/detail/wire_place.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -563,6 +566,55 @@ void secure_changed(std::string_view input) {
   require(is_changed || (heard[0] == texts[1] && heard[1] == texts[0]), "everything is heard");
 }
 
+// ---- PMI ----------------------------------------------------------------------------------------
+
+// What a worker hears does not depend on the pieces in which it speaks; a barrier ends at once.
+void pmi_worker(std::string_view input) {
+  cutter parts(input);
+  const std::size_t piece = 1 + parts.number(6);
+  const std::string_view lines = parts.rest();
+  const auto converse = [&](std::size_t size) {
+    detail::pmi_session session(std::make_shared<detail::pmi_space>(), 2);
+    std::string heard;
+    try {
+      for (std::size_t at = 0; at < lines.size(); at += size) {
+        session.consume(lines.substr(at, size));
+        while (session.at() == detail::pmi_session::stage::in_barrier) session.leave_barrier();
+        heard += std::exchange(session.output(), {});
+        if (const auto complaint = session.take_complaint()) {
+          require(!complaint->empty(), "a complaint says something");
+        }
+      }
+    } catch (const error& refusal) {
+      require(refusal.code() == errc::protocol_violation, "a refusal is one of the protocol");
+      heard += session.output();
+    }
+    return heard;
+  };
+  require(converse(lines.size() + 1).size() <= lines.size() * limits::pmi_line_bytes,
+          "replies are bounded");
+  // Without a barrier nothing waits, so that the replies come at the same places.
+  if (lines.find("barrier_in") == std::string_view::npos) {
+    require(converse(piece) == converse(1), "replies do not depend on pieces");
+  }
+}
+
+// Keys that another node tells.
+void pmi_news(std::string_view input) {
+  detail::pmi_space space;
+  space.add_news(input);
+  require(space.take_news().empty(), "what another node told is no news of this one");
+}
+
+// Where another node's workers are.
+void wire_places(std::string_view input) {
+  const detail::wire_place place = detail::parse_wire_place(input);
+  const detail::wire_place again = detail::parse_wire_place(detail::text_of(place));
+  require(again.base_rank == place.base_rank && again.ports == place.ports &&
+              again.coordinator_port == place.coordinator_port,
+          "a place is read as it is written");
+}
+
 }  // namespace
 
 std::vector<target> protocol_targets() {
@@ -583,6 +635,9 @@ std::vector<target> protocol_targets() {
       {"http_response", http_response},
       {"secure_stranger", secure_stranger},
       {"secure_changed", secure_changed},
+      {"pmi_worker", pmi_worker},
+      {"pmi_news", pmi_news},
+      {"wire_places", wire_places},
   };
 }
 

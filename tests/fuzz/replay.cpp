@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Runs every target on the inputs that are kept for it, and on pieces of them.
+// Runs every target on its stored inputs and on pieces of them.
 //
 //   replay CORPUS
 

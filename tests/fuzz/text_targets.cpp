@@ -23,6 +23,8 @@
 #include <program/chaos/chaos_schedule.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
+#include <program/doctor/job_findings.hpp>
+#include <program/doctor/node_report.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -145,6 +147,29 @@ void journal_text(std::string_view input) {
   require(nlohmann::json::accept(elasticrun::merged_trace(journals)), "a trace is JSON");
 }
 
+/// What a node tells the doctors of the others, as one of them shows it.
+void doctor_report(std::string_view input) {
+  elasticrun::job_view view;
+  view.expected = 2;
+  view.nodes = {elasticrun::parse_node_report(input), elasticrun::node_report()};
+  const std::vector<elasticrun::finding> findings = elasticrun::examine(view);
+  const std::string text = elasticrun::findings_text(findings);
+  require(text.find('\x1b') == text.npos, "what is shown does nothing to a terminal");
+  require(nlohmann::json::accept(elasticrun::job_json(view, findings)), "a report is JSON");
+  elasticrun::parse_node_report(text_of(view.nodes.front()));
+}
+
+/// The same of its links.
+void doctor_links(std::string_view input) {
+  elasticrun::job_view view;
+  view.expected = 3;
+  view.nodes.resize(3);
+  view.links = {elasticrun::parse_link_reports(input, 3), {}, {}};
+  const std::string text = elasticrun::findings_text(elasticrun::examine(view));
+  require(text.find('\x1b') == text.npos, "what is shown does nothing to a terminal");
+  require(nlohmann::json::accept(elasticrun::job_json(view, {})), "a report is JSON");
+}
+
 // Arguments, then "PET_" variables, each ended by a zero.
 void arguments(std::string_view input) {
   cutter parts(input);
@@ -153,6 +178,7 @@ void arguments(std::string_view input) {
   command_line_facts facts;
   facts.environment = environment_from({std::string(parts.rest())});
   facts.injects_faults = true;
+  facts.offers_debugger = true;
   facts.reads_job_files = true;
   const auto parsed = parse_command_line(words, facts);
   if (const auto* exit = std::get_if<early_exit>(&parsed)) {
@@ -172,7 +198,8 @@ std::vector<target> text_targets() {
       {"journal_line", journal_line}, {"journal_text", journal_text},
       {"slurm_hosts", slurm_hosts},   {"leader_record_text", leader_record_text},
       {"roles_file", roles_file},     {"role_places", role_places},
-      {"port_macros", port_macros},
+      {"port_macros", port_macros},   {"doctor_report", doctor_report},
+      {"doctor_links", doctor_links},
   };
 }
 

@@ -18,14 +18,13 @@
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
 #include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/text.hpp>
-
-#include <asio/thread_pool.hpp>
 
 #include <chrono>
 #include <csignal>
@@ -668,7 +667,7 @@ TEST_CASE("agent: run as a program it is shown and traced until its drain file a
   const run_result result = run_shown(test_job, options);
   CHECK(result.state == worker_state::stopped);
   CHECK(result.stop_signal == SIGTERM);
-  CHECK_THAT(result.reason, test::contains_text("/drain' is there: GPU 3 is hot"));
+  CHECK_THAT(result.reason, test::contains_text("/drain' exists: GPU 3 is hot"));
   CHECK(url == options.status);
   CHECK(is_served);
   CHECK_FALSE(fs::exists(socket));

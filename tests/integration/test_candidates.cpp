@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs whose nodes meet at several endpoints: whichever node is lost, the others go on.
+// Jobs whose nodes meet at several endpoints: whichever node is lost, the others continue.
 
 #include <support/candidate_endpoints.hpp>
 #include <support/catch.hpp>
@@ -359,8 +359,8 @@ TEST_CASE("candidates: what a list may not be is refused in one line", "[integra
   const std::vector<row> rows = {
       {"a:1,,b:1", "", "entry 2 is empty"},
       {"a:1,b:2,", "", "entry 3 is empty"},
-      {"a:1,b:2,a:1", "", "a:1 is there twice"},
-      {"a:1,b,a", "", "a:1 is there twice"},
+      {"a:1,b:2,a:1", "", "a:1 is listed twice"},
+      {"a:1,b,a", "", "a:1 is listed twice"},
       {"a,b,c,d,e,f,g,h,i,j", "", "10 are given, at most 9 are allowed"},
       {"a:1,b:0,c:1", "", "a port that they all know"},
       {"a:1,b:1,c:1", "is_host=1", "not is_host"},

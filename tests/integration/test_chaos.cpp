@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs that are disturbed on purpose (--chaos).
+// Jobs with injected faults (--chaos).
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -135,7 +135,7 @@ TEST_CASE("chaos: a plan that cannot be read starts nothing", "[elasticrun]") {
   const auto result = s.run("kill=rank:1");
   CHECK(result.code == 2);
   CHECK(result.out.empty());
-  CHECK_THAT(result.err, contains_text("--chaos 'kill=rank:1': allowed are kill=rank:R@TIME"));
+  CHECK_THAT(result.err, contains_text("--chaos 'kill=rank:1': the faults are kill=rank:R@TIME"));
 }
 
 }  // namespace chaos_test

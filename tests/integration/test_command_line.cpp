@@ -172,7 +172,7 @@ TEST_CASE("elasticrun: bad input ends in one line and exit code 2, and nothing i
   stage.refuses({}, "no script given");
   stage.refuses({"--standalone"}, "no script given");
   stage.refuses({"--signals-to-handle", "SIGKILL", script}, "SIGKILL cannot be handled");
-  stage.refuses({"--restart-never-after", "BOOM", script}, "'BOOM' is no way to end");
+  stage.refuses({"--restart-never-after", "BOOM", script}, "'BOOM' is not an exit code");
 }
 
 TEST_CASE("elasticrun: files that cannot be used end in exit code 2", "[integration][elasticrun]") {
@@ -558,6 +558,12 @@ TEST_CASE("elasticrun: bash completes commands, options and values", "[integrati
                                  {"elasticrun --rdzv-backend etcd", "etcd etcd-v2 etcd-v3"},
                                  {"elasticrun --nproc-per-node g", "gpu"},
                                  {"elasticrun --guard = n", "none"},
+                                 {"elasticrun -t 3", "3"},
+                                 {"elasticrun --preempt-signal SIGUSR2", "SIGUSR2"},
+                                 {"elasticrun status --w", "--watch"},
+                                 {"elasticrun status --watch --tok", "--token-file"},
+                                 {"elasticrun explain --", ""},
+                                 {"elasticrun train.py --w", ""},
                                  {"elasticrun train.py dra", ""}};
   for (const row& entry : rows) {
     CAPTURE(entry.words);

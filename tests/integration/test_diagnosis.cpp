@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs with the real PyTorch that stand still: which rank is named, and what follows.
+// Stalled jobs with the real PyTorch: which rank the diagnosis names, and the consequences.
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -62,7 +62,7 @@ TEST_CASE("diagnosis: the rank that sleeps in its loader is named, and where", "
   if (python.empty()) return;
   stalled_job job;
   running_program program(job.command("sleep", {"--node-name", "node3"}), job.with_python(python));
-  program.await_err("the job stands still: ");
+  program.await_err("the job has stalled: ");
   program.await_err("rank 1 (node3, local rank 1)");
   program.await_err("has not entered all_reduce");
   program.await_err("read_shard");
@@ -111,7 +111,7 @@ TEST_CASE("diagnosis: --on-stall restart ends the rank that all wait for", "[int
                         job.with_python(python), std::chrono::seconds(60));
   INFO(result.out << result.err);
   CHECK(result.code == 0);
-  CHECK(has_text(result.err, "the job stands still: rank 1 ("));
+  CHECK(has_text(result.err, "the job has stalled: rank 1 ("));
   CHECK(has_text(result.err, "is hung: "));
   CHECK(job.left.processes().empty());
 }
@@ -134,7 +134,7 @@ TEST_CASE("diagnosis: --on-stall replace has the others go on", "[integration]")
       test::run_program(command, job.with_python(python), std::chrono::seconds(120));
   INFO(result.out << result.err);
   CHECK(result.code == 0);
-  CHECK(has_text(result.err, "the job stands still: rank 1 ("));
+  CHECK(has_text(result.err, "the job has stalled: rank 1 ("));
   CHECK(has_text(result.err, "is hung: "));
   // A process that has come from the first epoch says so in the second.
   CHECK(has_text(result.out, "new False") == survives);
@@ -148,7 +148,7 @@ TEST_CASE("diagnosis: each fault is found out, and no other rank is blamed", "[i
   CAPTURE(fault);
   stalled_job job;
   running_program program(job.command(fault), job.with_python(python));
-  program.await_err("the job stands still: rank 1 (");
+  program.await_err("the job has stalled: rank 1 (");
   program.signal(SIGINT);
   program.wait();
 }
@@ -218,7 +218,7 @@ TEST_CASE("diagnosis: --on-stall restart ends a rank of another node", "[integra
   INFO(said);
   CHECK(one.code == 0);
   CHECK(other.code == 0);
-  CHECK(has_text(said, "the job stands still: rank 3 ("));
+  CHECK(has_text(said, "the job has stalled: rank 3 ("));
   CHECK(has_text(said, "local rank 1) has not entered all_reduce"));
   CHECK(has_text(said, "is hung: rank 3 ("));
 }
@@ -230,7 +230,7 @@ TEST_CASE("diagnosis: a job that ends leaves nothing", "[integration]") {
   const auto result = job.run_command(job.command("none"), {{"PYTHON_EXEC", python}});
   INFO(result.err);
   CHECK(result.code == 0);
-  CHECK_FALSE(has_text(result.err, "stands still"));
+  CHECK_FALSE(has_text(result.err, "has stalled"));
   CHECK(std::filesystem::is_empty(job.temporary()));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The program as its users meet it: each test leaves no process and no file.
+// The program as its users run it. Each test leaves no process and no file.
 
 #include <elastic/base/asio.hpp>
 #include <elastic/process/processor_set.hpp>

@@ -31,7 +31,7 @@ using elastic::test::skip;
 using elastic::test::temporary_directory;
 using elastic::test::text_between;
 
-// The report that a failed run ends with, in parts.
+// The report at the end of a failed run, in parts.
 struct shown_report {
   std::string others;
   std::string root;

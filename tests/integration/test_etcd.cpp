@@ -410,7 +410,7 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
   server.control({"auth", "enable"});
   SECTION("none is given") {
     job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
-    job.node()->check_failure(2, "it wants to know who this is (--rdzv-conf user=");
+    job.node()->check_failure(2, "it requires a user and a password (--rdzv-conf user=");
   }
   SECTION("a wrong password") {
     job_of_nodes job("2", at(server.endpoint()), "join_timeout=60,user=trainer,password=word");
@@ -476,12 +476,12 @@ TEST_CASE("etcd: TLS that is refused is told at once", "[integration][etcd]") {
   SECTION("a server that does not speak it") {
     etcd_server server;
     job_of_nodes job("2", at(server.endpoint()), "join_timeout=1," + authority);
-    job.node()->check_failure(1, "(does it speak https?)");
+    job.node()->check_failure(1, "(does it serve https?)");
   }
   SECTION("a server that speaks nothing else") {
     const auto server = secure_server(made);
     job_of_nodes job("2", at(server.endpoint()), "join_timeout=1");
-    job.node()->check_failure(1, "(does it want --rdzv-conf protocol=https?)");
+    job.node()->check_failure(1, "(does it need --rdzv-conf protocol=https?)");
   }
   SECTION("a file that is not there") {
     job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https,cacert=/no/such.pem");

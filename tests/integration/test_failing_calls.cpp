@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs in whose life one system call fails: each that the seam has, by each error that it may give,
-// the first time and the last time that it is made. However the job ends, nothing of it is left,
-// and it succeeds only if its workers did.
+// Jobs in which one system call fails: each call of the seam, with each error that it may return,
+// at its first and at its last use. However the job ends, nothing of it is left, and it succeeds
+// only if its workers did.
 
 #include <elastic/agent/local_agent.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Machines on which no further process can start, or no further file can be opened, at a start and
+// Machines on which no further process can start or no further file can be opened, at the start and
 // at a restart: one line names the limit, and nothing is left running.
 
 #include <support/bounded_cgroup.hpp>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Functions as workers: this program starts itself again, or copies of itself, and runs the
-// functions below there. Each test leaves no process, no descriptor and no file.
+// Functions as workers: this program starts itself again, or forks itself, and runs the functions
+// below in the new processes. Each test leaves no process, no descriptor and no file.
 
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
@@ -449,12 +449,12 @@ TEST_CASE("functions: a value over the bound fails its worker by name",
         "are allowed");
 }
 
-TEST_CASE("functions: a value that JSON cannot say fails its worker by name",
+TEST_CASE("functions: a value that JSON cannot represent fails its worker by name",
           "[integration][functions][sanitize]") {
   job no_number(1);
   CHECK(culprit(no_number.run(lost, 0)).error->message ==
         "elastic::error: the return value of function 'lost' holds a number that is not finite, "
-        "which JSON cannot say");
+        "which JSON cannot represent");
   job deep(1);
   CHECK(culprit(deep.run(lost, 65)).error->message ==
         "elastic::error: the return value of function 'lost' is nested more than 64 levels deep");
@@ -695,8 +695,8 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
     return refusal([&] { test_job.run(call); });
   };
   CHECK(refused({"squares", "[]"})
-            .find("no function of this program is registered as 'squares': "
-                  "there is 'square', 'describe', ") == 0);
+            .find("no function of this program is registered as 'squares'; "
+                  "registered: 'square', 'describe', ") == 0);
   CHECK(refused({"twin", "[]"}) == "two functions of this program are registered as 'twin'");
   CHECK(refused({"square", "3"}) == "the arguments of function 'square' are no JSON array");
   CHECK(refused({"square", "[3]"}) == "function 'square' takes 0 arguments, 1 were given");
@@ -711,7 +711,7 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
                   test_job.config.start = launch_config::start_method::fork;
                   test_job.config.guard = guard_policy::required;
                 }) ==
-        "guard_policy::required cannot be had with start_method::fork: forked workers have "
+        "guard_policy::required excludes start_method::fork: forked workers have "
         "no guard");
   CHECK(refused({"square", "[]"},
                 [](job& test_job) {

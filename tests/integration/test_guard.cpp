@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// No descendant outlives its worker, nor its agent, whatever either does.
+// No descendant outlives its worker or its agent, whatever either does.
 
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/detail/random.hpp>
@@ -103,7 +103,7 @@ class marked_sleeps {
 
   const std::string& mark() const { return mark_; }
 
-  /// Waits until there are so many.
+  /// Waits until there are this many.
   bool become(std::size_t count, std::chrono::seconds patience = 30s) const {
     const auto limit = std::chrono::steady_clock::now() + patience;
     while (alive().size() != count && std::chrono::steady_clock::now() < limit) {
@@ -176,7 +176,7 @@ class forked_host {
     return status;
   }
 
-  /// Waits until its log says so. Result: all that it has said.
+  /// Waits until its log has this text. Result: the whole log.
   const std::string& await_log(std::string_view text) {
     const auto limit = std::chrono::steady_clock::now() + 30s;
     while (log_text_.find(text) == log_text_.npos) {
@@ -265,7 +265,7 @@ void replace_proc(const char* type, const char* options) {
   need(::mount(type, "/proc", type, 0, options) == 0, "mount /proc");
 }
 
-/// How often a process has gone to sleep or was put aside.
+/// How often a process has gone to sleep or was preempted.
 long switches(pid_t pid) {
   const std::string status = test::file_text(fmt::format("/proc/{}/status", pid));
   long count = 0;
@@ -511,7 +511,7 @@ TEST_CASE("guard: each tree is its own worker's, with several agents in one proc
     auto executor = co_await asio::this_coro::executor;
     guarded_launcher first(executor);
     guarded_launcher second(executor);
-    // A child of the host's own, which is nobody's business.
+    // A child of the host itself, which no guard may kill.
     const pid_t own = ::fork();
     if (own == 0) {
       ::pause();
@@ -1066,7 +1066,7 @@ TEST_CASE("guard: runs if no file in memory and few folders may hold programs",
   const program_result none_left = run_without("/run /tmp /dev/shm");
   CHECK(none_left.code == 1);
   CHECK(none_left.out.empty());
-  CHECK_THAT(none_left.err, contains_text("no guard can be had: memory: "));
+  CHECK_THAT(none_left.err, contains_text("no guard is available: memory: "));
   for (const std::string folder : {"/run", "/tmp", "/dev/shm"}) {
     CHECK_THAT(none_left.err, contains_text("a file in " + folder + ": Permission denied"));
   }
@@ -1096,12 +1096,12 @@ TEST_CASE("guard: if a filter refuses a system call it serves, or says that it c
     const program_result required = run_program(filtered(refused, job({}, "echo ran")));
     CHECK(required.code == 1);
     CHECK(required.out.empty());
-    CHECK_THAT(required.err, contains_text("no guard can be had: "));
+    CHECK_THAT(required.err, contains_text("no guard is available: "));
     const program_result tried = run_program(
         filtered(refused, job({"--guard", "best-effort", "--nproc-per-node", "2"}, "echo ran")));
     CHECK(tried.code == 0);
     CHECK(tried.out == "ran\nran\n");
-    const std::size_t position = tried.err.find("workers have no guard, so that ");
+    const std::size_t position = tried.err.find("workers have no guard, so ");
     REQUIRE(position != std::string::npos);
     CHECK(tried.err.find("workers have no guard", position + 1) == std::string::npos);
   }

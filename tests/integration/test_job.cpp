@@ -1,26 +1,23 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A job as an object of a program that has other work: stopped, killed and cancelled, from this
-// thread and another, it has its result.
+// A job as an object in a program with other work: it still has a result if it is stopped, killed
+// or cancelled, from this thread or another.
 
 #include <elastic/base/error.hpp>
 #include <elastic/launch/job.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 
-#include <asio/bind_cancellation_slot.hpp>
-#include <asio/cancellation_signal.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
-#include <asio/thread_pool.hpp>
-
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -164,6 +161,143 @@ TEST_CASE("job: cancelled, it has a result", "[integration][agent][cancellation]
   const int expected_signal = type == asio::cancellation_type::terminal ? SIGKILL : SIGTERM;
   REQUIRE(result.failures.size() == 2);
   CHECK(result.failures[0].status == elastic::exit_status::signalled(expected_signal));
+}
+
+// ---- any completion token ----------------------------------------------------------------------
+
+TEST_CASE("job: a future has its result", "[integration][agent]") {
+  program host({"exit", "0"});
+  job work(host.context.get_executor(), host.config);
+  std::future<run_result> ended = work.async_run(asio::use_future);
+  host.context.run();
+  CHECK(ended.get().state == worker_state::succeeded);
+  // It runs once.
+  std::future<run_result> again = work.async_run(asio::use_future);
+  host.context.restart();
+  host.context.run();
+  CHECK_THROWS_AS(again.get(), error);
+}
+
+TEST_CASE("job: a function gets its result, and its slot cancels it", "[integration][agent]") {
+  program host({"hang"});
+  job work(host.context.get_executor(), host.config, host.services);
+  host.observer->on_start = [&] {
+    asio::post(host.context, [&] { host.cancel.emit(asio::cancellation_type::partial); });
+  };
+  std::optional<run_result> result;
+  work.async_run(asio::bind_cancellation_slot(
+      host.cancel.slot(), [&](std::exception_ptr failure, run_result ended) {
+        REQUIRE_FALSE(failure);
+        result = std::move(ended);
+      }));
+  host.context.run();
+  REQUIRE(result);
+  CHECK(result->state == worker_state::stopped);
+  CHECK(result->reason == "cancelled");
+}
+
+elastic::task<void> await_end(job& work, worker_state& state) {
+  elastic::task<run_result> running = work.async_run(asio::use_awaitable);
+  const run_result result = co_await std::move(running);
+  state = result.state;
+}
+
+TEST_CASE("job: a coroutine awaits it on another executor", "[integration][agent]") {
+  program host({"exit", "0"});
+  asio::thread_pool pool(2);
+  job work(pool.get_executor(), host.config);
+  worker_state state = worker_state::init;
+  asio::co_spawn(host.context, await_end(work, state), [](std::exception_ptr failure) {
+    if (failure) std::rethrow_exception(failure);
+  });
+  host.context.run();
+  pool.join();
+  CHECK(state == worker_state::succeeded);
+}
+
+TEST_CASE("job: deferred, it runs when it is told to", "[integration][agent]") {
+  program host({"exit", "0"});
+  job work(host.context.get_executor(), host.config);
+  auto later = work.async_run(elastic::test::deferred);
+  host.context.run();
+  CHECK(work.view()->round == -1);
+  std::optional<run_result> result;
+  std::move(later)([&](std::exception_ptr failure, run_result ended) {
+    REQUIRE_FALSE(failure);
+    result = std::move(ended);
+  });
+  host.context.restart();
+  host.context.run();
+  REQUIRE(result);
+  CHECK(result->state == worker_state::succeeded);
+}
+
+// ---- its state ----------------------------------------------------------------------------------
+
+TEST_CASE("job: a view shows its workers, and does not change", "[integration][agent]") {
+  program host({"hang"});
+  std::optional<job> work;
+  std::shared_ptr<const job::snapshot> running;
+  host.observer->on_start = [&] {
+    running = work->view();
+    for (const auto& each : running->workers) CHECK(::kill(each.pid, 0) == 0);
+    std::thread([&] { CHECK(work->view()->workers.size() == 2); }).join();
+    work->stop();
+  };
+  work.emplace(host.context.get_executor(), host.config, host.services);
+  const auto before = work->view();
+  CHECK(before->state == worker_state::init);
+  CHECK(before->round == -1);
+  CHECK(before->workers.empty());
+  host.run(*work);
+  REQUIRE(running);
+  CHECK(running->state == worker_state::healthy);
+  CHECK_FALSE(running->has_ended);
+  CHECK(running->round == 0);
+  CHECK(running->group_world_size == 1);
+  CHECK(running->world_size == 2);
+  REQUIRE(running->workers.size() == 2);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CHECK(running->workers[rank].rank == static_cast<int>(rank));
+    CHECK(running->workers[rank].local_rank == static_cast<int>(rank));
+    CHECK(running->workers[rank].is_running);
+  }
+  const auto after = work->view();
+  CHECK(after->has_ended);
+  CHECK(after->state == worker_state::stopped);
+  CHECK_FALSE(after->workers.at(0).is_running);
+  CHECK_FALSE(after->workers.at(0).end);
+  CHECK(before->round == -1);
+}
+
+TEST_CASE("job: a view counts restarts", "[integration][agent]") {
+  program host({"exit", "1"});
+  host.config.workers.max_restarts = 1;
+  job work(host.context.get_executor(), host.config);
+  CHECK(host.run(work).restarts == 1);
+  CHECK(work.view()->restarts == 1);
+  CHECK(work.view()->round == 1);
+  CHECK(work.view()->state == worker_state::failed);
+}
+
+TEST_CASE("job: it meets by a backend of its own", "[integration][agent]") {
+  program host({"exit", "0"});
+  host.config.standalone = false;
+  host.config.rendezvous.backend = "mine";
+  const auto backends = std::make_shared<elastic::rendezvous_registry>();
+  int made = 0;
+  backends->add("mine", [&made](const elastic::rendezvous_parameters& parameters) {
+    ++made;
+    elastic::rendezvous_parameters known = parameters;
+    known.backend = "c10d";
+    known.endpoint = "localhost:0";
+    known.run_id = "mine";
+    return elastic::rendezvous_registry().make(known);
+  });
+  host.services.backends = backends;
+  job work(host.context.get_executor(), host.config, host.services);
+  CHECK(host.run(work).state == worker_state::succeeded);
+  CHECK(made == 1);
 }
 
 TEST_CASE("job: it runs on its own executor, whichever its caller's is", "[integration][agent]") {

@@ -359,6 +359,352 @@ TEST_CASE("job file: two nodes meet by an etcd", "[integration][roles][etcd]") {
   check_two_nodes({"--rdzv-backend", "etcd", "--rdzv-endpoint", server.endpoint()});
 }
 
+const std::string trainer_and_one_reward = R"(
+[role.trainer]
+command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET await FILES/done"]
+[role.reward]
+command = ["--no-python", "sh", "-c", "echo reward $TORCHELASTIC_RESTART_COUNT; exec PUPPET hang"]
+nodes = 1
+max_restarts = 1
+stops_with = "trainer"
+)";
+
+TEST_CASE("job file: a role of one node runs on one of two", "[integration][roles]") {
+  const job_stage stage("nodes = 2\n" + trainer_and_one_reward);
+  const words place{"--rdzv-backend", "c10d", "--rdzv-endpoint",
+                    fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
+  const auto first = stage.start(place);
+  first->await_out("reward 0\n");
+  const auto second = stage.start(place);
+  first->await_out("trainer of 2\n");
+  second->await_out("trainer of 2\n");
+  std::ofstream(stage.folder / "done") << "done";
+  CHECK(first->wait().code == 0);
+  const program_result standing_by = second->wait();
+  INFO(standing_by.err);
+  CHECK(standing_by.code == 0);
+  CHECK(standing_by.out == "trainer of 2\n");
+  CHECK(stage.left.processes_become(0));
+}
+
+/// The node that runs the reward is killed: the next one runs it, as after a failure.
+void check_move(const job_stage& stage, running_program& lost, running_program& next) {
+  lost.signal(SIGKILL);
+  next.await_out("trainer of 1\n");
+  next.await_out("reward 1\n");
+  std::ofstream(stage.folder / "done") << "done";
+  const program_result result = next.wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, contains_text("it moves here, which uses up a restart"));
+  CHECK(result.out.find("reward 0") == std::string::npos);
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: a role of one node moves at an etcd when that is lost",
+          "[integration][roles][etcd]") {
+  const elastic::test::etcd_server server;
+  const job_stage stage("nodes = \"1:2\"\n" + trainer_and_one_reward);
+  // The lost node leads the role: the next one waits for the end of its lease.
+  const words place{"--rdzv-backend",  "etcd",        "--rdzv-endpoint",
+                    server.endpoint(), "--rdzv-conf",
+                    "last_call_timeout=1,lease_ttl=3,registry_grace=3"};
+  const auto first = stage.start(place);
+  first->await_out("trainer of 1\n");
+  first->await_out("reward 0\n");
+  const auto second = stage.start(place);
+  second->await_out("trainer of 2\n");
+  check_move(stage, *first, *second);
+}
+
+TEST_CASE("job file: a role of one node moves at c10d when that is lost",
+          "[integration][roles]") {
+  // The reward starts on each node when its gate is open, so that the host of the server is second.
+  const job_stage stage("nodes = \"1:2\"\n" + trainer_and_one_reward + R"(
+starts_after = ["gate:success"]
+[role.gate]
+command = ["--no-python", "sh", "-c", "exec PUPPET await FILES/open-$GATE"]
+processes_per_node = 1
+)");
+  const words place{"--rdzv-backend",  "c10d",
+                    "--rdzv-endpoint", fmt::format("127.0.0.1:{}", elastic::test::reserved_port()),
+                    "--rdzv-conf",     "last_call_timeout=1,reconnect_grace=1"};
+  const auto with_gate = [&](const char* gate, const char* is_host) {
+    words options = place;
+    options.back() += std::string(",is_host=") + is_host;
+    options.insert(options.end(), {"--env", std::string("GATE=") + gate});
+    return stage.start(options);
+  };
+  const auto host = with_gate("host", "true");
+  host->await_out("trainer of 1\n");
+  const auto other = with_gate("other", "false");
+  other->await_out("trainer of 2\n");
+  std::ofstream(stage.folder / "open-other") << "open";
+  other->await_out("reward 0\n");
+  std::ofstream(stage.folder / "open-host") << "open";
+  host->await_err("role 'reward' starts");
+  check_move(stage, *other, *host);
+}
+
+TEST_CASE("job file: a role of one node without restarts does not move", "[integration][roles]") {
+  const elastic::test::etcd_server server;
+  std::string text = trainer_and_one_reward;
+  text.erase(text.find("max_restarts = 1\n"), std::string("max_restarts = 1\n").size());
+  const job_stage stage("nodes = \"1:2\"\n" + text);
+  const words place{"--rdzv-backend",  "etcd",        "--rdzv-endpoint",
+                    server.endpoint(), "--rdzv-conf",
+                    "last_call_timeout=1,lease_ttl=3,registry_grace=3"};
+  const auto first = stage.start(place);
+  first->await_out("reward 0\n");
+  const auto second = stage.start(place);
+  second->await_out("trainer of 2\n");
+  first->signal(SIGKILL);
+  const program_result result = second->wait();
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("role 'reward' failed"));
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: a node with another file is turned away, and the job goes on",
+          "[integration][roles]") {
+  const std::string text = R"(name = "grpo"
+nodes = "1:2"
+rdzv_backend = "c10d"
+rdzv_conf = "last_call_timeout=0.5"
+[role.trainer]
+command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET await FILES/done"]
+[role.rollout]
+command = ["--no-python", "PUPPET", "hang"]
+stops_with = "trainer"
+)";
+  const words place{"--rdzv-endpoint",
+                    fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
+  const job_stage stage(text);
+  const auto first = stage.start(place);
+  first->await_out("trainer of 1\n");
+  std::ofstream(stage.folder / "other.toml")
+      << elastic::test::file_text(stage.file()) << "heartbeat_timeout = 60\n";
+  const program_result refused = elastic::test::run_program(
+      elasticrun_stage::elasticrun({{"--job", stage.folder / "other.toml"}, place}),
+      stage.environment());
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, contains_text("was begun with another job file than that of this node: "
+                                        "they differ in role.rollout; start all nodes with the "
+                                        "same file"));
+  CHECK(refused.out.empty());
+  // What --set says is not of the file.
+  const auto second = stage.start({place[0], place[1], "--set", "rollout.heartbeat_timeout=60"});
+  second->await_out("trainer of 2\n");
+  std::ofstream(stage.folder / "done") << "done";
+  for (const auto* node : {&first, &second}) {
+    const program_result result = (*node)->wait();
+    INFO(result.err);
+    CHECK(result.code == 0);
+  }
+  CHECK(first->out().find("trainer of 1\ntrainer of 2\n") == 0);
+  CHECK(stage.left.processes_become(0));
+}
+
+// ---- options of the command line ----------------------------------------------------------------
+
+TEST_CASE("job file: a trace, a journal and a drain file are those of the whole job",
+          "[integration][roles]") {
+  const job_stage stage(R"(
+log_dir = "FILES/logs"
+[role.trainer]
+command = ["--no-python", "PUPPET", "line", "trains", "hang"]
+[role.rollout]
+command = ["--no-python", "PUPPET", "line", "serves", "hang"]
+processes_per_node = 2
+stops_with = "trainer"
+)");
+  const std::string drain = stage.folder / "drain";
+  const std::string trace = stage.folder / "trace.json";
+  const std::string journal = stage.folder / "journal.jsonl";
+  const auto program = stage.start(
+      {"--drain-file", drain, "--trace", trace, "--journal", journal, "--no-progress"});
+  program->await_out("trains\n");
+  program->await_out("serves\n", 2);
+  std::ofstream(drain) << "the fan is loud";
+  const program_result result = program->wait();
+  INFO(result.err);
+  CHECK(result.code == 128 + SIGTERM);
+  CHECK_THAT(result.err, contains_text("the fan is loud"));
+  const std::string events = elastic::test::file_text(trace);
+  CHECK_THAT(events, contains_text("\"trainer on "));
+  CHECK_THAT(events, contains_text("\"rollout on "));
+  const std::string records = elastic::test::file_text(journal);
+  CHECK_THAT(records, contains_text("\"role\": \"trainer\""));
+  CHECK_THAT(records, contains_text("\"role\": \"rollout\""));
+  for (const auto& run : std::filesystem::directory_iterator(stage.logs())) {
+    CHECK_FALSE(std::filesystem::exists(run.path() / "journal.jsonl"));
+  }
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: faults on purpose hit the ranks of one role", "[integration][roles]") {
+  const job_stage stage(R"(
+[role.trainer]
+command = ["--no-python", "sh", "-c",
+           "echo trains $TORCHELASTIC_RESTART_COUNT; exec PUPPET await FILES/done"]
+nproc_per_node = 2
+max_restarts = 1
+chaos = "kill=rank:1@10ms"
+[role.rollout]
+command = ["--no-python", "sh", "-c",
+           "echo serves ${local_rank} $TORCHELASTIC_RESTART_COUNT; exec PUPPET hang"]
+processes_per_node = 2
+max_restarts = 1
+chaos = "kill=rank:1@10ms"
+stops_with = "trainer"
+)");
+  const auto program = stage.start();
+  program->await_out("trains 1\n", 2);
+  program->await_out("serves 1 1\n");
+  std::ofstream(stage.folder / "done") << "done";
+  const program_result result = program->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, contains_text("chaos: kill=rank:1@10ms: SIGKILL sent to rank 1 "));
+  CHECK_THAT(result.err, contains_text("chaos: kill=rank:1@10ms: SIGKILL sent to replica 1 "));
+  CHECK(result.out.find("serves 0 1") == std::string::npos);
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: the lines of one role are merged, and those of another one are not",
+          "[integration][roles]") {
+  const job_stage stage(R"(
+merge_output = true
+[role.trainer]
+command = ["--no-python", "PUPPET", "line", "the same"]
+nproc_per_node = 3
+[role.eval]
+command = ["--no-python", "PUPPET", "line", "other"]
+merge_output = false
+nproc_per_node = 2
+)");
+  const program_result result = stage.run_command(stage.command());
+  INFO(result.err);
+  CHECK(result.code == 0);
+  // How many lines become one depends on how close together they are.
+  CHECK_THAT(result.out, contains_text("[trainer"));
+  CHECK_THAT(result.out, contains_text("]:the same\n"));
+  const std::string others = result.out.substr(result.out.find("other\n"));
+  CHECK_THAT(others, contains_text("other\n"));
+  CHECK(others.find("other\n", 1) != std::string::npos);
+  CHECK(result.out.find("[eval") == std::string::npos);
+}
+
+TEST_CASE("job file: a role of Python keeps standbys, and another one does not",
+          "[integration][roles][standby]") {
+  const job_stage stage(R"(
+warm_standby = true
+[role.trainer]
+command = ["FILES/train.py"]
+max_restarts = 1
+[role.reward]
+command = ["--no-python", "PUPPET", "hang"]
+stops_with = "trainer"
+)");
+  std::ofstream(stage.folder / "train.py") << R"(import os, time
+while os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    if os.path.exists(os.path.join(os.path.dirname(__file__), "fail")):
+        raise SystemExit(1)
+    time.sleep(0.01)
+)";
+  const auto program = stage.start();
+  program->await_err("has a standby");
+  std::ofstream(stage.folder / "fail") << "fail";
+  const program_result result = program->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, contains_text("local rank 0 starts warm"));
+  CHECK(stage.left.processes_become(0));
+}
+
+// ---- ready by a port ----------------------------------------------------------------------------
+
+/// A server that listens when a file is there, and a client that must not start before.
+const std::string server_and_client = R"(
+[role.server]
+command = ["--no-python", "/usr/bin/python3", "FILES/server.py", "${port.http}", "FILES"]
+processes_per_node = 2
+max_restarts = 5
+readiness = "port.http"
+stops_with = "client"
+[role.client]
+command = ["--no-python", "sh", "-c", "echo starts; test -e FILES/up_0 -a -e FILES/up_1"]
+starts_after = ["server:ready"]
+)";
+
+void write_server(const job_stage& stage) {
+  std::ofstream(stage.folder / "server.py") << R"(
+import os, socket, sys, time
+port, files, rank = int(sys.argv[1]), sys.argv[2], os.environ["LOCAL_RANK"]
+# At once: the other one writes to the same pipe.
+os.write(1, f"waits {os.environ['TORCHELASTIC_RESTART_COUNT']} \n".encode())
+while not os.path.exists(f"{files}/open"):
+    time.sleep(0.01)
+with socket.socket() as server:
+    server.bind(("127.0.0.1", port))
+    open(f"{files}/up_{rank}", "w").close()
+    server.listen()
+    while True:
+        server.accept()[0].close()
+)";
+}
+
+TEST_CASE("job file: a role starts when the ports of another one are open",
+          "[integration][roles]") {
+  const job_stage stage(server_and_client);
+  write_server(stage);
+  const auto run = stage.start();
+  run->await_out("waits 0 ", 2);
+  CHECK(run->out().find("starts") == std::string::npos);
+  std::ofstream(stage.folder / "open") << "open";
+  const program_result result = run->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, contains_text("starts\n"));
+  CHECK_THAT(result.err, contains_text("role 'server' is ready"));
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: a replica that dies before its port is open is waited for in its next life",
+          "[integration][roles]") {
+  const job_stage stage(server_and_client);
+  write_server(stage);
+  const auto run = stage.start();
+  run->await_out("waits 0 ", 2);
+  for (const pid_t pid : stage.left.processes()) {
+    if (elastic::test::file_text(fmt::format("/proc/{}/cmdline", pid)).find("server.py") ==
+        std::string::npos) {
+      continue;
+    }
+    ::kill(pid, SIGKILL);
+    break;
+  }
+  run->await_out("waits 1 ");
+  std::ofstream(stage.folder / "open") << "open";
+  const program_result result = run->wait();
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: a job that waits for a port can be stopped", "[integration][roles]") {
+  const job_stage stage(server_and_client);
+  write_server(stage);
+  const auto run = stage.start();
+  run->await_out("waits 0 ", 2);
+  run->signal(SIGTERM);
+  const program_result result = run->wait();
+  CHECK(result.code == 128 + SIGTERM);
+  CHECK(result.out.find("starts") == std::string::npos);
+  CHECK(stage.left.processes_become(0));
+}
+
 /// A file system that is full; not every container may mount one.
 struct small_disk {
   explicit small_disk(const char* size) {
@@ -436,7 +782,8 @@ TEST_CASE("job file: a mistake ends with exit code 2 and one line", "[integratio
   const std::vector<row> rows{
       {{"--job", "/no/such/job.toml"}, "the job file '/no/such/job.toml' cannot be read"},
       {{"--job", stage.file(), "train.py"}, "'train.py' and --job exclude each other"},
-      {{"--job", stage.file(), "--status", "8080"}, "--status and --job exclude each other"},
+      {{"--job", stage.file(), "--on-failure", "replace"},
+       "--on-failure and --job exclude each other: each role has a policy of its own"},
       {{"--job", stage.file(), "--set", "rollout.stops_with=nobody"},
        "role 'rollout' stops with 'nobody', which is no role of the job"},
       {{"--print-job", "train.py"}, "--print-job is for --job alone"},

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs whose agents hold a secret, and who else comes to their ports.
+// Jobs whose agents share a secret, and strangers at their ports.
 
 #include <elastic/base/detail/base64.hpp>
 #include <elastic/base/detail/unique_fd.hpp>

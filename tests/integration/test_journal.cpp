@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What elasticrun leaves of what it did, and what its commands make of that.
+// The journal that elasticrun writes, and the commands that read it.
 
 #include <elastic/status/detail/journal_reader.hpp>
 #include <support/catch.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What elasticrun tells Kubeflow Trainer.
+// The reports of elasticrun to Kubeflow Trainer.
 
 #include <support/catch.hpp>
 #include <support/certificates.hpp>

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What becomes of the workers' output: what is shown of it and how, what is kept, and that none of
-// it is lost.
+// The workers' output: which of it is shown and how, what is kept, and that nothing is lost.
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -192,6 +191,43 @@ TEST_CASE("logs: as JSON every line is an object that says whose it is", "[integ
   CHECK(nlohmann::json::parse(errors[0]).at("stream") == "stderr");
   CHECK(nlohmann::json::parse(errors[1]).at("text") == "on stderr");
   CHECK(file_text(here.attempt() / "0" / "stdout.log") == "say \"hi\"\t\\\n\377ok\r\nlast");
+}
+
+TEST_CASE("logs: --merge-output shows each line of each worker, and leaves the files as they are",
+          "[integration][logs]") {
+  const t::stage here;
+  const auto result = here.run(
+      4, {"--merge-output", "--tee", "1"},
+      "echo same; echo own $LOCAL_RANK; echo warning >&2; printf 'same end'; exit 0");
+  CHECK(result.code == 0);
+  const auto ranks_with = [](const std::string& shown, const std::string& text) {
+    std::multiset<int> ranks;
+    for (const std::string& line : t::lines_of(shown)) {
+      const std::size_t end = line.find("]:");
+      REQUIRE(line.starts_with("[trn"));
+      REQUIRE(end != line.npos);
+      if (line.substr(end + 2) != text) continue;
+      // "0,2-3"
+      std::istringstream ranges(line.substr(4, end - 4));
+      for (std::string range; std::getline(ranges, range, ',');) {
+        const std::size_t dash = range.find('-');
+        const int first = std::stoi(range);
+        const int last = dash == range.npos ? first : std::stoi(range.substr(dash + 1));
+        for (int rank = first; rank <= last; ++rank) ranks.insert(rank);
+      }
+    }
+    return ranks;
+  };
+  const std::multiset<int> all = {0, 1, 2, 3};
+  CHECK(ranks_with(result.out, "same") == all);
+  CHECK(ranks_with(result.out, "same end") == all);
+  CHECK(ranks_with(result.err, "warning") == all);
+  for (int rank = 0; rank < 4; ++rank) {
+    INFO(rank);
+    CHECK(ranks_with(result.out, "own " + std::to_string(rank)) == std::multiset<int>{rank});
+    CHECK(file_text(here.attempt() / std::to_string(rank) / "stdout.log") ==
+          "same\nown " + std::to_string(rank) + "\nsame end");
+  }
 }
 
 // ---- what is kept ------------------------------------------------------------------------------

@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-// Jobs whose nodes are of elasticrun and of the real torchrun.
+// Jobs with nodes of elasticrun and of the real torchrun.
 namespace {
 
 using elastic::test::node_of_job;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Nodes on hosts of their own: each is a network namespace, and all are on one switch.
+// Nodes on separate hosts: each is a network namespace, and one switch connects them all.
 
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>

@@ -35,8 +35,8 @@ using elastic::test::leftovers;
 using elastic::test::program_result;
 using elastic::test::running_program;
 
-// A job of several nodes, each an elasticrun of its own on this host. Workers are shells that say
-// which place they have, and then do what the test says.
+// A job of several nodes, each a separate elasticrun on this host. Workers are shells that print
+// their ranks and then follow the test's script.
 class job {
  public:
   explicit job(std::string sizes) : sizes_(std::move(sizes)) {}
@@ -91,6 +91,29 @@ TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") 
   for (int rank = 0; rank < 4; ++rank) {
     CHECK(has_text(output, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
   }
+}
+
+TEST_CASE("nodes: the address of a node is named by its interface or its network",
+          "[integration][nodes]") {
+  const auto run = [](const std::string& address) {
+    const std::string endpoint = fmt::format("localhost:{}", elastic::test::reserved_port());
+    return elastic::test::run_program({ELASTIC_ELASTICRUN, "--nnodes", "1:1", "--rdzv-backend",
+                                       "c10d", "--rdzv-endpoint", endpoint, "--rdzv-id", "one",
+                                       "--local-addr", address, "--no-python", "sh", "-c",
+                                       "echo at $MASTER_ADDR"});
+  };
+  for (const char* address : {"lo", "127.0.0.0/8", "127.0.0.1"}) {
+    INFO(address);
+    const program_result result = run(address);
+    CHECK(result.code == 0);
+    CHECK(result.out == "at 127.0.0.1\n");
+  }
+  // Nobody has an address for documentation.
+  const program_result refused = run("198.51.100.0/24");
+  CHECK(refused.code == 2);
+  CHECK(has_text(refused.err, "--local-addr 198.51.100.0/24: this host has no address in "));
+  CHECK(has_text(refused.err, "; it has lo 127.0.0.1"));
+  CHECK(refused.out.empty());
 }
 
 TEST_CASE("nodes: they meet as soon as the program that held their port is gone",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What those who run a cluster do to a job: its scheduler's variables, signals and files.
+// How operators of a cluster control a job: the scheduler's variables, signals and files.
 
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -85,7 +85,7 @@ struct operated_job {
                    "--rdzv-conf",     "last_call_timeout=0.5"};
 
   std::string level = "WARNING";
-  // What a worker does before it says its world.
+  // What a worker does before it prints its world.
   std::string first_of_all;
   bool has_host = false;
 
@@ -160,7 +160,7 @@ TEST_CASE("operators: a drain file takes its node out of the job, and the others
   const program_result drained = node->wait();
   INFO(drained.err);
   CHECK(drained.code == 128 + SIGTERM);
-  CHECK(has_text(drained.err, "/drain' is there: GPU 3 is hot: "));
+  CHECK(has_text(drained.err, "/drain' exists: GPU 3 is hot: "));
   host->await_out("world 1\n", 2);
   // It is not let in again while the file is there.
   const program_result again = job.start({"--drain-file", job.folder / "drain"}, work)->wait();
@@ -171,7 +171,7 @@ TEST_CASE("operators: a drain file takes its node out of the job, and the others
   CHECK(job.remains.processes().empty());
 }
 
-/// What `elasticrun COMMAND unix:SOCKET` says.
+/// Runs `elasticrun COMMAND unix:SOCKET`.
 program_result command(words arguments) {
   arguments.insert(arguments.begin(), ELASTIC_ELASTICRUN);
   return running_program(arguments).wait();
@@ -189,7 +189,7 @@ TEST_CASE("operators: a command takes its node out of the job, and the others go
   node->await_out("world 2\n");
   const program_result nothing = command({"checkpoint", socket});
   CHECK(nothing.code == 1);
-  CHECK(nothing.out == "no worker wants to be asked for a checkpoint\n");
+  CHECK(nothing.out == "no worker accepts requests for a checkpoint\n");
   const program_result done = command({"drain", socket, "GPU 3", "is hot"});
   INFO(done.err);
   CHECK(done.code == 0);
@@ -230,7 +230,7 @@ TEST_CASE("operators: a command pauses the whole job, another lets it go on", "[
   CHECK(occurrences(host->out(), "world 2\n") == 1);
   const program_result resumed = command({"resume", socket});
   CHECK(resumed.code == 0);
-  CHECK(resumed.out == "the job goes on: its nodes meet\n");
+  CHECK(resumed.out == "the job resumes: its nodes meet\n");
   for (const auto* each : {&host, &node}) (*each)->await_out("world 2\n", 2);
   CHECK(command({"resume", socket}).code == 1);
   for (const auto* each : {&node, &host}) {
@@ -283,7 +283,7 @@ TEST_CASE("operators: a command to a stopped agent fails, and is not carried out
   CHECK(has_text(result.err, name + ": the agent does not answer within 5 s"));
   node->signal(SIGCONT);
   const program_result later = command({"checkpoint", socket});
-  CHECK(later.out == "no worker wants to be asked for a checkpoint\n");
+  CHECK(later.out == "no worker accepts requests for a checkpoint\n");
   node->signal(SIGTERM);
   const program_result ended = node->wait();
   INFO(ended.err);

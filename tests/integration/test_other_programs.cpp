@@ -94,7 +94,7 @@ TEST_CASE("another program at the endpoint's port ends a node with one line", "[
   const other_program there(manner);
   const std::string text = what_a_node_says(there, 2);
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);
-  CHECK(text.starts_with(fmt::format("elasticrun: error: what answers at {} is no rendezvous of "
+  CHECK(text.starts_with(fmt::format("elasticrun: error: the server at {} is not a rendezvous of "
                                      "elasticrun (",
                                      there.endpoint())));
 }

@@ -7,7 +7,9 @@
 #include <elastic/functions.hpp>
 #include <elastic/process.hpp>
 #include <elastic/process/detail/process_tree.hpp>
+#include <elastic/process/detail/spawn.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/freezer.hpp>
@@ -15,9 +17,6 @@
 #include <support/sanitized.hpp>
 #include <support/skip.hpp>
 #include <support/standing_clock.hpp>
-
-#include <asio/thread_pool.hpp>
-#include <asio/use_future.hpp>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -497,6 +496,64 @@ CO_TEST("process: any descriptors can become its streams", "[integration][proces
   ::dup2(saved_err.get(), 2);
   CHECK(out.text() == "to_err\nto_out\nto_out\n");
   CHECK(err.text() == "to_out\nto_err\n");
+}
+
+// A shell that writes to descriptor 5 which others it has.
+process_spec speaker_at_five(const std::string& mark, int descriptor) {
+  process_spec spec;
+  spec.program = "/bin/sh";
+  spec.arguments = {"-c",
+                    "for fd in 3 4 6 7 8 9; do [ -e /proc/self/fd/$fd ] && echo $fd >&5; done; "
+                    "echo end >&5"};
+  spec.environment = {mark};
+  spec.passed_fd = descriptor;
+  return spec;
+}
+
+CO_TEST("process: a descriptor is passed on, and no other one", "[integration][process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const leftovers remains(executor);
+  pidfd_launcher unguarded(executor);
+  guarded_launcher guarded(executor);
+  for (process_launcher* const launcher :
+       {static_cast<process_launcher*>(&unguarded), static_cast<process_launcher*>(&guarded)}) {
+    output_pipe pipe;
+    const process_spec spec = speaker_at_five(remains.mark(), pipe.write.get());
+    const exit_status end = co_await run_to_end(*launcher, spec);
+    CHECK(end.success());
+    CHECK(pipe.text() == "end\n");
+  }
+}
+
+TEST_CASE("process: a descriptor is passed on, whatever number it has", "[integration][process]") {
+  detail::child_stack stack;
+  for (const int number : {3, 4, 5, 6}) {
+    INFO(number);
+    output_pipe pipe;
+    // What this program has there comes back.
+    const detail::unique_fd other(::fcntl(number, F_DUPFD_CLOEXEC, 20));
+    const detail::unique_fd saved(::fcntl(pipe.write.get(), F_DUPFD_CLOEXEC, 20));
+    ::dup3(saved.get(), number, O_CLOEXEC);
+    const process_spec spec = speaker_at_five("ELASTIC_TEST_MARK=passed", number);
+    const detail::spawn_request request{
+        .spec = spec,
+        .path = spec.program,
+        .arguments = detail::pointers_to(&spec.program, spec.arguments)};
+    const detail::spawn_result started = detail::spawn(request, stack, detail::real_syscalls);
+    if (other) {
+      ::dup3(other.get(), number, O_CLOEXEC);
+    } else {
+      ::close(number);
+    }
+    REQUIRE(started.failure == 0);
+    const detail::unique_fd pidfd(started.pidfd);
+    siginfo_t ended{};
+    ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &ended, WEXITED);
+    CHECK(ended.si_status == 0);
+    char text[64];
+    const ssize_t size = ::read(pipe.read.get(), text, sizeof text);
+    CHECK(std::string(text, size > 0 ? static_cast<std::size_t>(size) : 0) == "end\n");
+  }
 }
 
 // ---- what does not start -----------------------------------------------------------------------

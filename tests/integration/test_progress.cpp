@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What elasticrun shows on a terminal of how far a job is.
+// The progress of a job on a terminal.
 
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>

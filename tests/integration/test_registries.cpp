@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs whose leading agent is named by a directory or an etcd.
+// Jobs whose leading agent is registered in a directory or in etcd.
 
 #include <support/catch.hpp>
 #include <support/etcd_server.hpp>

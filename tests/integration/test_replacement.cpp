@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Workers that outlive the failure of another one, in Python, with the protocol alone.
+// Python workers that survive the failure of another worker, using only the protocol.
 
 #include <support/candidate_endpoints.hpp>
 #include <support/catch.hpp>
@@ -433,6 +433,7 @@ TEST_CASE("replacement: a newcomer goes on where its standby has prepared it",
   // What a standby wrote is shown when it is a worker.
   CHECK_THAT(result.out, contains_text("built for local rank 0") &&
                              contains_text("built for local rank 1"));
+  CHECK_THAT(result.err, contains_text(", which has run the script up to survive.prepare()"));
   CHECK_THAT(result.err, contains_text("the workers' starts on this node: 2 warm; 2 cold, because "
                                        "it is the first start"));
 }
@@ -467,6 +468,7 @@ TEST_CASE("replacement: a script that cannot be run up to its point has standbys
                                          "because it is the first start"));
     const auto first = result.err.find("do not run the script");
     CHECK(result.err.find("do not run the script", first + 1) == std::string::npos);
+    CHECK_THAT(result.err, !contains_text("which has run the script"));
   }
 }
 

@@ -1,22 +1,19 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Replicas of one program, with real processes: each is started again by itself.
+// Replicas of one program, with real processes: each restarts on its own.
 
+#include <elastic/agent/job_command.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/roles/replica_set.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
-
-#include <asio/bind_cancellation_slot.hpp>
-#include <asio/cancellation_signal.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -34,6 +31,7 @@
 namespace replica_set_tests {
 
 using elastic::exit_status;
+using elastic::job_command;
 using elastic::replica_set;
 using elastic::run_result;
 using elastic::worker_state;
@@ -360,6 +358,50 @@ TEST_CASE("replicas: a set runs once", "[integration][roles]") {
   program host(1);
   CHECK(host.run().state == worker_state::succeeded);
   CHECK_THROWS_WITH(host.run_again(), "a replica_set runs once");
+}
+
+// ---- commands -----------------------------------------------------------------------------------
+
+/// Gives the commands to the set, one when the one before has its outcome; then stops the set.
+elastic::task<void> give_commands(replica_set& replicas, std::vector<job_command> commands,
+                                  std::vector<job_command::outcome>& outcomes) {
+  for (const job_command& command : commands) {
+    elastic::task<job_command::outcome> answering = replicas.carry_out(command);
+    outcomes.push_back(co_await std::move(answering));
+  }
+  replicas.stop({.reason = "enough"});
+}
+
+TEST_CASE("replicas: commands pause them and start them again", "[integration][roles]") {
+  program host(2, "exec $PUPPET hang");
+  using kind = job_command::kind;
+  const std::vector<job_command> commands{{kind::resume, "by a test"},
+                                          {kind::pause, "by a test"},
+                                          {kind::pause, "by a test"},
+                                          {kind::resume, "by a test"},
+                                          {kind::resume, "by a test"}};
+  std::vector<job_command::outcome> outcomes;
+  host.observer->on_start = [&](const auto&) {
+    if (host.observer->all.size() > 1) return;
+    asio::co_spawn(host.context, give_commands(*host.replicas, commands, outcomes),
+                   asio::detached);
+  };
+  const run_result result = host.run();
+  CHECK(result.state == worker_state::stopped);
+  CHECK(result.reason == "enough");
+  CHECK(result.restarts == 0);
+  REQUIRE(outcomes.size() == 5);
+  const auto check = [&](std::size_t place, bool is_done, const char* text) {
+    INFO(place);
+    CHECK(outcomes[place].is_done == is_done);
+    CHECK(outcomes[place].text == text);
+  };
+  check(0, false, "not resumed: the replicas are not paused");
+  check(1, true, "the replicas are paused: none of this node runs");
+  check(2, true, "the replicas are paused already");
+  check(3, true, "the replicas run again");
+  check(4, false, "not resumed: the replicas are not paused");
+  CHECK(host.observer->all.size() == 2);
 }
 
 TEST_CASE("replicas: what they do not have is refused", "[roles]") {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The ring with real sockets, pipes and processes. On a machine that has an io_uring the library
-// has to find it.
+// The ring with real sockets, pipes and processes. On a machine with io_uring, the library must
+// find it.
 
 #include <elastic/base/detail/ring.hpp>
 #include <elastic/base/event_flag.hpp>

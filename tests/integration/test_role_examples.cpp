@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: MIT
 
 // The jobs of several roles in examples/: a reinforcement loop on PyTorch, and a server with
-// replicas. Each is disturbed once, and its work is whole all the same.
+// replicas. Each is disturbed once and still completes its work.
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <set>
 #include <sstream>
@@ -39,10 +41,13 @@ struct example_stage : elastic::test::elasticrun_stage {
 
 /// The reinforcement loop, with a checkpoint of its own.
 program_result learn(const example_stage& stage, const std::string& crash,
-                     const std::string& python) {
-  const std::string variables =
-      fmt::format("trainer.env={{ CHECKPOINT = \"{}\" }}", stage.folder / "checkpoint.pt");
-  return stage.run("roles", crash, python, {"--set", variables});
+                     const std::string& python, const words& settings = {}) {
+  words options{"--set", fmt::format("trainer.env={{ CHECKPOINT = \"{}\" }}",
+                                     stage.folder / "checkpoint.pt")};
+  for (const std::string& setting : settings) {
+    options.insert(options.end(), {"--set", setting});
+  }
+  return stage.run("roles", crash, python, options);
 }
 
 /// What the trainer says of its steps.
@@ -132,6 +137,27 @@ TEST_CASE("roles example: a rank of the trainer dies, and the trainer starts aga
 
 TEST_CASE("roles example: a rank of the trainer dies with PyTorch 2.13", "[integration][roles]") {
   check_trainer_death(elastic::test::torch_213_python());
+}
+
+TEST_CASE("roles example: the trainer starts when the servers accept connections, and a rank dies",
+          "[integration][roles]") {
+  const std::string python = elastic::test::torch_213_python();
+  if (python.empty()) return;
+  const example_stage stage;
+  const program_result result =
+      learn(stage, "trainer 1 10", python,
+            {"rollout.readiness=port.http", "reward.readiness=port.http",
+             "trainer.starts_after=[\"rollout:ready\", \"reward:ready\"]"});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  const training done(result.out);
+  CHECK(done.steps == all_steps());
+  CHECK(done.trainers.size() == 2);
+  CHECK(done.rollouts.size() == 1);
+  const std::size_t open = std::max(result.err.find("role 'rollout' is ready"),
+                                    result.err.find("role 'reward' is ready"));
+  CHECK(open < result.err.find("role 'trainer' starts"));
+  CHECK_THAT(result.err, contains_text("trainer: restarting the workers: restart 1 of 2"));
 }
 
 TEST_CASE("serving example: a replica dies, and the client loses no request",

@@ -1,23 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Several roles in one job, with real processes: what becomes of each when one is ready, succeeds,
-// fails or is stopped.
+// Several roles in one job, with real processes: what happens to each role when one is ready,
+// succeeds, fails or is stopped.
 
 #include <elastic/base/error.hpp>
 #include <elastic/roles/role_group.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
-
-#include <asio/bind_cancellation_slot.hpp>
-#include <asio/cancellation_signal.hpp>
-#include <asio/co_spawn.hpp>
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
-#include <asio/thread_pool.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -269,12 +263,12 @@ TEST_CASE("roles: replicas that have used up their restarts fail the job",
   SECTION("after one") {
     rollout.on_failure = role_policy::restart_worker;
     rollout.config.workers.max_restarts = 1;
-    end = "all 1 restarts are used up";
+    end = "the only restart is used up";
   }
   SECTION("although all may start again, which has been in vain") {
     rollout.on_failure = role_policy::restart_job;
     host.options.max_restarts = 1;
-    end += "; all 1 restarts of the job are used up";
+    end += "; the only restart of the job is used up";
   }
   const roles_result result = host.run();
   CHECK(result.state == worker_state::failed);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// File systems that do not answer: only what needs them waits, and for a stop not even that.
+// File systems that do not answer: only operations that need them wait, and a stop does not wait at
+// all.
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>

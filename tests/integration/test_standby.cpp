@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Interpreters that wait to become workers, with real ones. Two things must never happen: that a
-// script runs where no worker was started, and that a standby changes how a job ends.
+// Standbys with real interpreters. Two things must never happen: a script runs although no worker
+// was started, or a standby changes how a job ends.
 
 #include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>

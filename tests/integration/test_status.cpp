@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What a job shows while it runs (--status), and what `elasticrun status` makes of it.
+// The status that a job serves while it runs (--status), and `elasticrun status`.
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -183,7 +183,7 @@ TEST_CASE("status: no token opens the stacks to clients over TCP", "[integration
   }
   for (const std::string& place : {fmt::format("http://127.0.0.1:{}/?token={}", port, token),
                                    std::to_string(port)}) {
-    check_refusal(stacks(stage, {ELASTIC_ELASTICRUN}, {place}), "over TCP nobody knows who asks");
+    check_refusal(stacks(stage, {ELASTIC_ELASTICRUN}, {place}), "over TCP the user is unknown");
   }
   run.signal(SIGTERM);
   run.wait();
@@ -225,7 +225,8 @@ TEST_CASE("status: the stacks are shown to the job's own user, and to no other",
   run.wait();
 }
 
-TEST_CASE("status: what cannot be had is said before anything starts", "[integration][status]") {
+TEST_CASE("status: what is not available is reported before anything starts",
+          "[integration][status]") {
   const elasticrun_stage stage;
   const std::string taken = stage.folder / "taken";
   std::ofstream(taken) << "mine";

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// elasticrun.survive with real PyTorch: by itself, with an agent of the tests, with elasticrun.
+// elasticrun.survive with real PyTorch: alone, with a test's agent, and with elasticrun.
 
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>

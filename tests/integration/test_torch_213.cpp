@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-// What a user of PyTorch 2.13 does, with the real one.
+// Typical uses of PyTorch 2.13, with the real PyTorch.
 namespace elastic {
 namespace {
 namespace torch_213_test {

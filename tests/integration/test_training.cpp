@@ -23,7 +23,7 @@ using elastic::test::temporary_directory;
 constexpr int last_epoch = 4;
 constexpr int killed_epoch = 2;  // both trainers' own choice
 
-// What one worker printed in one attempt.
+// The output of one worker in one attempt.
 struct training_log {
   std::map<int, std::string> checksums;  // by epoch, as printed
   int resumed_from = 0;

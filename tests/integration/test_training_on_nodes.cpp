@@ -18,8 +18,8 @@
 
 #include <fmt/format.h>
 
-// Jobs of several nodes whose workers are PyTorch's, which find each other only if all of them
-// were told the same count of restarts.
+// Jobs of several nodes with PyTorch workers, which find each other only if all of them got the
+// same restart count.
 namespace {
 
 using elastic::test::etcd_server;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Administrators and NTP set the time of day while a job runs: only the times that people read may
-// depend on it.
+// Administrators and NTP may set the time of day while a job runs: only displayed times may depend
+// on it.
 
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>

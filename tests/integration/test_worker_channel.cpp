@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Real workers that speak with elasticrun over the control channel, in Python.
+// Real workers in Python that use elasticrun's control channel.
 
 #include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>

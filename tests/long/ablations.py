@@ -134,7 +134,7 @@ RULES = [
      CONNECTOR, "if (!leads || leads->term < term_) continue;", "if (!leads) continue;",
      "candidates one_way"),
     ("terms continue from the time of day",
-     VOTE, "term_ = std::max(term_ + 1, wall_ + elapsed.count());", "++term_;",
+     VOTE, "term_ = std::max<std::int64_t>(term_ + 1, wall_ + elapsed.count());", "++term_;",
      "vote candidates one_way"),
     ("a node waits for a leader's first message as long as that may have to be silent",
      LINK, "return std::max<duration>(attempt_timeout, settings_.silence());",
@@ -184,6 +184,9 @@ RULES = [
     ("... and others wait for that end",
      REGISTRY, "return whole + whole / 50 + std::chrono::seconds(1);",
      "return whole / 8;", "registry"),
+    ("the time of a record counts from its write, whatever others write",
+     REGISTRY, "if (!left.record || !right.record) return left.record.has_value() == "
+     "right.record.has_value();", "if (true) return left.version == right.version;", "registry"),
     ("a leader that was replaced disconnects its nodes",
      LEADER, "if (!is_ours && seen.record && seen.record->kept.term > record_.kept.term) {",
      "if (false) {", "registry"),

@@ -36,7 +36,7 @@ class Wrong(Exception):
 
 
 class Training:
-    def __init__(self, arguments, steps, folder):
+    def __init__(self, arguments, steps, folder, worker=WORKER, options=()):
         self.folder = pathlib.Path(folder)
         self.last = steps
         self.log = self.folder / "log"
@@ -44,7 +44,8 @@ class Training:
                            LOGLEVEL="INFO", GLOO_SOCKET_IFNAME="lo", TMPDIR=folder)
         words = [arguments.elasticrun, "--standalone", "--nproc-per-node", RANKS, "--max-restarts",
                  steps, "--on-failure", "replace", "--rejoin-timeout", 60, "--warm-standby",
-                 "--standby-delay", 1, WORKER, "--folder", folder, "--gate", "--steps", steps]
+                 "--standby-delay", 1, worker, "--folder", folder, "--gate", "--steps", steps,
+                 *options]
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([str(word) for word in words], env=environment,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -5,12 +5,15 @@
 #include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/detail/console_writer.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/testing/event_recorder.hpp>
+#include <elastic/testing/output_recorder.hpp>
 #include <elastic/worker/record.hpp>
 #include <support/fake_launcher.hpp>
 #include <support/fake_rendezvous.hpp>
@@ -31,43 +34,11 @@
 
 namespace elastic::test {
 
-/// Keeps every event.
-struct event_recorder final : event_handler {
-  std::vector<event> events;
-  void record(const event& happened) override { events.push_back(happened); }
+using testing::event_recorder;
+using testing::output_recorder;
 
-  /// Those of how workers and the agent ended, without those of starts and phases.
-  std::vector<event> ends() const {
-    std::vector<event> kept;
-    for (const event& happened : events) {
-      if (!happened.duration_ms && happened.state != "START") kept.push_back(happened);
-    }
-    return kept;
-  }
-};
-
-/// Keeps every metric as "name=value".
-struct metric_recorder final : metric_handler {
-  std::vector<std::string> lines;
-  void emit(const metric_handler::metric& measured) override {
-    lines.push_back(fmt::format("{}={}", measured.name, measured.value));
-  }
-  std::ptrdiff_t count(std::string_view line) const {
-    return std::count(lines.begin(), lines.end(), line);
-  }
-};
-
-/// Keeps what is shown.
-struct output_recorder final : output_sink {
-  std::string text;
-  task<void> write(std::string_view bytes) override {
-    text += bytes;
-    co_return;
-  }
-};
-
-/// A local_agent among fakes, under virtual time. Change `workers`, `launcher` and `rendezvous`
-/// first, then `start`:
+/// A local_agent with fake services, under virtual time. Set up `workers`, `launcher` and
+/// `rendezvous` first, then call `start`:
 ///
 ///     agent_stage stage(time);
 ///     stage.workers.nproc_per_node = 2;
@@ -94,10 +65,10 @@ class agent_stage {
   manual_time& time;
   worker_spec workers;
   std::shared_ptr<fake_launcher> launcher;
-  /// Starts the hooks for hung workers.
+  /// The launcher of hooks for hung workers.
   std::shared_ptr<fake_launcher> hooks = std::make_shared<fake_launcher>();
   std::shared_ptr<fake_rendezvous> rendezvous;
-  /// Chooses it; none: there is nothing to choose.
+  /// Chooses the rendezvous; empty: there is nothing to choose.
   rendezvous_factory::chooser choose;
   std::shared_ptr<log_recorder> log;
   std::shared_ptr<event_handler> events;
@@ -107,10 +78,10 @@ class agent_stage {
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
   agent_extension::factory extension;
   bool job_may_grow = false;
-  /// Emits into the coroutine that runs the agent.
+  /// Cancels the coroutine that runs the agent.
   asio::cancellation_signal cancel;
 
-  /// The agent, made from what was set up at the first call.
+  /// The agent. The first call creates it from the present set-up.
   local_agent& agent() {
     if (!agent_) {
       local_agent::options options;
@@ -119,8 +90,7 @@ class agent_stage {
       if (choose) options.rendezvous = rendezvous_factory("c10d", rendezvous->job, choose);
       options.services.launcher = launcher;
       options.services.hook_launcher = hooks;
-      // The test owns the clock.
-      options.services.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
+      options.services.time = time.share();
       options.services.events = events;
       options.services.metrics = metrics;
       options.services.observer = observer;
@@ -134,10 +104,10 @@ class agent_stage {
     return *agent_;
   }
 
-  /// Runs the agent in a coroutine of its own.
+  /// Runs the agent in a separate coroutine.
   void start() { start(agent().run()); }
 
-  /// Runs `work`, which is to run the agent.
+  /// Runs `work`, which must run the agent.
   void start(task<run_result> work) {
     asio::co_spawn(time.context(), std::move(work),
                    asio::bind_cancellation_slot(
@@ -148,9 +118,9 @@ class agent_stage {
                        }));
   }
 
-  /// Lets everything run that can without the time going on.
+  /// Runs everything that can run without advancing time.
   task<void> quiet() { return time.sleep_until(time.now()); }
-  /// Lets so much time go by.
+  /// Advances time by `span`.
   task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
 
   /// Waits for the end of the run. One that never ends fails the test.
@@ -160,13 +130,13 @@ class agent_stage {
 
   bool ended() const { return ended_; }
 
-  /// How the run ended: its result, or else its error thrown.
+  /// The result of the run; throws the run's error if it failed.
   run_result result() const {
     if (!ended_) throw std::logic_error("the agent still runs");
     if (failure_) std::rethrow_exception(failure_);
     return *result_;
   }
-  /// The code of the error by which it ended; none if it had a result.
+  /// The code of the error with which the run ended; empty if it has a result.
   std::error_code failure() const {
     if (!ended_) throw std::logic_error("the agent still runs");
     try {
@@ -176,7 +146,7 @@ class agent_stage {
     }
     return {};
   }
-  /// What the error said.
+  /// The message of that error.
   std::string failure_text() const {
     try {
       if (failure_) std::rethrow_exception(failure_);
@@ -185,19 +155,22 @@ class agent_stage {
     }
     return {};
   }
-  bool was_cancelled() const { return failure() == asio::error::operation_aborted; }
+  bool was_cancelled() const {
+    if (!ended_) throw std::logic_error("the agent still runs");
+    return failure_ && detail::is_cancellation(failure_);
+  }
 
-  /// A process, by the number of its start.
+  /// A process, by the order of starts.
   fake_process& worker(std::size_t index) { return *launcher->started.at(index); }
 
-  /// What happened, one word or two each, joined by commas.
+  /// The events in one or two words each, joined by commas.
   std::string story() const {
     std::string text;
     for (const std::string& note : *launcher->notes) text += (text.empty() ? "" : ", ") + note;
     return text;
   }
 
-  /// The kinds of what the journal was told, joined by blanks.
+  /// The kinds of the journal's events, joined by spaces.
   std::string decisions() const {
     std::string kinds;
     for (const journal_record& record : journal->after(0)) {
@@ -206,7 +179,8 @@ class agent_stage {
     return kinds;
   }
 
-  /// Whether nothing is left: no process, nobody who waits for the rendezvous, which was left last.
+  /// Whether nothing is left: no process and no waiter on the rendezvous, and the node left the
+  /// rendezvous last.
   bool is_clean() const {
     return launcher->all_gone() && hooks->all_gone() && rendezvous->watchers == 0 &&
            rendezvous->joining == 0 && launcher->holding == 0 &&

@@ -14,7 +14,7 @@
 
 namespace elastic::test {
 
-/// A store server on a thread of its own, for tests that block.
+/// A store server on its own thread, for tests that block.
 class background_store {
  public:
   explicit background_store(tcp_store_server::options options = {})
@@ -27,7 +27,7 @@ class background_store {
 
   tcp_store_server* operator->() { return &server_; }
 
-  /// Stops the server. Returns only if nothing of it runs any more.
+  /// Stops the server. Returns once nothing of it runs any more.
   void stop() {
     if (!thread_.joinable()) return;
     asio::co_spawn(context_, server_.stop(), [](std::exception_ptr) {});

@@ -16,7 +16,8 @@
 
 namespace elastic::test {
 
-/// A cgroup with a limit, of either version, for root. `made` is false if the system allows none.
+/// A cgroup with a limit, of version 1 or 2; needs root. `made` is false if the system does not
+/// allow it.
 class bounded_cgroup {
  public:
   bounded_cgroup(const bounded_cgroup&) = delete;
@@ -25,14 +26,14 @@ class bounded_cgroup {
     if (!path_.empty()) ::rmdir(path_.c_str());
   }
 
-  /// Puts the calling process into it.
+  /// Moves the calling process into it.
   void enter() const {
     std::ofstream members(path_ + "/cgroup.procs");
     members << ::getpid() << std::flush;
     if (!members) throw std::runtime_error("cgroup.procs cannot be written");
   }
 
-  /// Runs a command within it, by the shell.
+  /// The command line that runs a command in it, by way of the shell.
   std::vector<std::string> command(const std::vector<std::string>& words) const {
     std::vector<std::string> all{
         "/bin/sh", "-c", "echo $$ > " + path_ + "/cgroup.procs; exec \"$@\"", "sh"};
@@ -42,11 +43,11 @@ class bounded_cgroup {
 
   bool made = false;
 
-  /// Where it is in the file system.
+  /// Its path in the file system.
   const std::string& path() const { return path_; }
 
  protected:
-  /// Where cgroups of a controller are, and the file of the limit.
+  /// The folder of a controller's cgroups, and the file with the limit.
   struct place {
     std::string root;
     std::string file;
@@ -77,7 +78,7 @@ class bounded_cgroup {
   std::string file_;
 };
 
-/// Of memory, in bytes.
+/// Limits memory, in bytes.
 class memory_cgroup : public bounded_cgroup {
  public:
   explicit memory_cgroup(std::size_t limit)
@@ -86,7 +87,7 @@ class memory_cgroup : public bounded_cgroup {
                        std::to_string(limit)) {}
 };
 
-/// Of processes and threads.
+/// Limits the number of processes and threads.
 class process_cgroup : public bounded_cgroup {
  public:
   explicit process_cgroup(int limit)

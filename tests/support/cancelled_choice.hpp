@@ -15,11 +15,11 @@
 
 namespace elastic::test {
 
-/// Has a handler made on a context of its own, cancels that after so many events, and leaves the
-/// handler that is there then, chosen or tried. It fails the test if the cancellation leads to
-/// another error, or if anything still runs afterwards.
+/// Makes a handler on its own io_context, cancels that after `events` events, and leaves the
+/// handler that exists then, chosen or still being tried. Fails the test if the cancellation leads
+/// to another error, or if anything still runs afterwards.
 ///
-/// Result: whether the handler was made before.
+/// Result: whether the handler was made before the cancellation.
 inline bool is_made_within(int events, const rendezvous_factory& factory) {
   asio::io_context context;
   asio::cancellation_signal cancel;

@@ -15,8 +15,8 @@
 
 namespace elastic::test {
 
-/// Three endpoints on this host for a job whose id is "job". Agents that were killed leave markers,
-/// which are removed with it.
+/// Three endpoints on this host for a job with the id "job". The destructor removes the markers
+/// that killed agents leave.
 class candidate_endpoints {
  public:
   static constexpr int count = 3;
@@ -33,12 +33,12 @@ class candidate_endpoints {
     for (int place = 0; place < count; ++place) marker(place).remove();
   }
 
-  /// As `--rdzv-endpoint` has them.
+  /// The value for `--rdzv-endpoint`.
   const std::string& list() const { return list_; }
 
   std::uint16_t port(int place) const { return ports_[static_cast<std::size_t>(place)]; }
 
-  /// Of the candidates, those whose agents were killed and did not end in order.
+  /// The number of candidates whose agents were killed instead of ending cleanly.
   int count_killed() const {
     int killed = 0;
     for (int place = 0; place < count; ++place) killed += marker(place).exists() ? 1 : 0;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The one place that knows which Catch2 is under the tests.
+// The only file that knows which version of Catch2 the tests use.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
@@ -14,7 +14,7 @@
 
 namespace elastic::test {
 
-/// Matches a text that has `part` in it: `REQUIRE_THROWS_WITH(f(), contains_text("port"))`.
+/// Matches a text that contains `part`: `REQUIRE_THROWS_WITH(f(), contains_text("port"))`.
 inline auto contains_text(const std::string& part) {
 #if __has_include(<catch2/catch_all.hpp>)
   return Catch::Matchers::ContainsSubstring(part);

@@ -11,7 +11,7 @@
 
 namespace elastic::test {
 
-/// An authority, and certificates that come from it, made by the program openssl.
+/// A certificate authority and certificates that it has issued, made by the program openssl.
 class certificates {
  public:
   explicit certificates(const std::string& server_name = "IP:127.0.0.1") {

@@ -17,7 +17,7 @@
 
 namespace elastic::test {
 
-/// A worker's end of the control channel, byte by byte. Nothing in it waits.
+/// A worker's end of the control channel, byte by byte. No call blocks.
 class channel_peer {
  public:
   /// Connects to "@name".
@@ -35,7 +35,7 @@ class channel_peer {
       FAIL("nobody listens at '" << address << "': " << std::strerror(errno));
     }
   }
-  /// Says hello, too.
+  /// The same, and sends hello.
   channel_peer(const std::string& address, int local_rank, bool checkpoints = false)
       : channel_peer(address) {
     say(fmt::format(R"({{"kind":"hello","version":1,"local_rank":{},"checkpoints":{}}})",
@@ -45,16 +45,16 @@ class channel_peer {
   channel_peer& operator=(const channel_peer&) = delete;
   ~channel_peer() { close(); }
 
-  /// Sends a line; its bytes are lost where the other side is gone.
+  /// Sends a line; its bytes are lost if the other side is gone.
   void say(const std::string& line) { send(line + "\n"); }
 
-  /// Result: how many bytes were taken.
+  /// Result: how many bytes were sent.
   std::size_t send(const std::string& bytes) {
     const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return sent > 0 ? static_cast<std::size_t>(sent) : 0;
   }
 
-  /// All that came, up to now.
+  /// Everything received so far.
   const std::string& heard() {
     char piece[4096];
     for (;;) {
@@ -68,7 +68,7 @@ class channel_peer {
   }
   bool hears(const std::string& part) { return heard().find(part) != std::string::npos; }
 
-  /// Whether the other side has ended the connection.
+  /// Whether the other side has closed the connection.
   bool is_closed() {
     heard();
     return is_closed_;

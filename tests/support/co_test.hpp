@@ -16,11 +16,11 @@ namespace elastic::test {
 /// How long one coroutine test may take in real time.
 inline constexpr std::chrono::seconds test_limit{is_sanitized ? 120 : 30};
 
-/// Runs a coroutine to its end on a context and a thread of its own choice: this one.
+/// Runs a coroutine to its end on its own io_context and on the calling thread.
 ///
-/// What the coroutine throws is thrown here. It fails the test case where the coroutine takes
-/// longer than `test_limit`, and where something that it started still runs 5 s after its end.
-/// A coroutine that is over its limit is cancelled first (terminal), so that its clean-up runs.
+/// Rethrows exceptions of the coroutine. Fails the test case if the coroutine takes longer than
+/// `test_limit`, or if something that it started still runs 5 s after its end. A coroutine that is
+/// over its limit is cancelled first (terminal), so that its clean-up runs.
 inline void run_test(task<void> body) {
   using namespace std::chrono_literals;
   asio::io_context context;

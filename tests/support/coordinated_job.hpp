@@ -13,12 +13,12 @@
 
 namespace elastic::test {
 
-/// What a job promises whose rounds a coordinator decides, wherever it runs, besides what every job
-/// does:
+/// A job whose rounds a coordinator decides, wherever that runs. It promises, besides what every
+/// job does:
 ///
 /// - The nodes of a round agree on its size.
-/// - No worker runs beside one of another round.
-/// - A node takes its round for finished only if all of it are done.
+/// - No worker runs at the same time as one of another round.
+/// - A node considers its round finished only if all nodes of the round are done.
 class coordinated_job : public simulated_job {
  public:
   using simulated_job::simulated_job;
@@ -47,12 +47,12 @@ class coordinated_job : public simulated_job {
 
   void note_failure(const simulated_node&) override {}
 
-  // Who is told to stop ends with what its own workers came to.
+  // A node that is told to stop ends with the outcome of its own workers.
   bool could_know(const simulated_node& node) const override {
     return stopped_.count(node.id) == 0;
   }
 
-  /// Tells the node's agent to stop; half of the time another node comes.
+  /// Tells the node's agent to stop; half of the time, a new node starts.
   void stop(simulated_node& node, duration span) {
     note(fmt::format("node {} is told to stop", node.id));
     if (node.crashed || node.ended) return;
@@ -61,7 +61,7 @@ class coordinated_job : public simulated_job {
     if (random_.below(2) == 0) start_node_after(span / 4);
   }
 
-  /// Notes what the node logs.
+  /// A logger that adds the node's log lines to the notes.
   elastic::logger log_of(const simulated_node& node) {
     return elastic::logger(std::make_shared<story>(*this, node.id), elastic::log_level::info);
   }

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Runs a program to which the kernel refuses some system calls, as a container's seccomp profile
-// does:
+// Runs a program for which the kernel refuses some system calls, as under a container's seccomp
+// profile:
 //
 //     deny_syscalls io_uring_setup,clone3=ENOSYS [--errno EPERM] -- program argument…
 //
-// A name may bring its own error; the others fail with that of --errno (EPERM). The filter is
-// inherited by everything that the program starts. Exit code 2 where it was called wrongly, 127
-// where the program cannot be run, else that of the program.
+// A name may have its own error; the others fail with that of --errno (default: EPERM). Everything
+// that the program starts inherits the filter. Exit code: 2 for a wrong command line, 127 if the
+// program cannot be run, else that of the program.
 
 #include <linux/audit.h>
 #include <linux/filter.h>

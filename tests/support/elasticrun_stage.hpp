@@ -15,8 +15,8 @@
 
 namespace elastic::test {
 
-/// A place for one test of elasticrun: files of its own, a temporary folder for the program, and a
-/// mark on all that it starts.
+/// The environment of one test of elasticrun: a directory for its files, a temporary folder for the
+/// program, and a mark on everything that it starts.
 struct elasticrun_stage {
   using words = std::vector<std::string>;
   using variables = std::map<std::string, std::string>;
@@ -35,22 +35,22 @@ struct elasticrun_stage {
     return more;
   }
 
-  /// elasticrun with these words one after the other.
+  /// The command line of elasticrun with these words in order.
   static words elasticrun(const std::vector<words>& parts) {
     words command{ELASTIC_ELASTICRUN};
     for (const words& part : parts) command.insert(command.end(), part.begin(), part.end());
     return command;
   }
 
-  /// Runs a command to its end and checks that nothing of it is left.
+  /// Runs a command to its end and checks that it leaves nothing.
   program_result run_command(const words& command, variables more = {}) const {
     auto result = run_program(command, environment(std::move(more)));
     CHECK(left.processes().empty());
     return result;
   }
 
-  /// Checks that the temporary folder has the journal of one run that failed, and no file of a
-  /// worker, and empties it.
+  /// Checks that the temporary folder contains the journal of one failed run and no worker's file;
+  /// then empties it.
   void take_journal() const {
     words files;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(temporary())) {
@@ -63,7 +63,7 @@ struct elasticrun_stage {
     }
   }
 
-  /// The directory of the one run below the log directory.
+  /// The directory of the only run in the log directory.
   std::filesystem::path log_root() const {
     words found;
     for (const auto& entry : std::filesystem::directory_iterator(logs())) {

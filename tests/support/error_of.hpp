@@ -9,7 +9,7 @@
 
 namespace elastic::test {
 
-/// The code of the error with which a task ends; none if it succeeds.
+/// The code of the error with which a task ends; empty if it succeeds.
 template <class T>
 task<std::error_code> error_of(task<T> work) {
   try {

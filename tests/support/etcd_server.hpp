@@ -21,11 +21,11 @@
 
 namespace elastic::test {
 
-/// An etcd of Debian's package etcd-server on this host, with a directory of its own that is gone
-/// with it. It fails the test if there is none.
+/// An etcd server from Debian's package etcd-server on this host, with its own directory, which the
+/// destructor removes. Fails the test if etcd is not installed.
 class etcd_server {
  public:
-  /// @param options  further ones of etcd's command line
+  /// @param options  further options of etcd's command line
   explicit etcd_server(std::vector<std::string> options = {}, std::string scheme = "http")
       : options_(std::move(options)), scheme_(std::move(scheme)) {
     start();
@@ -35,19 +35,19 @@ class etcd_server {
   std::string endpoint() const { return fmt::format("127.0.0.1:{}", port_); }
   std::string url() const { return fmt::format("{}://{}", scheme_, endpoint()); }
 
-  /// Ends it at once; what it has stored stays.
+  /// Kills it; its stored data stays.
   void kill() {
     program_->signal(SIGKILL);
     program_.reset();
   }
 
-  /// From now on it says nothing, and keeps its connections.
+  /// Stops it: it no longer answers but keeps its connections.
   void hang() { program_->signal(SIGSTOP); }
 
-  /// It goes on.
+  /// Continues it.
   void resume() { program_->signal(SIGCONT); }
 
-  /// Starts it with what it had stored.
+  /// Starts it with its stored data.
   void start() {
     const std::string peer = fmt::format("http://127.0.0.1:{}", peer_port_);
     std::vector<std::string> command = {"etcd",
@@ -63,10 +63,10 @@ class etcd_server {
     command.insert(command.end(), options_.begin(), options_.end());
     program_ = std::make_unique<running_program>(command);
     INFO("etcd (of the package etcd-server) serves at " << url());
-    REQUIRE(comes_true([&] { return is_listening(); }));
+    REQUIRE(comes_true([&] { return is_serving(); }));
   }
 
-  /// What etcdctl says to the words; it has to succeed.
+  /// The output of etcdctl with these arguments; it must succeed.
   std::string control(std::vector<std::string> words) const {
     std::vector<std::string> command = {"etcdctl", "--endpoints=" + url()};
     command.insert(command.end(), words.begin(), words.end());
@@ -88,7 +88,18 @@ class etcd_server {
     return is_there;
   }
 
-  /// In memory, if there is room: a disk that is busy would keep it from answering in time.
+  /// Whether it answers a request, or refuses it where it asks for TLS. It listens long before: an
+  /// etcd that is killed in between leaves a directory with which the next one never serves.
+  bool is_serving() const {
+    if (!is_listening()) return false;
+    raw_client client(port_);
+    if (!client.send("GET /health HTTP/1.0\r\n\r\n")) return false;
+    constexpr int patience_ms = 1000;
+    pollfd answer{client.socket(), POLLIN, 0};
+    return ::poll(&answer, 1, patience_ms) > 0;
+  }
+
+  /// A folder in memory, if there is room: on a busy disk, etcd might not answer in time.
   static std::filesystem::path storage() {
     std::error_code failure;
     const auto memory = std::filesystem::space("/dev/shm", failure);

@@ -21,37 +21,37 @@
 
 namespace elastic::test {
 
-/// A rendezvous that does what its test says, and notes what is asked of it.
+/// A rendezvous that the test controls and that records its calls.
 class fake_rendezvous final : public rendezvous_handler {
  public:
   explicit fake_rendezvous(std::shared_ptr<std::vector<std::string>> record)
       : notes(std::move(record)) {}
 
   std::string job = "a job";
-  /// This node's place in every round.
+  /// This node's group rank in every round.
   int group_rank = 0;
   int group_world_size = 1;
-  /// Holds the stores of all rounds; share it between the handlers of several nodes.
+  /// The store of all rounds; share it between the handlers of several nodes.
   std::shared_ptr<store> agents = std::make_shared<memory_store>();
-  /// Called at the begin of each round with its number; what it throws fails the round.
+  /// Called at the start of each round with its number; an exception fails the round.
   std::function<void(int)> on_round;
   /// Changes each round before it is returned.
   std::function<void(rendezvous_round&)> spoil;
   /// The round of this number waits until it is cancelled, or `let_meet` is called.
   int hold_at = -1;
-  /// Throw instead of doing what they are asked for.
+  /// If set, `close` or `shutdown` throws it.
   std::exception_ptr close_failure;
   std::exception_ptr shutdown_failure;
-  /// What `wait_for_change` throws in place of its cancellation.
+  /// The error that `wait_for_change` throws when it is cancelled.
   std::exception_ptr failure_when_cancelled;
 
-  /// What `report_failure` throws.
+  /// The error that `report_failure` throws.
   std::exception_ptr report_failure_error;
-  /// What `change` tells.
+  /// The change that `change` reports.
   rendezvous_change what{rendezvous_change::cause::node_waiting, "node b_1_0 waits to join"};
   /// How often workers of the job have failed.
   int failures = 0;
-  /// What `report_failure` tells: that another node's failure was charged.
+  /// Whether `report_failure` answers that another node's failure was counted.
   bool failure_is_elsewhere = false;
 
   std::shared_ptr<std::vector<std::string>> notes;
@@ -64,22 +64,22 @@ class fake_rendezvous final : public rendezvous_handler {
 
   /// The membership changes.
   void change() { changed_->set(); }
-  /// The connection to the others breaks: who waits for a change is told so.
+  /// Breaks the connection to the others: everyone who waits for a change gets the error.
   void break_down(std::exception_ptr failure) {
     breakdown_ = std::move(failure);
     changed_->set();
   }
 
-  /// What `obstacle` says.
+  /// The result of `obstacle`.
   std::string hindrance;
   std::string obstacle() const override { return hindrance; }
 
   std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return job; }
 
-  /// What `pause` throws.
+  /// The error that `pause` throws.
   std::exception_ptr pause_failure;
-  /// Whether the server has not heard of a pause yet.
+  /// Whether the server does not know of a pause yet.
   bool is_pause_under_way = false;
 
   void pause(std::string why, bool saves_first) override {
@@ -154,7 +154,7 @@ class fake_rendezvous final : public rendezvous_handler {
     co_await elastic::exit_barrier(round_agents_, group_world_size);
   }
 
-  /// The others can go on without this node.
+  /// Lets the others continue without this node.
   void fence() { fenced_->set(); }
   task<void> wait_for_fence() override {
     const std::shared_ptr<event_flag> fenced = fenced_;

@@ -11,7 +11,7 @@
 
 namespace elastic::test {
 
-/// The code with which a rendezvous of these parameters is refused; none if it is made.
+/// The error code with which these parameters are refused; empty if a rendezvous is made.
 template <class Rendezvous>
 std::error_code refusal_of(const rendezvous_parameters& parameters) {
   try {
@@ -22,7 +22,7 @@ std::error_code refusal_of(const rendezvous_parameters& parameters) {
   }
 }
 
-/// What a worker connects to the store of its round with.
+/// The options with which a worker connects to the store of its round.
 inline tcp_store::options client_of(const rendezvous_round::master_endpoint& master) {
   tcp_store::options options;
   options.host = master.address;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A program that launches a function of its own, but does not ask whether it is a worker: each of
-// its workers would do the same again.
+// A program that launches its own function but never calls run_entrypoint: each of its workers
+// would launch the function again.
 
 #include <elastic/base/asio.hpp>
 #include <elastic/functions.hpp>

@@ -15,8 +15,8 @@
 
 namespace elastic::test {
 
-/// A freezer cgroup (of version 1): what is frozen in it sleeps uninterruptibly and outlives even
-/// SIGKILL, as a process does that waits for a device. Not `made` if none can be.
+/// A freezer cgroup (version 1). Like a process that waits for a device, a frozen process sleeps
+/// uninterruptibly and survives even SIGKILL. `made` is false if the system does not allow one.
 class freezer {
  public:
   freezer() : path_(fmt::format("/sys/fs/cgroup/freezer/elastic_test_{}", ::getpid())) {
@@ -28,7 +28,7 @@ class freezer {
   ~freezer() {
     if (!made) return;
     thaw();
-    // It is in use until what was in it has ended.
+    // It cannot be removed until its processes have ended.
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (::rmdir(path_.c_str()) != 0 && std::chrono::steady_clock::now() < limit) {
       std::this_thread::yield();

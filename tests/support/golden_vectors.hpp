@@ -15,10 +15,10 @@
 
 #include <nlohmann/json.hpp>
 
-// Bytes between PyTorch's TCPStore and its clients, from tests/vectors.
+// Traffic between PyTorch's TCPStore and its clients, from tests/vectors.
 namespace elastic::test {
 
-/// The bytes that hexadecimal text stands for, and back.
+/// Converts hexadecimal text to bytes, and back.
 inline std::string from_hex(std::string_view hex) {
   std::string bytes;
   for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
@@ -38,8 +38,8 @@ inline std::string to_hex(std::string_view bytes) {
   return hex;
 }
 
-/// One message: from the client if `sent`, else from the server. An end of the stream is the
-/// message "EOF".
+/// One message: from the client if `sent`, else from the server. The message "EOF" is the end of
+/// the stream.
 struct golden_message {
   bool sent = false;
   std::string bytes;
@@ -77,13 +77,13 @@ inline std::vector<golden_message> captured(const std::string& name) {
   return messages_of(load_vectors("tcpstore113_" + name + ".json"));
 }
 
-/// One of these, and the keys that the store has before.
+/// A captured exchange and the initial keys of the store.
 struct captured_case {
   std::string name;
   std::vector<std::pair<std::string, std::string>> before;
 };
 
-/// Those that every server answers alike, however the bytes arrive.
+/// The exchanges that every server answers alike, however the bytes are split.
 inline const std::vector<captured_case>& captured_cases() {
   static const std::vector<captured_case> cases = {
       {"add_new_key", {}},
@@ -114,7 +114,7 @@ inline const std::vector<captured_case>& captured_cases() {
   return cases;
 }
 
-/// The messages of "tcpstore213_<name>.json", captured from PyTorch 2.13.0. They are read once.
+/// The messages of "tcpstore213_<name>.json", captured from PyTorch 2.13.0. Each file is read once.
 inline const std::vector<golden_message>& captured_213(const std::string& name) {
   static std::map<std::string, std::vector<golden_message>> files;
   const auto [position, is_new] = files.try_emplace(name);
@@ -140,7 +140,7 @@ inline std::string derived_21(const std::string& name) {
   return {};
 }
 
-/// What one side sent, all messages together.
+/// Everything that one side sent, as one text.
 inline std::string all_sent(const std::vector<golden_message>& messages, bool by_client) {
   std::string bytes;
   for (const auto& message : messages) {

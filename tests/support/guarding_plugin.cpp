@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A library that a program opens while it runs, and that starts a worker behind a guard there.
+// A plug-in that starts a worker behind a guard in the program that loads it.
 
 #include <elastic/base/asio.hpp>
 #include <elastic/process.hpp>
@@ -27,7 +27,7 @@ elastic::task<void> run(const char* script, std::optional<int>& code) {
 
 }  // namespace
 
-/// Result: the exit code of the shell that ran the script; -1 where it has none.
+/// Result: the exit code of the shell that ran the script; -1 if it has none.
 extern "C" __attribute__((visibility("default"))) int run_guarded(const char* script) {
   std::optional<int> code;
   asio::io_context context(1);

@@ -12,10 +12,10 @@
 
 namespace elastic::test {
 
-/// The clock of one host: it shows what it likes, and goes a little too fast or too slow.
+/// The clock of one host: it has an arbitrary offset and runs slightly too fast or too slow.
 class host_clock final : public time_source {
  public:
-  /// @param drift  by how many millionths it goes too fast
+  /// @param drift  how much too fast it runs, in parts per million
   host_clock(manual_time& real, duration monotonic_offset, std::int64_t drift = 0)
       : real_(real), begin_(real.now()), offset_(monotonic_offset), drift_(drift) {}
 
@@ -33,7 +33,7 @@ class host_clock final : public time_source {
  private:
   static constexpr std::int64_t million = 1'000'000;
 
-  // The first moment at which this clock shows that much.
+  // The first real time at which this clock shows `shown`.
   time_point real_time(time_point shown) const {
     const duration passed = shown - begin_ - offset_;
     if (drift_ == 0 || passed <= duration::zero()) return begin_ + passed;
@@ -55,7 +55,7 @@ class host_clock final : public time_source {
   std::int64_t drift_;
 };
 
-/// A clock by chance: up to a hundredth too fast or too slow, which no clock is.
+/// A random clock: up to one percent too fast or too slow, which is worse than any real clock.
 inline std::shared_ptr<host_clock> random_clock(manual_time& real,
                                                 elastic::detail::random_source& random) {
   const std::chrono::hours offset(random.below(5000));

@@ -22,8 +22,8 @@
 
 namespace elastic::test {
 
-/// An HTTP client that sends exactly what it is told to, and blocks until it is answered, for 60 s
-/// at most.
+/// An HTTP client that sends exactly the given bytes, and blocks for at most 60 s until it is
+/// answered.
 class http_peer {
  public:
   explicit http_peer(std::uint16_t port)
@@ -51,7 +51,7 @@ class http_peer {
            static_cast<ssize_t>(bytes.size());
   }
 
-  /// Everything up to and with `end`, or up to the end of the connection.
+  /// Everything up to and including `end`, or up to the end of the connection.
   std::string read_to(std::string_view end) {
     for (;;) {
       const std::size_t at = received_.find(end);

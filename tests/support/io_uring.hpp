@@ -11,8 +11,8 @@
 
 namespace elastic::test {
 
-/// Whether the library has to find an io_uring here: asked of the kernel, past the library, which
-/// could be wrong. In CI always, unless the test runs under a filter that forbids it.
+/// Whether the library must find an io_uring here. It asks the kernel directly, since the library
+/// could be wrong. Always true in CI, unless the test runs under a filter that forbids it.
 inline bool is_io_uring_here() {
 #if defined(ELASTIC_NO_RING)
   return false;

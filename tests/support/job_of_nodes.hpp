@@ -21,11 +21,11 @@
 
 namespace elastic::test {
 
-/// One node of a job, and all of its processes: a worker of torchrun outlives its agent. It is
-/// killed with its object.
+/// One node of a job with all of its processes (a worker of torchrun outlives its agent). The
+/// destructor kills them.
 class node_of_job {
  public:
-  /// @param work  what its workers do in their line "works with WORLD_SIZE, …, pid PID;"
+  /// @param work  the verb in its workers' line "works with WORLD_SIZE, …, pid PID;"
   node_of_job(std::vector<std::string> command, std::map<std::string, std::string> environment,
               std::string work = "works")
       : work_(std::move(work)),
@@ -37,15 +37,15 @@ class node_of_job {
 
   running_program* operator->() { return &program_; }
 
-  /// As if the host had lost its power.
+  /// Kills everything, as if the host had lost power.
   void lose() { ::kill(-group_, SIGKILL); }
 
-  /// Waits until its worker has begun so often in a world of so many.
+  /// Waits until its worker has started `times` times in a world of this size.
   void await_world(int size, int times = 1) {
     program_.await_out(fmt::format("{} with {},", work_, size), times);
   }
 
-  /// The process of its worker, the latest one.
+  /// The pid of its latest worker.
   pid_t worker() const {
     const std::regex line(work_ + R"( with .*, pid (\d+);)");
     std::string out = const_cast<running_program&>(program_).out();
@@ -65,7 +65,7 @@ class node_of_job {
     CHECK(result.code == 0);
   }
 
-  /// Waits for its end, with an exit code, and a text on stderr.
+  /// Waits for its end, and checks the exit code and a text on stderr.
   void check_failure(int code, const std::string& text) {
     const program_result result = program_.wait();
     INFO(result.out << result.err);
@@ -109,8 +109,7 @@ inline std::vector<std::string> torchrun_command(const std::string& python,
           log_directory};
 }
 
-/// A job of several nodes of elasticrun on this host, whose workers work until they are told that
-/// they are done.
+/// A job of several nodes of elasticrun on this host, whose workers run until `finish`.
 class job_of_nodes {
  public:
   /// @param meeting  the options by which the nodes find each other
@@ -119,12 +118,12 @@ class job_of_nodes {
     environment_ = {{"LOGLEVEL", "INFO"}, {left_.name, left_.value}};
   }
 
-  /// What workers do after they have said their world and process; they get the path of a file that
-  /// is there when they are done.
+  /// The command of workers after they have printed their world and pid; its argument is a file
+  /// that exists once they should finish.
   std::vector<std::string> work = {ELASTIC_PUPPET, "await"};
 
   /// @param conf     further settings of the rendezvous
-  /// @param options  further ones of its command line
+  /// @param options  further options of its command line
   std::unique_ptr<node_of_job> node(const std::string& conf = "",
                                     const std::vector<std::string>& options = {}) {
     std::vector<std::string> command = {
@@ -138,7 +137,7 @@ class job_of_nodes {
     return start(std::move(command));
   }
 
-  /// One of the real torchrun, with its own options for the meeting.
+  /// A node of the real torchrun, with its own options for the rendezvous.
   std::unique_ptr<node_of_job> torchrun(const std::string& python,
                                         const std::vector<std::string>& meeting) {
     std::vector<std::string> command =
@@ -148,7 +147,7 @@ class job_of_nodes {
     return start(std::move(command));
   }
 
-  /// Tells the workers that they are done.
+  /// Lets the workers finish.
   void finish() { std::ofstream(stop_file()) << "done"; }
 
   void check_nothing_left() const { CHECK(left_.processes_become(0)); }
@@ -172,7 +171,7 @@ class job_of_nodes {
   std::map<std::string, std::string> environment_;
 };
 
-// What jobs do, wherever their nodes meet. `job` has 2 nodes at least and 3 at most.
+// Checks for every kind of rendezvous. `job` has 2 to 3 nodes.
 
 inline void check_meeting(job_of_nodes& job) {
   const auto first = job.node();
@@ -183,7 +182,7 @@ inline void check_meeting(job_of_nodes& job) {
   job.check_nothing_left();
 }
 
-/// Workers that die on one node begin anew on all.
+/// If a worker dies on one node, the workers of all nodes restart.
 inline void check_worker_killed(job_of_nodes& job) {
   const auto first = job.node();
   const auto second = job.node();
@@ -197,7 +196,7 @@ inline void check_worker_killed(job_of_nodes& job) {
   job.check_nothing_left();
 }
 
-/// The others of a node that is lost go on in a smaller world, and take in a new one.
+/// After the loss of a node, the others continue in a smaller world and admit a new node.
 inline void check_node_lost(job_of_nodes& job) {
   const auto first = job.node();
   const auto second = job.node();
@@ -217,8 +216,8 @@ inline void check_node_lost(job_of_nodes& job) {
 inline const std::string long_lease =
     "last_call_timeout=80,keep_alive_interval=25,keep_alive_max_attempt=4";
 
-/// Three nodes of which all but one are killed, one after the other, first that of group rank 0.
-/// The settings are those of `long_lease`.
+/// Of three nodes, all but one are killed one after the other, first the one with group rank 0.
+/// Uses the settings of `long_lease`.
 inline void check_agents_killed(job_of_nodes& job) {
   std::vector<std::unique_ptr<node_of_job>> nodes;
   for (int more = 0; more < 3; ++more) nodes.push_back(job.node());
@@ -240,7 +239,7 @@ inline void check_agents_killed(job_of_nodes& job) {
   job.check_nothing_left();
 }
 
-/// A node that waits for others, for 10 min, ends when it is told to.
+/// A node that waits for others, for up to 10 min, ends when it is told to.
 inline void check_interrupted_wait(job_of_nodes& job, const std::string& said_before) {
   const auto node = job.node();
   (*node)->await_err(said_before);

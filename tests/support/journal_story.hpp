@@ -11,7 +11,7 @@
 
 namespace elastic::test {
 
-/// Records of a journal as a test tells them, each some seconds after the one before:
+/// Builds records of a journal, each some seconds after the one before:
 ///
 ///     journal_story story;
 ///     story.begin(4).run(2).kill(1, 9);
@@ -20,7 +20,7 @@ class journal_story {
  public:
   std::vector<journal_record> records;
 
-  /// When the last of them was.
+  /// The time of the last record.
   std::int64_t now_us = 1'700'000'000'000'000;
 
   journal_story& wait(double seconds) {
@@ -50,7 +50,7 @@ class journal_story {
     return tell(event);
   }
 
-  /// Meets for 2 s and starts workers for 1 s.
+  /// Adds a rendezvous of 2 s and a start of workers of 1 s.
   journal_story& start(std::int64_t round, std::int64_t workers, std::int64_t restarts = 0) {
     tell(of(job_event::type::rendezvous_started)).wait(2);
     job_event joined = of(job_event::type::round_joined);
@@ -80,7 +80,7 @@ class journal_story {
     return tell(event);
   }
 
-  /// What follows a failure: the decision, and a stop of 3 s.
+  /// Adds what follows a failure: the decision, and a stop of 3 s.
   journal_story& restart(std::int64_t restarts) {
     job_event ended = of(job_event::type::round_ended, "rank 1 failed");
     ended.state = "worker_failed";

@@ -25,7 +25,7 @@
 
 namespace elastic::test {
 
-/// Keys in memory that end in virtual time, as those of an etcd would.
+/// Keys in memory that expire in virtual time, like leased keys of etcd.
 class leased_table {
  public:
   explicit leased_table(manual_time& time) : time_(time), changed_(time.context().get_executor()) {}
@@ -123,12 +123,12 @@ class leased_table {
   std::map<std::string, entry> entries_;
 };
 
-/// One node's way to the table, which can be cut.
+/// One node's connection to the table, which can be cut.
 class leased_table_keys final : public detail::leased_keys {
  public:
   explicit leased_table_keys(std::shared_ptr<leased_table> table) : table_(std::move(table)) {}
 
-  /// From now on the table cannot be reached.
+  /// Makes the table unreachable from now on.
   void cut() { is_cut_ = true; }
 
   std::string place_of(const std::string& key) const override { return "the key '" + key + "'"; }

@@ -20,8 +20,8 @@
 
 namespace elastic::test {
 
-/// Finds what a test leaves behind. Put its variable into the environment of everything that the
-/// test starts:
+/// Finds processes and descriptors that a test leaves behind. Put its variable into the environment
+/// of everything that the test starts:
 ///
 ///     leftovers left;
 ///     environment[left.name] = left.value;
@@ -39,8 +39,7 @@ class leftovers {
   const std::string name = "ELASTIC_TEST_MARK";
   std::string value;
 
-  /// The processes that have the mark and have not ended, but for guards, which have the
-  /// environment of their worker.
+  /// The running processes with the mark, except guards, which have their worker's environment.
   std::vector<pid_t> processes() const {
     const std::string mark = name + "=" + value;
     std::vector<pid_t> found;
@@ -57,7 +56,7 @@ class leftovers {
     return file_text(fmt::format("/proc/{}/comm", pid)) == "elastic-guard\n";
   }
 
-  /// Waits until there are so many of them, for as long as a test may.
+  /// Waits until there are exactly `count` of them, as long as a test may take.
   bool processes_become(std::size_t count) const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (processes().size() != count) {
@@ -67,7 +66,7 @@ class leftovers {
     return true;
   }
 
-  /// How many more descriptors this process has than at the begin.
+  /// How many more descriptors this process has than at the start.
   std::ptrdiff_t descriptors() const { return count_descriptors() - before_; }
 
   /// Whether this process has a child, a zombie included.

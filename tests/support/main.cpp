@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Catch2's own handlers would take SIGTERM and SIGINT away from the tests that send them.
+// Catch2's own signal handlers would intercept the SIGTERM and SIGINT that tests send.
 #define CATCH_CONFIG_NO_POSIX_SIGNALS
 #define CATCH_CONFIG_RUNNER
 #include <support/catch.hpp>
@@ -10,9 +10,9 @@
 #include <elastic/functions/entrypoint.hpp>
 
 int main(int argc, char** argv) {
-  // Tests launch this program again, to run functions of its own.
+  // Tests launch this program again to run its own functions.
   if (const auto code = elastic::run_entrypoint()) return *code;
   const int result = Catch::Session().run(argc, argv);
-  if (result != 0) return 1;  // Catch2 counts the failures, which could be the number below
+  if (result != 0) return 1;  // the number of failures, which could equal the code below
   return elastic::test::any_skipped ? elastic::test::skipped_exit_code : 0;
 }

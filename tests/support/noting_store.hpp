@@ -12,7 +12,7 @@
 
 namespace elastic::test {
 
-/// One client of a store, which notes what it asks for as PyTorch's client would: one key at a
+/// A client of a store that records its requests as PyTorch's client would make them: one key at a
 /// time, each "set key=value" or "get key".
 class noting_store final : public store {
  public:

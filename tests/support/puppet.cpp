@@ -1,22 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A worker of any behaviour, for tests and benchmarks: does what its arguments say, in order.
+// A worker with scripted behaviour, for tests and benchmarks: executes its arguments in order.
 //
 //   exit N              ends with exit code N
-//   die N               dies of signal N, whatever was done to it before; leaves no core
+//   die N               dies of signal N, even if it is ignored or blocked; leaves no core
 //   abort-on-term       ends with exit code 0 on SIGTERM (the default is to die of it)
 //   on N exit CODE      ends with CODE on signal N
-//   on N print TEXT     writes TEXT and a line end to stdout on signal N, and goes on
+//   on N print TEXT     writes TEXT and a line end to stdout on signal N, and continues
 //   ignore N            ignores signal N
 //   stop                stops itself (SIGSTOP)
 //   become-root         takes all rights of a setuid file's owner for good
 //   hang                sleeps until a signal ends it
 //   sleep MS            sleeps for milliseconds
-//   block               waits for ever in uninterruptible sleep, which only SIGKILL ends
-//   fork KIND           leaves a process that hangs: plain, group (a process group of its own),
-//                       setsid (a session of its own), daemon (that, and forked twice), each with
-//                       "+pipe" where it is to keep the standard streams, which it closes otherwise
+//   block               waits forever in uninterruptible sleep, which only SIGKILL ends
+//   fork KIND           leaves a process that hangs: plain, group (its own process group),
+//                       setsid (its own session), daemon (that, and forked twice), each with
+//                       "+pipe" to keep the standard streams, which it closes otherwise
 //   fork-thread         as `fork setsid`, but from a second thread, which lives on
 //   print TEXT          writes TEXT to stdout; no line end is added
 //   line TEXT           writes TEXT and a line end to stdout; eline: to stderr
@@ -24,8 +24,8 @@
 //   flood-lines COUNT SIZE   the same with one write for each line
 //   long SIZE           writes SIZE bytes without a line end
 //   close FD            closes a descriptor
-//   env cwd fds ids signals args   prints what it was given, a line for each fact
-//   touch FILE          makes a file
+//   env cwd fds ids signals args   prints these facts about itself, one per line
+//   touch FILE          creates a file
 //   await FILE          waits until a file exists
 //   stamp FILE          appends "start <pid> <ns>" to FILE, with CLOCK_MONOTONIC at the first
 //                       statement of main, and "term <pid> <ns>" when SIGTERM comes, which ends it
@@ -123,7 +123,7 @@ void set_handler(int number, void (*handler)(int)) {
   ::sigaddset(&only, number);
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
   ::kill(::getpid(), number);
-  ::_exit(98);  // the signal does not kill
+  ::_exit(98);  // only reached if the signal does not kill
 }
 
 void drop_streams() {
@@ -132,7 +132,7 @@ void drop_streams() {
   if (nowhere > 2) ::close(nowhere);
 }
 
-// Returns in the parent only, when the process that stays is as it is to be.
+// Returns only in the parent, once the process that stays is set up.
 void leave_process(std::string kind) {
   const std::size_t plus = kind.find("+pipe");
   const bool keeps_streams = plus != std::string::npos;
@@ -266,7 +266,8 @@ int main(int argc, char** argv, char** environment) {
     } else if (action == "sleep") {
       sleep_ms(number());
     } else if (action == "block") {
-      // So sleeps the parent of a vfork until its child executes a program, which it never does.
+      // The parent of a vfork sleeps like this until its child executes a program, which it never
+      // does.
       if (::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, nullptr, nullptr, nullptr, nullptr) == 0) {
         for (;;) ::pause();
       }

@@ -20,11 +20,11 @@
 
 namespace elastic::test {
 
-/// A TCP client that says exactly what it is told to, and blocks until it is answered. It waits
-/// for 20 s at most; what is missing then shows in what it returns.
+/// A TCP client that sends exactly the given bytes, and blocks until it is answered, for at most 20
+/// s. The return value shows if something was missing then.
 ///
-/// Every call is made again after EINTR, without a signal handler too: what the kernel still does
-/// for a ring that this thread made interrupts it.
+/// Every call is repeated after EINTR, which occurs even without a signal handler: pending kernel
+/// work for a ring that this thread created interrupts it.
 class raw_client {
  public:
   raw_client() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -57,7 +57,7 @@ class raw_client {
     REQUIRE(failed == 0);
   }
 
-  /// Result: whether everything was taken.
+  /// Result: whether everything was sent.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const auto sent =
@@ -68,7 +68,7 @@ class raw_client {
     return true;
   }
 
-  /// So many bytes; fewer where the stream ends before or nothing comes.
+  /// Receives `size` bytes; fewer if the stream ends before or nothing arrives.
   std::string receive(std::size_t size) {
     std::string bytes(size, '\0');
     std::size_t there = 0;
@@ -82,19 +82,20 @@ class raw_client {
     return bytes;
   }
 
-  /// Sends and receives so many bytes.
+  /// Sends a request and receives `reply_size` bytes.
   std::string ask(std::string_view request, std::size_t reply_size) {
     return send(request) ? receive(reply_size) : std::string();
   }
 
-  /// Waits for the server to close; false where it sent something before or does not close.
+  /// Waits for the server to close the connection; false if it sends something first or does not
+  /// close.
   bool is_closed() {
     char byte = 0;
     const auto received = again([&] { return ::recv(socket_, &byte, 1, 0); });
     return received == 0 || (received < 0 && errno == ECONNRESET);
   }
 
-  /// Whether nothing has come so far.
+  /// Whether nothing has arrived so far.
   bool is_silent() {
     pollfd wait{socket_, POLLIN, 0};
     return ::poll(&wait, 1, 0) == 0;

@@ -18,8 +18,9 @@
 
 namespace elastic::test {
 
-/// Whether this process has taken the port, which no other test can take then. A name of the
-/// abstract namespace goes with the process, and belongs to the network as ports do.
+/// Tries to reserve the port for this process, so that no other test can reserve it. A name in the
+/// abstract namespace disappears with the process and, like a port, belongs to the network
+/// namespace.
 inline bool has_taken(std::uint16_t port) {
   // Left open on purpose.
   const int lock = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -33,7 +34,7 @@ inline bool has_taken(std::uint16_t port) {
   return false;
 }
 
-/// Whether a server could listen at the port at every address.
+/// Whether a server could listen at the port on all addresses.
 inline bool is_free(std::uint16_t port) {
   const int trial = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int family = trial < 0 ? AF_INET : AF_INET6;
@@ -51,8 +52,8 @@ inline bool is_free(std::uint16_t port) {
 }
 
 /// A port of this host at which nobody listens, and which no other test takes while this process
-/// lives. It lies below those that the kernel gives to whoever names none: a port of theirs can
-/// have been promised to a program that is not yet there, as PyTorch's launcher promises them.
+/// lives. It is below the kernel's ephemeral ports, since one of those may be promised to a program
+/// that does not listen yet: PyTorch's launcher does that.
 inline std::uint16_t reserved_port() {
   constexpr int first_port = 10000;
   int first_of_kernel = 32768;
@@ -61,7 +62,7 @@ inline std::uint16_t reserved_port() {
   const int count = first_of_kernel - first_port;
   static int next = ::getpid();
   for (int tries = 0; tries < count; ++tries) {
-    // A stride that is prime keeps processes of neighbouring numbers apart.
+    // A prime stride keeps processes with neighbouring pids apart.
     next = (next + 7919) % count;
     const auto port = static_cast<std::uint16_t>(first_port + next);
     if (is_free(port) && has_taken(port)) return port;

@@ -24,7 +24,7 @@
 
 namespace elastic::test {
 
-/// A directory of one test, removed with all that is in it.
+/// A directory of one test; the destructor removes it with its content.
 class temporary_directory {
  public:
   temporary_directory() : temporary_directory(std::filesystem::temp_directory_path()) {}
@@ -47,7 +47,8 @@ class temporary_directory {
   std::string path_;
 };
 
-/// What a file holds; what could be read of it, where it goes away meanwhile as files of /proc do.
+/// The content of a file. If the file vanishes meanwhile, as files of /proc do, the part that could
+/// be read.
 inline std::string file_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string text;
@@ -59,9 +60,9 @@ inline std::string file_text(const std::string& path) {
   return text;
 }
 
-/// How a program ended and what it wrote.
+/// The exit status and the output of a program.
 struct program_result {
-  /// The exit code; the signal's number negated where a signal ended it.
+  /// The exit code, or the negative signal number.
   int code = 0;
   std::string out;
   std::string err;
@@ -87,7 +88,7 @@ inline std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// Reads both pipes to their ends; false where the time ran out first.
+// Reads both pipes to their ends; false if the time ran out first.
 inline bool read_both(int (&pipes)[2], std::string* (&texts)[2],
                       std::chrono::steady_clock::time_point deadline) {
   pollfd waits[2] = {{pipes[0], POLLIN, 0}, {pipes[1], POLLIN, 0}};
@@ -140,8 +141,8 @@ inline pid_t start(std::vector<std::string>& command,
 
 /// Runs a program to its end with its stdin at /dev/null. `changes` are set in its environment.
 ///
-/// Fails the test where the program cannot be started, and where it or something that holds its
-/// output still runs after `limit`: it is then killed.
+/// Fails the test if the program cannot be started, or if it, or a process that holds its output,
+/// still runs after `limit`; the program is then killed.
 inline program_result run_program(std::vector<std::string> command,
                                   const std::map<std::string, std::string>& changes = {},
                                   std::chrono::seconds limit = std::chrono::seconds(300)) {
@@ -164,15 +165,15 @@ inline program_result run_program(std::vector<std::string> command,
   return result;
 }
 
-/// What the environment names under this; empty if it names nothing.
+/// The value of an environment variable; empty if it is not set.
 inline std::string named_program(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr ? value : "";
 }
 
-/// The interpreter with PyTorch 2.13: ELASTIC_TEST_PYTHON, if ELASTIC_TEST_PYTHON_113 names
-/// another one, or is "missing". If there is none the test is skipped and has to return: the result
-/// is empty.
+/// The interpreter with PyTorch 2.13: ELASTIC_TEST_PYTHON, if ELASTIC_TEST_PYTHON_113 names another
+/// one or is "missing". If there is none, the result is empty and the test is skipped: it must
+/// return.
 inline std::string torch_213_python() {
   const std::string python = named_program("ELASTIC_TEST_PYTHON");
   const std::string old = named_program("ELASTIC_TEST_PYTHON_113");
@@ -182,8 +183,8 @@ inline std::string torch_213_python() {
 }
 
 /// The interpreter with PyTorch 1.13: that of ELASTIC_TEST_PYTHON_113, or the only one. The test
-/// fails if there is none; if the environment has ELASTIC_ALLOW_NO_TORCH=1, or there is another
-/// one with 2.13 alone, the test is skipped and has to return: the result is empty.
+/// fails if there is none. If the environment has ELASTIC_ALLOW_NO_TORCH=1, or only an interpreter
+/// with 2.13 exists, the result is empty and the test is skipped: it must return.
 inline std::string torch_python() {
   if (named_program("ELASTIC_TEST_PYTHON_113") == "missing") {
     skip("it takes a Python with torch 1.13");

@@ -13,9 +13,9 @@
 
 namespace elastic::test {
 
-/// A program that runs while the test goes on. What still runs at the end of the test is killed.
+/// A program that runs while the test continues. The destructor kills it if it still runs.
 ///
-/// Every wait has one limit, and the test fails where it is over.
+/// All waits have the same time limit, after which the test fails.
 class running_program {
  public:
   /// Starts it with its stdin at /dev/null; `changes` are set in its environment.
@@ -43,13 +43,13 @@ class running_program {
   pid_t pid() const { return pid_; }
   void signal(int number) const { ::kill(pid_, number); }
 
-  /// What it has written up to now.
+  /// Its output so far.
   const std::string& out() const { return texts_[0]; }
   const std::string& err() const { return texts_[1]; }
 
   /// Waits until `text` has been written `count` times to stdout.
   void await_out(const std::string& text, int count = 1) { await(texts_[0], text, count); }
-  /// The same for what no call of this has waited for before: each occurrence counts once.
+  /// The same, but each call counts only occurrences that no earlier call has counted.
   void await_fresh_out(const std::string& text, int count) {
     awaited_[text] += count;
     await_out(text, awaited_[text]);
@@ -57,7 +57,7 @@ class running_program {
   /// The same for stderr.
   void await_err(const std::string& text, int count = 1) { await(texts_[1], text, count); }
 
-  /// Waits for its end, and that of all that holds its output.
+  /// Waits until it and all processes that hold its output have ended.
   program_result wait() {
     const auto deadline = std::chrono::steady_clock::now() + limit_;
     while (is_open()) read_some(deadline, "its end");

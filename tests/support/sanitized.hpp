@@ -4,8 +4,8 @@
 
 namespace elastic::test {
 
-/// Whether a sanitizer watches, which takes ten times as long for much, and keeps memory that was
-/// given back. What is done many times is done less often then.
+/// Whether a sanitizer is active. It makes many things ten times slower and keeps freed memory, so
+/// tests then repeat things less often.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool is_sanitized = true;
 #else

@@ -14,8 +14,8 @@
 
 namespace elastic::test {
 
-/// The end that a node has of a connection to the server of a rendezvous, which a test plays: it
-/// says what `send` does with a message of the node's, and answers.
+/// A node's end of a connection to a rendezvous server that the test plays: the test defines what
+/// `send` does with the node's messages, and answers them.
 class scripted_channel : public detail::message_channel {
  public:
   explicit scripted_channel(asio::any_io_executor executor) : changed_(std::move(executor)) {}
@@ -43,7 +43,7 @@ class scripted_channel : public detail::message_channel {
 
   bool in_handshake = false;
 
-  /// What the node receives next.
+  /// Makes the node receive a message.
   void answer(const detail::rendezvous_answer& message) { answer(detail::to_text(message)); }
   void answer(std::string message) {
     answers_.push_back(std::move(message));

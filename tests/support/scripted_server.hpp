@@ -21,9 +21,9 @@
 
 namespace elastic::test {
 
-/// An HTTP server on a thread of its own that says exactly what it is told to, whatever it is
-/// asked: for each connection, in their order, an answer to each request, and then it hangs up. The
-/// last script serves all further connections.
+/// An HTTP server on its own thread that follows a script, whatever the requests are. Each script
+/// serves one connection, in order: it has an answer for each request, and then the server closes
+/// the connection. The last script also serves all further connections.
 class scripted_server {
  public:
   /// An answer that never comes.
@@ -51,7 +51,7 @@ class scripted_server {
 
   std::uint16_t port() const { return port_; }
 
-  /// All that it was sent up to now.
+  /// Everything that it has received so far.
   std::string heard() const {
     const std::lock_guard lock(mutex_);
     return heard_;
@@ -75,7 +75,7 @@ class scripted_server {
     }
   }
 
-  // Until something is there to read; false at the end of the test.
+  // Waits until there is something to read; false at the end of the test.
   bool await(int socket) const {
     pollfd wait{socket, POLLIN, 0};
     while (!is_over_) {
@@ -84,7 +84,7 @@ class scripted_server {
     return false;
   }
 
-  // One request with its body; false where the client hangs up.
+  // Reads one request with its body; false if the client closes the connection.
   bool hear_request(int client) {
     std::string text;
     for (;;) {

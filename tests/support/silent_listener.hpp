@@ -13,7 +13,7 @@
 
 namespace elastic::test {
 
-/// A program that listens at a port of 127.0.0.1, and neither accepts nor answers.
+/// A listener at a port of 127.0.0.1 that neither accepts nor answers.
 class silent_listener {
  public:
   explicit silent_listener(std::uint16_t port)

@@ -33,7 +33,7 @@
 
 namespace elastic::test {
 
-/// What tells the rounds of a job apart: the server that made it, and its number there.
+/// Identifies a round of a job: the term of the server that made it, and its number there.
 struct round_name {
   explicit round_name(const rendezvous_round& of) : term(of.term), round(of.round) {}
   std::int64_t term;
@@ -41,7 +41,7 @@ struct round_name {
   friend auto operator<=>(const round_name&, const round_name&) = default;
 };
 
-/// What a seed decides before anything runs.
+/// The choices that the seed makes before anything runs.
 struct simulated_plan {
   explicit simulated_plan(elastic::detail::random_source& random)
       : nodes(3 + static_cast<int>(random.below(7))),
@@ -57,54 +57,53 @@ struct simulated_plan {
   int min_nodes;
   int max_restarts;
   int faults;
-  /// Workers fail by themselves now and then.
+  /// Whether workers sometimes fail by themselves.
   bool failing;
-  /// How long a worker that is stopped may take to end.
+  /// How long a stopped worker may take to end.
   std::chrono::seconds worker_grace;
 };
 
-/// One node of a simulated_job; a host that is started again is another node.
+/// One node of a simulated_job. A restarted host counts as another node.
 struct simulated_node {
   int id;
   std::shared_ptr<host_clock> clock;
   std::shared_ptr<fake_launcher> launcher = std::make_shared<fake_launcher>();
   std::unique_ptr<local_agent> agent;
   asio::cancellation_signal cancel;
-  /// The round of each of its workers, by the number of its start; none: it has left one, and
-  /// waits for the next.
+  /// The round of each of its workers, in the order of starts; empty: the worker has left a round
+  /// and waits for the next.
   std::vector<std::optional<round_name>> worker_rounds;
-  /// The round in which it was placed last.
+  /// The last round that it joined.
   std::optional<rendezvous_round> round;
   bool crashed = false;
   bool ended = false;
-  /// Whether it could know how the job ended.
+  /// Whether it could have learned how the job ended.
   bool is_informed = true;
   std::optional<run_result> result;
-  /// What it ended with instead of a result.
+  /// The error with which it ended instead of a result.
   std::string failure;
   std::error_code failure_code;
-  /// When it began, when it began to ask for its next round, and when it ended.
+  /// When it started, when it asked for its next round, and when it ended.
   time_point started_at;
   time_point joins_since;
   time_point ended_at;
-  /// Its workers have succeeded, and it waits for the others.
+  /// Whether its workers have succeeded and it waits for the others.
   bool is_done = false;
-  /// When it waited so last, and the last round in which it did.
+  /// When it last waited in this way, and in which round.
   time_point done_until;
   std::optional<round_name> done_round;
 };
 
-/// A job of several nodes under a virtual clock: the agents and handlers are the real ones; the
-/// workers, the clocks and what is between the nodes are not. Everything follows from a seed. What
-/// must hold is judged from outside, by what was started where and when.
+/// A job of several nodes under a virtual clock. The agents and handlers are real; the workers, the
+/// clocks and the network are simulated. Everything follows from a seed. Invariants are checked
+/// from outside, from what was started where and when.
 ///
-/// How the nodes meet, which troubles that knows besides crashes and newcomers, and what it
-/// promises besides the following is the derived class's affair. For each: in a round every rank
-/// is there once, rounds are of the allowed sizes, a node never comes back to a round, the nodes of
-/// a round agree on the restarts, which are within the budget, no worker outlives its agent, every
-/// node comes to an end in bounded time, the job does not succeed for some and fail for others, and
-/// no restart is counted, nor does the job fail, unless workers failed by themselves in as many
-/// rounds.
+/// The derived class defines the rendezvous, its faults besides crashes and new nodes, and its
+/// further invariants. These hold for every job: each rank occurs once in a round, rounds have
+/// allowed sizes, a node never returns to a round, the nodes of a round agree on the number of
+/// restarts, which is within the budget, no worker outlives its agent, every node ends in bounded
+/// time, the job does not succeed for some nodes and fail for others, and restarts are counted, and
+/// the job fails, only if workers failed by themselves in as many rounds.
 class simulated_job {
  public:
   simulated_job(manual_time& time, std::uint64_t seed)
@@ -113,7 +112,7 @@ class simulated_job {
   simulated_job(const simulated_job&) = delete;
   simulated_job& operator=(const simulated_job&) = delete;
 
-  /// The life of the job, and the judgement.
+  /// Runs the job and checks the invariants.
   task<void> run() {
     const time_point begin = time_.now();
     for (int node = 0; node < plan_.nodes; ++node) {
@@ -142,36 +141,37 @@ class simulated_job {
     co_await time_.sleep_until(time_.now() + std::chrono::seconds(60));
   }
 
-  /// What went wrong, first things first.
+  /// The violations, in the order in which they occurred.
   const std::vector<std::string>& complaints() const { return complaints_; }
-  /// What happened, each with its time.
+  /// The events, each with its time.
   const std::vector<std::string>& notes() const { return notes_; }
   bool had_round() const { return !rounds_.empty(); }
 
  protected:
-  /// Faults happen in this time; after it workers succeed, and every node must come to an end.
+  /// Faults happen during this time. After it, workers succeed and every node must end.
   static constexpr std::chrono::seconds troubled_time{60};
   static constexpr std::chrono::seconds join_timeout{30};
-  /// How long a node has after the troubles: to be given up, to wait for others, to work, to leave.
+  /// How long a node may take after the faults: to be given up, to wait for others, to work, and to
+  /// leave.
   static constexpr duration patience =
       std::chrono::seconds(15) + 3 * join_timeout + std::chrono::seconds(30);
 
-  /// What members of a round were told.
+  /// What the members of a round were told.
   struct known_round {
     std::set<int> worlds;
     std::set<int> ranks;
     std::set<int> restarts;
   };
 
-  // ---- how the nodes meet ---------------------------------------------------------------------
+  // ---- rendezvous -----------------------------------------------------------------------------
 
   virtual std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
                                                            rendezvous_parameters parameters) = 0;
-  /// One trouble for a node, of those that only this way to meet knows.
+  /// Causes a fault of a node that is specific to this rendezvous.
   virtual task<void> trouble(simulated_node& node, duration span) = 0;
-  /// Changes what the workers of a node are.
+  /// Adjusts the worker_spec of a node.
   virtual void shape(worker_spec&) {}
-  /// The life of a worker, the `number`th that was started on its node.
+  /// The behaviour of a worker, the `number`th that was started on its node.
   virtual task<void> live(simulated_node& node, std::shared_ptr<fake_process> self,
                           std::size_t number) {
     const bool fails = is_failing_worker();
@@ -182,34 +182,34 @@ class simulated_job {
     if (has_failed) note_failing_round(*node.worker_rounds.at(number));
     self->exit(has_failed ? 1 : 0);
   }
-  /// How many kinds of those there are, for each of which there is a share of all troubles.
+  /// The number of kinds of specific faults; each kind gets a share of all faults.
   virtual int kinds_of_trouble() const = 0;
-  /// The node is gone: nothing that it says arrives any more.
+  /// Cuts off a dead node: nothing that it sends arrives any more.
   virtual void cut_for_good(simulated_node& node) = 0;
-  /// Everything works from now on.
+  /// Ends all faults.
   virtual void end_troubles() = 0;
-  /// The job is over: whatever is still under way ends.
+  /// Ends everything that is still in progress once the job is over.
   virtual void close_up() = 0;
 
-  /// A node has been told the size of its round, which `known` does not contain yet.
+  /// Called when a node has learned the size of its round, which `known` does not contain yet.
   virtual void check_world(const simulated_node& node, const known_round& round) = 0;
-  /// A node was placed in its round.
+  /// Called when a node has joined a round.
   virtual void entered_round(const simulated_node&) {}
-  /// `starting` starts a worker while `other` runs one of another round.
+  /// Called when `starting` starts a worker while `other` runs one of another round.
   virtual void found_other_round(const simulated_node& starting, const simulated_node& other,
                                  const fake_process& its_worker, round_name its_round) = 0;
-  /// Before a node asks for its next round: it is in none.
+  /// Called before a node asks for its next round, when it is in none.
   virtual void left_round(simulated_node&) {}
-  /// A node has learnt that the workers of its round have succeeded on every node.
+  /// Called when a node has learned that the workers of its round have succeeded on every node.
   virtual void passed_barrier(const simulated_node&) {}
-  /// A node has ended by an error.
+  /// Called when a node has ended with an error.
   virtual void note_failure(const simulated_node&) = 0;
-  /// All have come to their ends, or should have.
+  /// Called when all nodes have ended or should have.
   virtual void check_ends() {}
-  /// Whether a node that ends now has learnt how the job ended, rather than that it is alone.
+  /// Whether a node that ends now knows how the job ended, rather than only that it is alone.
   virtual bool could_know(const simulated_node&) const { return true; }
 
-  // ---- for those who know how -----------------------------------------------------------------
+  // ---- for derived classes --------------------------------------------------------------------
 
   void note(std::string text) {
     const double seconds = std::chrono::duration<double>(time_.elapsed()).count();
@@ -221,7 +221,7 @@ class simulated_job {
     complaints_.push_back(std::move(text));
   }
 
-  /// The whole node is gone at once: its agent says nothing any more, its workers die.
+  /// Kills a whole node at once: its agent sends nothing any more, and its workers die.
   void crash(simulated_node& node) {
     if (node.crashed || node.ended) return;
     note(fmt::format("node {} crashes", node.id));
@@ -240,7 +240,7 @@ class simulated_job {
     return time_.now() + std::chrono::milliseconds(200 + random_.below(longest));
   }
 
-  /// Until then, the end of the process, or calm.
+  /// Waits until `end`, the end of the process, or the end of the faults.
   task<void> work_until(std::shared_ptr<fake_process> self, time_point end) {
     constexpr std::chrono::milliseconds look{500};
     while (self->running() && time_.now() < end && !calm_) {
@@ -249,10 +249,10 @@ class simulated_job {
     }
   }
 
-  /// A worker has failed by itself in that round.
+  /// Notes that a worker has failed by itself in this round.
   void note_failing_round(round_name round) { failing_rounds_.insert(round); }
 
-  /// A worker begins to work in a round: no other one may run in another round.
+  /// Checks, when a worker begins in a round, that no worker runs in another round.
   void check_other_rounds(const simulated_node& starting, round_name round) {
     for (const auto& node : nodes_) {
       const auto& started = node->launcher->started;
@@ -264,7 +264,7 @@ class simulated_job {
     }
   }
 
-  /// A further node.
+  /// Starts a further node.
   void start_node_after(duration delay) { spawn(start_node_later(delay)); }
 
   void spawn(task<void> work) {
@@ -283,7 +283,7 @@ class simulated_job {
   bool over_ = false;
 
  private:
-  // Notes the rounds in which a node is.
+  // Notes the rounds that a node joins and leaves.
   class observed_rendezvous final : public rendezvous_handler {
    public:
     observed_rendezvous(simulated_job& by, simulated_node& node,
@@ -444,7 +444,7 @@ class simulated_job {
     spawn(live(node, process.shared_from_this(), node.worker_rounds.size() - 1));
   }
 
-  // ---- troubles -------------------------------------------------------------------------------
+  // ---- faults ---------------------------------------------------------------------------------
 
   task<void> cause_trouble(time_point when) {
     co_await time_.sleep_until(when);
@@ -463,7 +463,7 @@ class simulated_job {
     }
   }
 
-  // ---- judgement ------------------------------------------------------------------------------
+  // ---- checks ---------------------------------------------------------------------------------
 
   bool all_ended() const {
     return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->ended; });
@@ -486,7 +486,7 @@ class simulated_job {
 
   int failing_rounds() const { return static_cast<int>(failing_rounds_.size()); }
 
-  /// Those in which a worker has failed by itself.
+  /// The rounds in which a worker has failed by itself.
   std::set<round_name> failing_rounds_;
 
   std::vector<std::string> notes_;

@@ -13,6 +13,7 @@
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/memory_store.hpp>
+#include <support/asio.hpp>
 #include <support/simulated_channel.hpp>
 #include <support/manual_time.hpp>
 
@@ -27,14 +28,12 @@
 #include <utility>
 #include <vector>
 
-#include <asio/cancellation_signal.hpp>
-
 namespace elastic::test {
 
-/// A network of nodes some of which serve at places that all know; a place is served by one node
-/// after another. Messages take time; a node can be cut off, one way or both, lose its connections,
-/// also at one end only, or die. Each connection keeps the order of its messages. Everything
-/// follows from the seed of `random`.
+/// A network of nodes. Some of them serve at well-known addresses, each of which one node after
+/// another may serve. Messages take time. A node can be cut off in one or both directions, lose its
+/// connections, also at one end only, or die. Each connection keeps the order of its messages.
+/// Everything follows from the seed of `random`.
 class simulated_mesh {
  public:
   simulated_mesh(manual_time& time, elastic::detail::random_source& random)
@@ -42,7 +41,7 @@ class simulated_mesh {
 
   // ---- servers --------------------------------------------------------------------------------
 
-  /// From now on the node serves at a place; one that did so before goes on with whom it has.
+  /// Makes the node serve at an address from now on. The former server keeps its present clients.
   void serve(int place, int node, std::shared_ptr<detail::store_extension> extension) {
     auto made = std::make_shared<server>();
     made->node = node;
@@ -56,14 +55,14 @@ class simulated_mesh {
 
   bool is_served(int place) const { return servers_.count(place) != 0; }
 
-  /// Which node serves at each place.
+  /// Which node serves at each address.
   std::map<int, int> serving_nodes() const {
     std::map<int, int> nodes;
     for (const auto& [place, host] : servers_) nodes[place] = host->node;
     return nodes;
   }
 
-  /// The node, if it serves, does so no more.
+  /// Stops the node's servers, if it has any.
   void stop(int node) {
     for (auto position = servers_.begin(); position != servers_.end();) {
       if (position->second->node != node) {
@@ -79,7 +78,7 @@ class simulated_mesh {
     }
   }
 
-  /// Nobody is served at the place any more, once those who are were sent what they were told.
+  /// Closes the server at the address once its clients have been sent all pending messages.
   void close(int place) {
     const auto position = servers_.find(place);
     if (position == servers_.end()) return;
@@ -102,24 +101,24 @@ class simulated_mesh {
 
   // ---- faults ---------------------------------------------------------------------------------
 
-  /// Nothing gets from the node to others or back, and nobody is told.
+  /// Silently blocks all traffic between the node and the others.
   void part(int node) { parted_.insert(node); }
-  /// The same one way: what it says is lost on the way, or what the others say to it.
+  /// The same in one direction: traffic from the node (mute) or to the node (deafen).
   void mute(int node) { muted_.insert(node); }
   void deafen(int node) { deaf_.insert(node); }
   void mend(int node) {
     for (auto* nodes : {&parted_, &muted_, &deaf_}) nodes->erase(node);
     for (const auto& entry : std::vector(pipes_)) entry->deliver_later();
   }
-  /// Nobody gets a new connection from the node or to it.
+  /// Prevents new connections from and to the node.
   void bar(int node) { barred_.insert(node); }
-  /// All connections of the node break; every end is told.
+  /// Breaks all connections of the node; every end learns of it.
   void reset(int node) {
     for (const auto& entry : std::vector(pipes_)) {
       if (entry->touches(node)) entry->break_off();
     }
   }
-  /// The same, at both ends in one moment; what no way is left for breaks nowhere.
+  /// The same at both ends simultaneously; connections without a working path do not break.
   void reset_both_ends(int node) {
     for (const auto& entry : std::vector(pipes_)) {
       const bool has_ways =
@@ -129,10 +128,10 @@ class simulated_mesh {
       forget(*entry);
     }
   }
-  /// One of the node's connections to another one breaks at one end; the other end is told later.
+  /// Breaks one of the node's connections at one end; the other end learns of it after `later`.
   ///
-  /// Never both of the same two nodes at once: that is what tells the end of a process from that of
-  /// a connection.
+  /// Never breaks both connections between two nodes at once: agents take that as the end of a
+  /// process.
   void break_one_end(int node, duration later) {
     std::vector<std::shared_ptr<pipe>> breakable;
     for (const auto& entry : pipes_) {
@@ -248,7 +247,7 @@ class simulated_mesh {
       const auto ending = std::move(conversation);
       net.forget(*this);
     }
-    // What is under way is lost where somebody dies.
+    // Messages in transit are lost if an end dies.
     void break_off() {
       if (net.dead_.count(node) != 0) to_server.clear();
       if (net.dead_.count(at->node) != 0) to_client.clear();
@@ -298,7 +297,7 @@ class simulated_mesh {
     int place_;
   };
 
-  // What the agents of a round share goes the same way.
+  // The store that the agents of a round share, over the same network.
   class far_store final : public store {
    public:
     far_store(simulated_mesh& of, int node, int place) : net_(of), node_(node), place_(place) {}
@@ -353,7 +352,7 @@ class simulated_mesh {
     }
 
    private:
-    // A server that is gone is waited for, as long as whoever asks does.
+    // Waits for a server that is gone, as long as the caller does.
     task<std::shared_ptr<memory_store>> reach() {
       for (;;) {
         const auto to = co_await net_.pass(node_, place_);
@@ -376,7 +375,7 @@ class simulated_mesh {
     return std::chrono::microseconds(random_.below(longest));
   }
 
-  // Gets from a node to a place, as soon as there is a way; null if nobody serves there.
+  // Reaches the server at an address as soon as there is a path; null if nobody serves there.
   task<std::shared_ptr<server>> pass(int node, int place) {
     constexpr std::chrono::milliseconds retransmission{50};
     co_await time_.sleep_until(time_.now() + delay());
@@ -406,7 +405,7 @@ class simulated_mesh {
   std::set<int> muted_;
   std::set<int> deaf_;
   std::set<int> dead_;
-  /// From when on another connection of two nodes may break at one end.
+  /// When another connection between two nodes may break at one end again.
   std::map<std::pair<int, int>, time_point> safe_from_;
 };
 

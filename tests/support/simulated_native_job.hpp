@@ -23,7 +23,7 @@
 
 namespace elastic::test {
 
-/// Times that follow on each other, the last of them.
+/// The most recent of a sequence of periods.
 struct stretch {
   time_point from = time_point::min();
   time_point until = time_point::min();
@@ -34,11 +34,11 @@ struct stretch {
   }
 };
 
-/// What a job at one server promises, besides what every coordinated job does:
+/// A job with one server. It promises, besides what every coordinated job does:
 ///
-/// - No worker runs beside one of a newer round, also if the server was killed and another one took
-///   its place; unless nobody who was with the former one is heard of.
-/// - Restarts are counted on over servers by every node that has heard of them.
+/// - No worker runs at the same time as one of a newer round, even if the server was killed and
+///   replaced, unless no node of the former server contacts the new one.
+/// - Every node that knows of earlier restarts carries their count over to a new server.
 /// - A node fails only if it could not reach a server for too long, finds no round in time, or the
 ///   job has ended.
 class simulated_native_job : public coordinated_job {
@@ -52,11 +52,11 @@ class simulated_native_job : public coordinated_job {
  private:
   std::shared_ptr<rendezvous_handler> make_handler(
       simulated_node& node, rendezvous_parameters parameters) override {
-    // All go by those of the first.
+    // All nodes use the settings of the first.
     if (random_.below(4) == 0) parameters.keep_alive_interval = std::chrono::seconds(1);
     if (random_.below(4) == 0) parameters.keep_alive_max_attempt = 2;
     parameters.conf["host_grace"] = std::to_string(host_grace_.count());
-    // The first that starts while a server has no node beside it.
+    // The first node that starts while the server has no host node.
     const bool hosts = is_hosted_ && network_.has_server() && !host_;
     if (hosts) host_ = node.id;
     return std::make_shared<elastic::detail::c10d_rendezvous>(
@@ -70,7 +70,7 @@ class simulated_native_job : public coordinated_job {
       case 8:
         note(fmt::format("one end of a connection of node {} breaks", node.id));
         network_.reset_one_end(node.id);
-        // At times nothing gets through either.
+        // Sometimes nothing gets through, either.
         if (random_.below(3) == 0) co_await part_for(node, span);
         break;
       case 6: co_await kill_server(span); break;
@@ -105,12 +105,12 @@ class simulated_native_job : public coordinated_job {
     for (const auto& node : nodes_) disturb(node->id, span);
   }
 
-  /// The server is killed, with the node beside it, and returns: mostly at once, often soon, at
-  /// times elsewhere, or too late for those who wait.
+  /// Kills the server and its host node. The server returns mostly at once, often soon, sometimes
+  /// at another host, or too late for the waiting nodes.
   task<void> kill_server(duration span) {
     if (!network_.has_server()) co_return;
     if (host_ && !nodes_[static_cast<std::size_t>(*host_)]->ended) {
-      // Which kills the server.
+      // The crash of its host kills the server.
       co_return crash(*nodes_[static_cast<std::size_t>(*host_)]);
     }
     lose_server(span);
@@ -123,7 +123,7 @@ class simulated_native_job : public coordinated_job {
     ++deaths_;
     host_.reset();
     network_.stop_server();
-    // What they know of the job's end went with it.
+    // The server's knowledge of how the job ended is lost.
     for (const auto& node : nodes_) {
       if (node->ended) node->is_informed = false;
     }
@@ -162,7 +162,7 @@ class simulated_native_job : public coordinated_job {
   }
   void close_up() override { network_.end(); }
 
-  // What it learnt of the job's end is forgotten with the server that made its round.
+  // The outcome of the job is forgotten with the server that made the node's round.
   bool could_know(const simulated_node& node) const override {
     const auto position = deaths_before_.find(node.id);
     return position == deaths_before_.end() || position->second == deaths_;
@@ -176,7 +176,7 @@ class simulated_native_job : public coordinated_job {
     terms_[node.id] = node.round->term;
   }
 
-  // The server sees to it that a node's workers are gone before the others go on without it.
+  // The server ensures that a node's workers are gone before the others continue without it.
   void found_other_round(const simulated_node& starting, const simulated_node& other,
                          const fake_process& worker, round_name its_round) override {
     const std::int64_t term = starting.round->term;
@@ -184,16 +184,17 @@ class simulated_native_job : public coordinated_job {
     coordinated_job::found_other_round(starting, other, worker, its_round);
   }
 
-  // ---- whether a node that ended by an error had a cause ---------------------------------------
+  // ---- whether an error had a cause ------------------------------------------------------------
 
-  // The node cannot reach the server for that time.
+  // Notes that the node cannot reach the server for `span`.
   void disturb(int node, duration span) { disturbances_[node].begin(time_.now(), span); }
   bool was_disturbed(int node, time_point since) const {
     const auto position = disturbances_.find(node);
     return position != disturbances_.end() && position->second.until >= since;
   }
 
-  // For how long there has been no server that the node could reach, or was none at most.
+  // How long the node has been without a reachable server; if there is a server, the longest time
+  // without one so far.
   duration absence_for(int node) const {
     if (network_.has_server()) return longest_absence_;
     const bool was_disturbed_before = was_disturbed(node, lost_at_);
@@ -210,19 +211,19 @@ class simulated_native_job : public coordinated_job {
     } else if (node.failure_code == errc::rendezvous_timeout) {
       if (lacked_nodes(node)) return;
     } else if (node.failure_code == errc::rendezvous_closed) {
-      // Judged when all have ended: who closed it may end last.
+      // Checked when all have ended: the node that closed the rendezvous may end last.
       return;
     }
     complain(fmt::format("node {} fails without a cause: {}", node.id, node.failure));
   }
 
-  // Whether, since a node began to wait, there was not always a round to be made with it: of those
-  // that could be reached all the time, and whose workers were not done.
+  // Whether too few nodes, including the waiting one, were available for a round all the time since
+  // it began to wait: reachable, and with workers that were not done.
   bool lacked_nodes(const simulated_node& waiting) const {
     const time_point since = waiting.joins_since - slack;
     int ready = 0;
     for (const auto& node : nodes_) {
-      // Nobody is stopped for a node that comes when some have succeeded.
+      // No worker is stopped for a node that arrives after some workers have succeeded.
       if (node->is_done || node->done_until >= since) return true;
       if (node->ended && !node->crashed && node->ended_at >= since && node->result) return true;
       const bool was_there = !node->crashed && (!node->ended || node.get() == &waiting) &&
@@ -239,7 +240,8 @@ class simulated_native_job : public coordinated_job {
     for (const auto& node : nodes_) {
       has_succeeded = has_succeeded || (node->result && node->result->state == succeeded);
       has_failed = has_failed || (node->result && node->result->state == failed);
-      // Whose patience ends soon after the troubles may have none left; note_failure judges them.
+      // A node whose patience ends soon after the faults may be out of time; `note_failure` judges
+      // it.
       if (!node->crashed && (!node->ended || node->ended_at > calm_since_ + slack)) ++survivors;
     }
     const bool host_has_left = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
@@ -257,24 +259,24 @@ class simulated_native_job : public coordinated_job {
 
   static constexpr auto succeeded = worker_state::succeeded;
   static constexpr auto failed = worker_state::failed;
-  /// What messages take, and what nodes take to notice.
+  /// The time for messages to arrive and for nodes to notice.
   static constexpr std::chrono::seconds slack{20};
 
   simulated_network network_;
-  /// Whether a node ends with the server, and which one.
+  /// Whether a node hosts the server and dies with it, and which one.
   const bool is_hosted_;
   const std::chrono::seconds host_grace_;
   std::optional<int> host_;
   std::string address_ = "10.0.0.1";
   stretch stalls_;
-  /// From when on a server that was killed has answered nobody.
+  /// Since when the killed server has not answered.
   time_point lost_at_ = time_point::min();
   duration longest_absence_{};
   int returns_ = 0;
-  /// How often the server died, in all and before each node's last round.
+  /// How often the server died: in total, and before each node's last round.
   int deaths_ = 0;
   std::map<int, int> deaths_before_;
-  /// In which term each node was placed last, and terms that a node of a former one was placed in.
+  /// The term of each node's last round, and the terms that nodes of an earlier term have joined.
   std::map<int, std::int64_t> terms_;
   std::set<std::int64_t> returned_to_;
   std::map<int, stretch> disturbances_;

@@ -31,10 +31,10 @@
 
 namespace elastic::test {
 
-/// A server of the rendezvous, and a network between it and its nodes in which messages take time
-/// and get stuck: each node's way to the server can be cut and mended, its connections can be
-/// broken, and the server can stand still. Each connection keeps the order of its messages, as TCP
-/// does. Everything follows from the seed of `random`.
+/// A rendezvous server and a network between it and the nodes. Messages take time or get stuck:
+/// each node's path to the server can be cut and restored, its connections can break, and the
+/// server can stall. Like TCP, each connection keeps the order of its messages. Everything follows
+/// from the seed of `random`.
 class simulated_network {
  public:
   simulated_network(manual_time& time, elastic::detail::random_source& random)
@@ -42,27 +42,27 @@ class simulated_network {
     start_server("10.0.0.1");
   }
 
-  /// Ends the server; nothing of the network is left when the context has run dry.
+  /// Ends the server. Once the context has run out of work, nothing of the network is left.
   void end() { stop_server(); }
 
   // ---- faults ---------------------------------------------------------------------------------
 
-  /// Nothing gets through between the node and the server, and nobody is told.
+  /// Silently blocks all traffic between the node and the server.
   void part(int node) { parted_.insert(node); }
-  /// What waited gets through.
+  /// Unblocks the traffic; held messages get through.
   void mend(int node) {
     parted_.erase(node);
     for (const auto& entry : std::vector(pipes_)) entry->deliver_later();
     for (const auto& entry : std::vector(dying_)) entry->deliver_later();
   }
-  /// The node's connections break; both ends are told.
+  /// Breaks the node's connections; both ends learn of it.
   void reset(int node) {
     for (const auto& entry : std::vector(pipes_)) {
       if (entry->node == node) entry->break_off();
     }
   }
-  /// The same, and what is under way is lost, all but the first of it: each end has heard less than
-  /// the other has said, and does not know how much.
+  /// The same, but all messages in transit except the first are lost: each end has received less
+  /// than the other has sent, and does not know how much.
   void reset_and_lose(int node) {
     for (const auto& entry : std::vector(pipes_)) {
       if (entry->node != node) continue;
@@ -74,11 +74,10 @@ class simulated_network {
       entry->break_off();
     }
   }
-  /// One of the node's connections breaks, and only one end is told; the other learns it when it
-  /// says something.
+  /// Breaks one of the node's connections at one end; the other end learns of it when it sends
+  /// something.
   ///
-  /// Never both of a node at once: that is what tells the end of a process from that of a
-  /// connection.
+  /// Never breaks both connections of a node at once: agents take that as the end of a process.
   void reset_one_end(int node) {
     const auto unsafe = unsafe_until_.find(node);
     if (unsafe != unsafe_until_.end() && time_.now() < unsafe->second) return;
@@ -95,19 +94,19 @@ class simulated_network {
       broken->lose_server_end();
     }
   }
-  /// The node is gone: to the server its connections end, for the node nothing works any more.
+  /// Kills the node: the server sees its connections end, and nothing works any more for the node.
   void kill(int node) {
     dead_.insert(node);
     reset(node);
   }
-  /// The server takes nothing until then, and answers nothing.
+  /// Until then, the server neither accepts nor answers anything.
   void stall(duration span) {
     stalled_until_ = std::max(stalled_until_, time_.now() + span);
     deliver_all_later(span);
   }
 
-  /// The server is killed, and forgets everything: connections end, no new ones come about. What
-  /// waits for its store fails.
+  /// Kills the server, which forgets everything. Its connections end, new ones fail, and so do
+  /// requests to its store.
   void stop_server() {
     if (!life_) return;
     life_->cancel.emit(asio::cancellation_type::terminal);
@@ -116,7 +115,7 @@ class simulated_network {
     stalled_until_ = time_point::min();
     life_.reset();
   }
-  /// It is started anew, with a time of day of its own.
+  /// Starts a new server, with its own time of day.
   void start_server(std::string address) {
     life_ = std::make_shared<server_life>(time_.context().get_executor(),
                                           random_clock(time_, random_), std::move(address));
@@ -130,16 +129,16 @@ class simulated_network {
 
   bool is_cut_off(int node) const { return parted_.count(node) + dead_.count(node) != 0; }
 
-  /// The way of one node to the server.
+  /// A node's connector to the server.
   std::shared_ptr<detail::message_connector> connector_of(int node) {
     return std::make_shared<connector>(*this, node);
   }
 
-  /// The server's store, as one node reaches it.
+  /// The server's store over the network of one node.
   std::shared_ptr<store> store_of(int node) { return std::make_shared<far_store>(*this, node); }
 
  private:
-  // From its start to its death.
+  // One run of the server, from its start to its death.
   struct server_life {
     server_life(asio::any_io_executor executor, std::shared_ptr<host_clock> its_clock,
                 std::string its_address)
@@ -155,7 +154,7 @@ class simulated_network {
     asio::cancellation_signal cancel;
   };
 
-  // One connection: a queue for each direction.
+  // One connection, with a queue for each direction.
   struct pipe : std::enable_shared_from_this<pipe> {
     pipe(simulated_network& of, int from)
         : net(of),
@@ -220,7 +219,7 @@ class simulated_network {
         conversation->received(bytes);
       }
       if (client_closed || (!is_open && !to_client.empty())) close_server();
-      // Nobody is there who could take it.
+      // There is no server to receive the messages.
       if (has_lost_server && !to_server.empty()) close_client();
       while (is_open && !to_client.empty()) {
         frames.append(to_client.front());
@@ -237,7 +236,7 @@ class simulated_network {
       std::erase(net.dying_, self);
     }
 
-    // The server takes the connection for ended.
+    // Ends the connection for the server.
     void lose_server_end() {
       const auto self = shared_from_this();
       has_lost_server = true;
@@ -246,7 +245,8 @@ class simulated_network {
       close_server();
     }
 
-    // With the server; what it said arrives, and then the end, where there is a way.
+    // The connection ends with the server: messages that the server sent arrive, followed by the
+    // end, if there is a path.
     void die() {
       const auto self = shared_from_this();
       has_died = true;
@@ -264,7 +264,7 @@ class simulated_network {
       const auto ending = std::move(conversation);
       net.forget(*this);
     }
-    // Both ends learn of it, each after a while of its own.
+    // Breaks the connection; both ends learn of it, each after its own delay.
     void break_off() {
       close_client();
       if (net.dead_.count(node) != 0) to_server.clear();
@@ -294,7 +294,7 @@ class simulated_network {
     int node_;
   };
 
-  // What the agents of a round share goes the same way, and ends with the server.
+  // The store that the agents of a round share, over the same network. It dies with the server.
   class far_store final : public store {
    public:
     far_store(simulated_network& of, int node) : net_(of), node_(node) {}
@@ -373,13 +373,13 @@ class simulated_network {
     int node_;
   };
 
-  /// The time that one way takes: mostly short, at times long.
+  /// The delay of one message: mostly short, sometimes long.
   duration delay() {
     const std::uint64_t longest = random_.below(20) == 0 ? 100'000 : 2'000;
     return std::chrono::microseconds(random_.below(longest));
   }
 
-  /// Goes from a node to the server, as soon as there is a way.
+  /// Carries a message from a node to the server as soon as there is a path.
   task<void> pass(int node) {
     constexpr std::chrono::milliseconds retransmission{50};
     co_await time_.sleep_until(time_.now() + delay());
@@ -402,15 +402,15 @@ class simulated_network {
 
   manual_time& time_;
   elastic::detail::random_source& random_;
-  /// None while the server is dead.
+  /// Null while the server is dead.
   std::shared_ptr<server_life> life_;
   std::vector<std::shared_ptr<pipe>> pipes_;
-  /// Those whose clients have not heard yet that the server has died.
+  /// The connections whose clients do not know yet that the server has died.
   std::vector<std::shared_ptr<pipe>> dying_;
   std::set<int> parted_;
   std::set<int> dead_;
   time_point stalled_until_ = time_point::min();
-  /// Until when another connection of a node does not break at one end.
+  /// Until when no further connection of a node may break at one end.
   std::map<int, time_point> unsafe_until_;
 };
 

@@ -18,7 +18,7 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-/// Fails if a seed stands for more than one run: what goes wrong could not be shown again.
+/// Fails if two runs of a seed differ: failures could then not be reproduced.
 template <class Job>
 void check_same_story(std::uint64_t seed, const Job& first) {
   asio::io_context context;
@@ -28,10 +28,10 @@ void check_same_story(std::uint64_t seed, const Job& first) {
   CHECK(again.notes() == first.notes());
 }
 
-/// Runs the simulation `Job`, made from a clock and a seed, with many seeds, until one of them
-/// goes wrong: then its story is told, and how it is run again. How many, from which on:
-/// ELASTIC_SIMULATION_SEEDS (a tenth of them under a sanitizer), ELASTIC_SIMULATION_FIRST; by
-/// default some at a place of chance.
+/// Runs the simulation `Job`, which is made from a clock and a seed, with many seeds until one
+/// fails. Then it prints the events and how to repeat the run. ELASTIC_SIMULATION_SEEDS is the
+/// number of seeds (under a sanitizer a tenth of it), ELASTIC_SIMULATION_FIRST the first seed; by
+/// default, it runs some seeds from a random one.
 /// @param filter  names the test case
 template <class Job>
 void run_seeds(const std::string& filter) {
@@ -56,7 +56,7 @@ void run_seeds(const std::string& filter) {
     if (replays && seeds == 1) continue;
     break;
   }
-  // Troubles that prevent every meeting would prove nothing.
+  // If faults prevented most rounds, the simulation would prove nothing.
   CHECK(met * 2 > seeds);
 }
 

@@ -12,13 +12,13 @@
 
 namespace elastic::test {
 
-/// What a test program exits with if a test was skipped and none failed; CTest knows the number.
+/// The exit code of a test program if a test was skipped and none failed; CTest knows it.
 inline constexpr int skipped_exit_code = 77;
 
 /// Whether a test of this process was skipped.
 inline bool any_skipped = false;
 
-/// Whether everything that tests need has to be there: in CI.
+/// Whether everything that tests need must be present, as in CI.
 inline bool is_nothing_missing() {
   const char* const value = std::getenv("ELASTIC_NOTHING_MISSING");
   return value != nullptr && std::string_view(value) == "1";
@@ -26,7 +26,8 @@ inline bool is_nothing_missing() {
 
 namespace skip_list {
 
-// Lines of tests/known_skips.txt: "name of the test case | why it may be skipped".
+// Whether tests/known_skips.txt contains the test case. Each line is "name of the test case | why
+// it may be skipped".
 inline bool is_known_skip(const std::string& test_case) {
   std::ifstream list(ELASTIC_SOURCE_DIR "/tests/known_skips.txt");
   for (std::string line; std::getline(list, line);) {
@@ -37,10 +38,10 @@ inline bool is_known_skip(const std::string& test_case) {
 
 }  // namespace skip_list
 
-/// Says that the rest of the test case cannot be tested on this machine: `return skip("no root")`.
+/// Skips the rest of a test case that cannot run on this machine: `return skip("no root")`.
 ///
-/// CTest then shows the case as skipped, unless something of it failed. In CI the case fails,
-/// unless tests/known_skips.txt names it.
+/// CTest then shows the case as skipped, unless a part of it failed. In CI the case fails unless
+/// tests/known_skips.txt contains it.
 inline void skip(const std::string& reason) {
   const std::string test_case = Catch::getResultCapture().getCurrentTestName();
   if (is_nothing_missing() && !skip_list::is_known_skip(test_case)) {

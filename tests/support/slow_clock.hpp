@@ -7,8 +7,8 @@
 
 namespace elastic::test {
 
-/// A clock that goes so many times slower than the machine's, for work that must not run into a
-/// limit of the library on a machine that is busy.
+/// A clock that is `factor` times slower than the machine's, for work that must not exceed a time
+/// limit of the library on a busy machine.
 class slow_clock final : public time_source {
  public:
   explicit slow_clock(int factor) : factor_(factor) {}

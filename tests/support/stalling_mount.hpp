@@ -19,11 +19,11 @@
 
 namespace elastic::test {
 
-/// A file system of FUSE's whose daemon can be stopped: then it answers nobody, as NFS does whose
-/// server is gone. Not in the temporary folder of what is tested.
+/// A FUSE file system whose daemon can be stopped: then it does not answer, like NFS without its
+/// server. It is not in the temporary folder of the tested program.
 class stalling_mount {
  public:
-  /// Why there can be none on this machine; empty: there can.
+  /// Why it is not possible on this machine; empty if it is.
   static std::string missing() {
     if (::geteuid() != 0) return "it takes root";
     if (::access("/dev/fuse", R_OK | W_OK) != 0) return "there is no /dev/fuse";
@@ -52,7 +52,7 @@ class stalling_mount {
     ::umount2(path().c_str(), MNT_DETACH);
   }
 
-  /// Where it is mounted, and where its files lie in fact.
+  /// The mount point, and the folder with the real files.
   std::string path() const { return folder_ / "mount"; }
   std::string behind() const { return folder_ / "behind"; }
 

@@ -6,7 +6,7 @@
 
 namespace elastic::test {
 
-/// A clock that stands still, for what must not wait for time: a sleep by it never ends, but it
+/// A clock that stands still, for code that must not wait for time: a sleep by it never ends, but
 /// can be cancelled.
 class standing_clock final : public time_source {
  public:

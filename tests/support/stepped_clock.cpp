@@ -3,7 +3,7 @@
 
 // A time of day that a test sets. Programs that preload this library see CLOCK_REALTIME shifted by
 // the seconds in the file ELASTIC_TEST_CLOCK, an int64_t; a change of the file takes effect at
-// once. The machine's clock stays as it is.
+// once. The machine's clock is not changed.
 //
 // A wait in the kernel by that clock would not see the shift, so the library aborts such a program.
 

@@ -15,11 +15,11 @@
 
 namespace elastic::test {
 
-/// The time of day of one host, which a test sets while programs of that host run; they see it
-/// through support/stepped_clock.cpp. The clock of the machine stays as it is.
+/// The time of day of one simulated host, which a test sets while the host's programs run. They see
+/// it through support/stepped_clock.cpp. The machine's clock is not changed.
 class stepped_clock {
  public:
-  /// @param path  of a file that this makes
+  /// @param path  of a file that the constructor creates
   explicit stepped_clock(std::string path) : path_(std::move(path)) { step({}); }
 
   /// The variables for the environment of the programs.
@@ -27,7 +27,7 @@ class stepped_clock {
     return {{"LD_PRELOAD", ELASTIC_STEPPED_CLOCK}, {"ELASTIC_TEST_CLOCK", path_}};
   }
 
-  /// Programs see the machine's time of day with this offset from now on.
+  /// From now on, programs see the machine's time of day with this offset.
   void step(std::chrono::seconds shift) const {
     const std::int64_t seconds = shift.count();
     const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

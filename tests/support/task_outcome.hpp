@@ -15,7 +15,7 @@
 
 namespace elastic::test {
 
-/// A coroutine that a test looks at: what it has come to, and how to cancel it.
+/// A coroutine under observation: its outcome, and a signal that cancels it.
 template <class T>
 struct task_outcome {
   bool ended = false;
@@ -23,7 +23,7 @@ struct task_outcome {
   std::exception_ptr failure;
   asio::cancellation_signal cancel;
 
-  /// The code of the error by which it ended.
+  /// The code of the error with which it ended.
   std::error_code code() const {
     try {
       if (failure) std::rethrow_exception(failure);
@@ -42,7 +42,7 @@ struct task_outcome {
   }
 };
 
-/// Runs it beside the test, under virtual time.
+/// Runs a coroutine concurrently with the test, under virtual time.
 template <class T>
 std::shared_ptr<task_outcome<T>> start(manual_time& time, task<T> work) {
   auto result = std::make_shared<task_outcome<T>>();
@@ -56,7 +56,7 @@ std::shared_ptr<task_outcome<T>> start(manual_time& time, task<T> work) {
   return result;
 }
 
-/// A task without a result, as one of which an outcome can be kept.
+/// Gives a task without a result one, so that its outcome can be kept.
 inline task<bool> passed(task<void> barrier) {
   co_await std::move(barrier);
   co_return true;

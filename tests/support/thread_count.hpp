@@ -16,13 +16,14 @@ inline std::ptrdiff_t threads() {
   return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
 }
 
-/// The same. With the first thread a sanitizer may start one of its own.
+/// The same, after a sanitizer has had the occasion to start its own thread, which it may do with
+/// the first thread.
 inline std::ptrdiff_t threads_at_first() {
   std::thread([] {}).join();
   return threads();
 }
 
-/// Waits until there are no more of them, for as long as a test may.
+/// Waits until there are at most `count` threads, as long as a test may take.
 inline bool threads_become(std::ptrdiff_t count) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (threads() > count) {

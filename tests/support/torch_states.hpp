@@ -27,7 +27,7 @@ inline node_id node_of(const nlohmann::json& parts) {
   return {parts.at(0), parts.at(1), parts.at(2)};
 }
 
-/// A state as tests/vectors and tests/integration/python show it.
+/// A state from its form in tests/vectors and tests/integration/python.
 inline detail::torch_state state_of(const nlohmann::json& view) {
   detail::torch_state state;
   state.round = view.at("round");

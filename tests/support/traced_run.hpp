@@ -16,7 +16,7 @@
 
 namespace elastic::test {
 
-/// A run of two workers: the second fails, both start again and succeed. `offset_us` is how far the
+/// A run of two workers: the second fails, and both restart and succeed. `offset_us` is how far the
 /// node's clock is ahead.
 inline detail::journal_contents journal_of(const std::string& node, std::int64_t offset_us,
                                            int nodes = 2) {
@@ -69,7 +69,7 @@ inline detail::journal_contents journal_of(const std::string& node, std::int64_t
   return contents;
 }
 
-/// Each kind of event with numbers at the ends of their range.
+/// Each kind of event, with numbers at the limits of their ranges.
 inline detail::journal_contents hostile_journal() {
   detail::journal_contents contents;
   for (const auto& [event_kind, name] : job_event_kinds) {
@@ -89,8 +89,8 @@ inline detail::journal_contents hostile_journal() {
   return contents;
 }
 
-/// The spans of a trace as "pid/tid name from+length", in the order of their ends; every one that
-/// begins has to end.
+/// The spans of a trace as "pid/tid name from+length", in the order of their ends; every span that
+/// begins must end.
 inline std::vector<std::string> spans_of(const nlohmann::json& events) {
   using nlohmann::json;
   std::map<std::pair<int, int>, std::vector<json>> open_spans;

@@ -25,8 +25,8 @@
 
 namespace elastic::test {
 
-/// A few candidates that choose who of them leads, in a network and with lives that a seed
-/// decides, under a clock of its own. What they may never do is judged from outside.
+/// A few candidates that elect a leader, under a simulated clock. A seed decides the network and
+/// the lives of the candidates. Forbidden behaviour is detected from outside.
 class vote_world {
  public:
   using machine = detail::vote_machine;
@@ -44,7 +44,7 @@ class vote_world {
     }
   }
 
-  /// Runs to the end. Result: what went wrong first; empty if nothing did.
+  /// Runs to the end. Result: the first violation; empty if there is none.
   std::string run() {
     const time_point calm = now_ + std::chrono::seconds(90);
     const time_point end = calm + 4 * settings_.silence() + std::chrono::seconds(10);
@@ -83,17 +83,17 @@ class vote_world {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  /// The workers of a node, in a round that was made by the candidate `maker`. Until when they may
-  /// run follows from when that came out of reach, and when the node heard an end.
+  /// The workers of a node, in a round that the candidate `maker` made. How long they may run
+  /// follows from when the maker became unreachable and when the node learned of an end.
   struct run_of_node {
     std::uint64_t maker;
     std::size_t place;
     std::int64_t round;
-    /// Its workers end when they are told to, rather than when they are killed.
+    /// Whether its workers end when they are told to, rather than when they are killed.
     bool ends_at_once = true;
     std::optional<time_point> out_since = std::nullopt;
     std::optional<time_point> ended_at = std::nullopt;
-    /// The maker said itself that it leads no more.
+    /// Whether the maker itself reported that it no longer leads.
     bool was_told = false;
   };
 
@@ -106,22 +106,22 @@ class vote_world {
     time_point born;
     time_point paused_until = time_point::min();
     std::deque<std::function<void()>> held;
-    // What the judge knows.
+    // The judge's knowledge.
     bool acts = false;
     std::optional<time_point> workers_until;
     bool has_met = false;
     time_point woken_at = time_point::min();
-    // While it leads: since when, by its clock, and who is to be in the next round.
+    // While it leads: since when, by its clock, and the nodes of the next round.
     time_point leads_since;
     std::optional<std::vector<std::uint64_t>> placing;
-    /// What its node's workers run in; none: there are none.
+    /// The run of its node's workers; empty if there are none.
     std::optional<run_of_node> run;
   };
 
-  /// One connection, from who asks to who answers.
+  /// One connection, from the client to the server.
   struct wire {
     bool is_up = false;
-    /// Who connected knows that it is not.
+    /// Whether the client knows that it is down.
     bool is_known_down = false;
     std::uint64_t generation = 0;
     bool is_cut = false;
@@ -161,7 +161,7 @@ class vote_world {
     return next;
   }
 
-  // ---- lives ----------------------------------------------------------------------------------
+  // ---- candidates -----------------------------------------------------------------------------
 
   void start(std::size_t place) {
     life& of = lives_[place];
@@ -179,7 +179,7 @@ class vote_world {
     options.node = of.number;
     options.has_restarted = was_there_.count(place) != 0;
     options.seed = random_.next();
-    // The time of day is set back now and then, if there is somebody who knows the newest term.
+    // Sometimes sets the time of day back, if a majority knows the newest term.
     const bool is_set_back = below(10) == 0 && (most_term_ == 0 || majority_remembers());
     const std::int64_t wall = is_set_back ? 0 : now_.time_since_epoch().count() / 1'000'000;
     of.core.emplace(options, clock(of), wall);
@@ -212,7 +212,7 @@ class vote_world {
       at(milliseconds(1 + below(below(2) == 0 ? 1000 : 20'000)), [this, place] { start(place); });
   }
 
-  // Its agent leaves in order, after its workers.
+  // Its agent leaves cleanly, after its workers.
   void retire(std::size_t place) {
     life& of = lives_[place];
     if (!is_awake(place)) return;
@@ -255,7 +255,7 @@ class vote_world {
     });
   }
 
-  // Both ends learn of it, unless one of them is to learn it later.
+  // Ends a connection. Both ends learn of it, one of them possibly later.
   void end_wire(std::size_t from, std::size_t to, bool may_reconnect, duration later = {}) {
     wire& line = between(from, to);
     if (!line.is_up) return;
@@ -283,7 +283,7 @@ class vote_world {
     }
   }
 
-  // The machine is there, and reaches nobody.
+  // Isolates a machine that keeps running.
   void end_wires_for(std::size_t place, duration span) {
     for (std::size_t other = 0; other < lives_.size(); ++other) {
       if (other == place) continue;
@@ -304,7 +304,7 @@ class vote_world {
     });
   }
 
-  // In order, as over TCP.
+  // Sends a message; messages stay in order, as over TCP.
   void send(std::size_t from, std::size_t to, bool is_question, std::function<void()> message) {
     wire& line = is_question ? between(from, to) : between(to, from);
     if (!line.is_up) return;
@@ -360,7 +360,7 @@ class vote_world {
     }
   }
 
-  // ---- troubles -------------------------------------------------------------------------------
+  // ---- faults ---------------------------------------------------------------------------------
 
   void trouble() {
     const std::size_t place = below(lives_.size());
@@ -395,13 +395,14 @@ class vote_world {
     }
   }
 
-  // A leader is cut off, and the one that follows it leads for a moment only.
+  // Cuts off a leader; its successor leads only for a moment.
   void end_two_leaders(std::size_t place, duration span) {
     is_next_cut_ = true;
     cut_off(leader_or(place), span + settings_.silence());
   }
 
-  // As if the whole job were told to end, and this one has most to save.
+  // Retires all candidates but one, as if the whole job were told to end and this one took longest
+  // to save.
   void retire_but(std::size_t last) {
     for (std::size_t place = 0; place < lives_.size(); ++place) {
       if (place == last) continue;
@@ -423,7 +424,7 @@ class vote_world {
     }
   }
 
-  // Bytes wait, and nobody is told.
+  // Delays all bytes of a connection silently.
   void cut(std::size_t from, std::size_t to, duration span) {
     note(fmt::format("nothing gets from {} to {}", from, to));
     between(from, to).is_cut = true;
@@ -437,7 +438,7 @@ class vote_world {
     for (const auto& message : held) message();
   }
 
-  // Nodes that have a leader no more ask all candidates.
+  // Nodes without a leader ask all candidates.
   void seek() {
     for (std::size_t place = 0; place < lives_.size(); ++place) {
       tell(place,
@@ -450,7 +451,7 @@ class vote_world {
     if (!of.is_alive || of.paused_until > now_) return;
     of.paused_until = time_point::min();
     of.woken_at = now_;
-    // Time first: a process that wakes looks at the clock before it believes what it reads.
+    // Time first: a process that wakes up checks the clock before it trusts what it reads.
     of.core->advance(clock(of));
     flush(place);
     const auto held = std::exchange(of.held, {});
@@ -468,9 +469,9 @@ class vote_world {
     seek();
   }
 
-  // ---- what a leader does, and the judge --------------------------------------------------------
+  // ---- leaders and the judge --------------------------------------------------------------------
 
-  // Rounds follow each other as fast as they are kept.
+  // Makes the next round as soon as the last one is stored.
   void work(std::size_t place) {
     life& of = lives_[place];
     machine& core = *of.core;
@@ -490,7 +491,7 @@ class vote_world {
                            core.value().round, kept_round_));
     }
     if (!core.is_kept() || core.value().is_uncertain) return;
-    // Nobody knows it any more, nor does anybody run it.
+    // No candidate knows the round any more, and no node runs it.
     const bool is_forgotten = core.value().round < kept_round_;
     if (is_forgotten && may_run) {
       complain(fmt::format("{} begins anew at round {}, while round {} may run", place,
@@ -511,7 +512,8 @@ class vote_world {
     });
   }
 
-  // The next round, of all nodes that are reached, once none of the last can have workers.
+  // Begins the next round with all reachable nodes, once no node of the last round can have
+  // workers.
   void meet(std::size_t place) {
     life& of = lives_[place];
     if (!of.core->serves()) return;
@@ -537,7 +539,8 @@ class vote_world {
     flush(place);
   }
 
-  // As far as the leader can know: what it led itself it heard till the end.
+  // Since when a node has been silent, as far as the leader can know: in its own rounds, it heard
+  // everything until the end.
   time_point silent_since(const life& node, const life& leader) const {
     const bool is_own = node.run && node.run->maker == leader.number && node.run->out_since;
     if (!is_own) return leader.leads_since;
@@ -556,7 +559,7 @@ class vote_world {
     return line.is_up && !line.is_cut && !between(leader, node).is_cut;
   }
 
-  // Whether a node has joined, which it does when it has given up the leader of its workers.
+  // Whether a node has joined, which it does once it has given up the leader of its workers.
   bool may_join(std::size_t place, std::size_t leader) {
     if (!in_reach(place, leader)) return false;
     const auto& run = lives_[place].run;
@@ -565,7 +568,7 @@ class vote_world {
     return run->ends_at_once && run->out_since && now_ >= *run->out_since + notice;
   }
 
-  // A majority has the round: its workers start.
+  // Starts the workers of a round that a majority has stored.
   void place_nodes(std::size_t place) {
     life& of = lives_[place];
     if (!of.placing) return;
@@ -579,7 +582,7 @@ class vote_world {
     }
   }
 
-  // Workers of a node that stood still end a moment after it wakes.
+  // Whether a node stood still: its workers end a moment after it wakes.
   bool stood_still(const life& of) const {
     return of.paused_until > now_ || now_ < of.woken_at + std::chrono::milliseconds(250);
   }
@@ -597,7 +600,7 @@ class vote_world {
     lives_[place].run->ends_at_once = started.round % 2 == 0;
   }
 
-  // Workers that nobody answers for any more end in time.
+  // Checks that workers without a responsible leader end in time.
   void keep_runs() {
     for (std::size_t place = 0; place < lives_.size(); ++place) {
       life& node = lives_[place];
@@ -623,7 +626,7 @@ class vote_world {
     }
   }
 
-  // By which workers are gone, by the slowest clock.
+  // The time by which workers are gone, by the slowest clock.
   time_point last_moment(const run_of_node& run, bool is_own) const {
     const duration grace = settings_.reconnect_grace;
     const auto slowly = [](duration time) { return time / 100 * 101; };
@@ -678,11 +681,11 @@ class vote_world {
   bool is_next_cut_ = false;
   std::int64_t kept_round_ = -1;
   std::int64_t most_rounds_ = 0;
-  /// When somebody led who knew the newest round.
+  /// When a leader that knew the newest round last acted.
   time_point acted_;
-  /// Whose each was.
+  /// The leader of each term.
   std::map<std::int64_t, std::uint64_t> terms_;
-  /// The greatest that a node can know.
+  /// The highest term that a node can know.
   std::int64_t most_term_ = 0;
   std::string complaint_;
   std::vector<std::string> notes_;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <elastic/agent/job_command.hpp>
+#include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/worker_starts.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/contract/environment.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -56,6 +58,8 @@ class agent_extension {
     std::shared_ptr<process_launcher> launcher;
     std::shared_ptr<time_source> time;
     logger log;
+    /// The number of this node's workers.
+    int local_world_size = 1;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
     /// The processes of the first attempt, without what only its round decides, such as ranks. Must
@@ -80,7 +84,7 @@ class agent_extension {
   agent_extension& operator=(const agent_extension&) = delete;
   virtual ~agent_extension() = default;
 
-  /// Called first, and once.
+  /// Called once, before anything else.
   /// Result: the launcher for the workers, in front of `context.launcher`; null: `context.launcher`
   /// itself.
   ELASTIC_DECL virtual std::shared_ptr<process_launcher> launcher();
@@ -88,15 +92,31 @@ class agent_extension {
   /// How long this node waits for `until_ready` before it meets the others.
   ELASTIC_DECL virtual duration join_delay();
 
-  /// Called when the round has to end and the workers are healthy.
+  /// Called when the round must end while the workers are healthy.
   /// Result: how long they may continue at most, until `until_ready` returns.
   ELASTIC_DECL virtual duration stop_delay(const rendezvous_change& change);
 
-  /// Awaited beside `prepare_attempt` or `beside_workers`, within one of the two delays.
+  /// Awaited concurrently with `prepare_attempt` or `beside_workers`, at most for one of the two
+  /// delays.
   ELASTIC_DECL virtual task<void> until_ready();
 
   /// Awaited while no worker runs: when this node waits for others, or for a restart.
   ELASTIC_DECL virtual task<void> prepare_attempt();
+
+  /// Awaited when the ranks of a round are known and no worker of it runs, for what the nodes of
+  /// the round have to tell each other. If the round ends meanwhile, it is cancelled.
+  /// @param ranks  those of this node's workers
+  ELASTIC_DECL virtual task<void> agree(rendezvous_round round, assigned_ranks ranks);
+
+  /// Changes the variables that a worker gets, before those of `worker_spec::env` and those that
+  /// the agent sets are added. Called when it is started, when it is told of another epoch, and
+  /// for processes that are only expected: before the first `agree`.
+  ELASTIC_DECL virtual void change_environment(const worker_identity& worker,
+                                               environment_map& variables);
+
+  /// The descriptor that a worker gets (`process_spec::passed_fd`), which must stay open until
+  /// `beside_workers` is called; -1, the default: none.
+  ELASTIC_DECL virtual int passed_descriptor(int local_rank);
 
   /// Called before workers are started in this round.
   ELASTIC_DECL virtual void begin_attempt(const rendezvous_round& round);
@@ -129,7 +149,8 @@ class agent_extension {
   ELASTIC_DECL virtual bool looks_last() const;
 
   /// Awaited while the workers of the attempt are still unchanged, before a hung worker is killed,
-  /// or before the other workers are stopped when one has aborted. It must end by itself, soon.
+  /// or before the other workers are stopped when one has aborted. It must end soon, without being
+  /// cancelled.
   /// Result: one sentence for the report about what the workers waited for; may be empty.
   ELASTIC_DECL virtual task<std::string> last_look();
 

@@ -24,6 +24,7 @@ namespace elastic {
 
 class job_journal;
 class logs_specs;
+class rendezvous_registry;
 namespace detail {
 class output_tails;
 class report_exchange;
@@ -33,6 +34,9 @@ class store_meter;
 
 /// The services that an agent uses. Each can be replaced; a null pointer means the default.
 struct agent_services {
+  /// The rendezvous backends that a launch_config can name; a local_agent has a rendezvous and does
+  /// not use them. Default: a `rendezvous_registry()`.
+  std::shared_ptr<const rendezvous_registry> backends = {};
   /// How workers are started. Default: a `guarded_launcher`, made from the next four.
   std::shared_ptr<process_launcher> launcher = {};
   /// How the `hang_hook` of the worker_spec is started, which is a program even if workers are
@@ -46,7 +50,7 @@ struct agent_services {
   std::string guard_file = {};
   /// For workers without a guard: an executor that always runs on the same thread, which must live
   /// as long as the workers. They are started on that thread and die with it, and therefore with
-  /// this process, however it dies. Default: none; a line of the log says what is then lost.
+  /// this process, however it dies. Default: none; a log line then says what protection is missing.
   asio::any_io_executor worker_parent = {};
   /// The limit of open files for workers and hooks, if this process has raised its own limit
   /// (`raise_open_files`). Default: the same as this process.
@@ -66,15 +70,15 @@ struct agent_services {
   /// Counts the requests to the stores of this node; `make_agent` passes it to the rendezvous.
   /// Default: requests are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
-  /// Receives the progress of workers, and is told of each hung worker before it is killed.
-  /// Default: none.
+  /// Receives the progress of workers, and learns of each hung worker before it is killed. Default:
+  /// none.
   std::shared_ptr<worker_observer> observer = {};
-  /// Decides where the output of workers goes. Default: as in the launch_config, or else a
+  /// Decides where the workers' output goes. Default: as in the launch_config, or else a
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
   /// Offers the last lines of each worker to viewers of the job. Default: none.
   std::shared_ptr<detail::output_tails> tails = {};
-  /// What ties the agent to the other roles of its job. Default: there are none.
+  /// Connects the agent to the other roles of its job. Default: there are none.
   std::shared_ptr<detail::role_link> roles = {};
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
@@ -87,7 +91,7 @@ struct agent_services {
 
 /// Fills in a default for each empty service that an agent needs: the launchers, the time, the
 /// journal and the consoles. Optional services stay empty.
-/// @param strand  the executor of the agent or worker_group that is to use them
+/// @param strand  the executor of the agent or worker_group that will use them
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
 
 }  // namespace elastic

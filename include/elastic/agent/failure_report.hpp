@@ -11,11 +11,11 @@
 
 namespace elastic {
 
-/// The failure that caused the others: the first in time, as reported by the worker if it did; of
-/// several at the same time, the first in the list. A worker that was killed by a signal counts as
-/// if it had failed one second before the agent learned of it, since its peers may report their
-/// lost connections first. A worker that failed only because the agent stopped it is chosen only if
-/// there is no other. Null if `failures` is empty.
+/// The failure that caused the others: the earliest, by the time that the worker reported if it
+/// did; of several at the same time, the first in the list. A worker that was killed by a signal
+/// counts as if it had failed one second before the agent learned of it, since its peers may report
+/// their lost connections first. A worker that failed only because the agent stopped it is chosen
+/// only if there is no other. Null if `failures` is empty.
 ELASTIC_DECL const run_result::failure* root_cause(
     const std::vector<run_result::failure>& failures);
 

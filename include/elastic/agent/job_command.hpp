@@ -25,7 +25,7 @@ struct job_command {
     std::string text = {};
   };
 
-  /// Carries out a command, and says what came of it. It may take as long as the command does.
+  /// Carries out a command and returns its outcome. It may take as long as the command does.
   using handler = std::function<task<outcome>(job_command)>;
 
   enum class kind {
@@ -48,16 +48,19 @@ struct job_command {
       : what(asked), reason(std::move(why)), within(limit) {}
 
   kind what = kind::checkpoint;
-  /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it must be
-  /// printable and without line ends.
+  /// Who sent the command, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it
+  /// must be printable and without line ends.
   std::string reason = {};
   /// How long the checkpoint may take.
   duration within = std::chrono::seconds(60);
   /// The ranks whose stacks are wanted; empty: all.
   std::vector<int> ranks = {};
+  /// In a job of several roles: the role that the command is for; empty: all roles. An agent
+  /// ignores it.
+  std::string role = {};
 };
 
-/// Their names in requests and on command lines.
+/// The names of the commands in requests and on command lines.
 inline constexpr std::array<std::pair<job_command::kind, std::string_view>, 5> job_command_names{{
     {job_command::kind::pause, "pause"},
     {job_command::kind::resume, "resume"},

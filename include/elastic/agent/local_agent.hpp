@@ -42,8 +42,8 @@ class local_agent {
     /// A warning to log when the workers run for the first time, so that a job that cannot start
     /// reports only the reason for that.
     std::string notice = {};
-    /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
-    /// waiting for them, and then every 30 s. Empty: nothing is logged.
+    /// How many nodes meet and where, such as "2 nodes meet at host0:29400". Logged after 5 s of
+    /// waiting for the other nodes, and then every 30 s. Empty: nothing is logged.
     std::string meeting = {};
     /// The job may run with fewer nodes than can take part: more may join while it runs.
     bool job_may_grow = false;
@@ -70,7 +70,7 @@ class local_agent {
   /// `operation_aborted`. Afterwards, the caller's cancellation state is Asio's default: terminal
   /// only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
-  /// Deleted: name the agent in a statement of its own. g++ 12 destroys its options twice in this
+  /// Deleted: name the agent in a separate statement. g++ 12 destroys its options twice in this
   /// expression.
   task<run_result> run() && = delete;
 

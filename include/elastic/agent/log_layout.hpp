@@ -11,11 +11,10 @@
 
 namespace elastic {
 
-/// The places of the files of a job's workers on this node: `<base>/<run_id>_<8
-/// random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`, `stderr.log` and
-/// `error.json`. A worker that outlives an attempt keeps its files. `filtered_stdout.log` and
-/// `filtered_stderr.log`, with lines of all workers, are beside the workers' directories.
-/// `journal.jsonl` is beside the attempts.
+/// Names the files of a job's workers on this node: `<base>/<run_id>_<8 random>/attempt_<restart
+/// count>/<local_rank>/`, with `stdout.log`, `stderr.log` and `error.json`. A worker that outlives
+/// an attempt keeps its files. `filtered_stdout.log` and `filtered_stderr.log`, with lines of all
+/// workers, are beside the workers' directories. `journal.jsonl` is beside the attempts.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -25,8 +24,8 @@ class log_layout {
 
   /// Creates the directory of this run below `base`, which is created if it is missing. If `base`
   /// is empty, a new directory in the temporary folder, which `discard` removes.
-  /// @param name  of this run's directory, which may be there already; empty: the run id and
-  ///              something random
+  /// @param name  the name of this run's directory, which may exist already; empty: the run id and
+  ///              a random suffix
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
                           const std::string& name = {});
@@ -91,11 +90,11 @@ class log_layout {
  private:
   ELASTIC_DECL static void make(const std::filesystem::path& directory);
 
-  // One that was not there before, for this user alone: others can neither read it nor have put
-  // something in its place.
+  // Creates a new directory that only this user can access: others can neither read it nor have
+  // created it beforehand.
   ELASTIC_DECL static std::filesystem::path make_own(const std::filesystem::path& begin);
 
-  // A run id is any text; as part of a file name it may not lead elsewhere.
+  // A run id may be any text. As part of a file name it must not lead to another directory.
   ELASTIC_DECL static std::string file_name_of(std::string run_id);
   ELASTIC_DECL std::filesystem::path attempt_directory() const;
   ELASTIC_DECL std::filesystem::path worker_directory(int local_rank) const;

@@ -11,7 +11,7 @@
 
 namespace elastic {
 
-/// What of the workers' output is shown, how it is shown, and what is kept.
+/// Which output of the workers is shown, how it is shown, and what is kept.
 struct log_options {
   /// How the workers' lines are shown.
   enum class line_format {

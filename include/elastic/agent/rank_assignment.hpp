@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// What a node tells the others of a round about its workers.
+/// What a node announces about its workers to the other nodes of a round.
 struct role_info {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   role_info() = default;
@@ -26,7 +26,7 @@ struct role_info {
   bool is_same_everywhere = false;
 };
 
-/// The result from which a node numbers its workers.
+/// The numbers from which a node derives the ranks of its workers.
 struct assigned_ranks {
   /// The rank of its first worker among all workers, and their number.
   int base_rank = 0;

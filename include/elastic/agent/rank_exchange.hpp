@@ -18,18 +18,18 @@ namespace elastic {
 
 namespace detail {
 
-// The JSON type of error files, so that one type is compiled and not two.
+// The same JSON type as for error files, so that only one is compiled.
 using json_value = nlohmann::ordered_json;
 
-/// The value if it is a whole number in [least, most]; none otherwise.
+/// The value if it is a whole number in [least, most]; empty otherwise.
 ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least, int most);
 
 // The keys of the exchange; a group rank follows.
 inline constexpr const char* role_info_key = "torchelastic/role_info/";
 inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/";
 
-/// The text of another node, parsed; neither an object nor an array if it is longer than any node
-/// writes.
+/// Parses the text of another node. The result is neither an object nor an array if the text is
+/// longer than any node writes.
 ELASTIC_DECL json_value parse_told(const std::string& text);
 
 /// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.

@@ -16,8 +16,8 @@
 
 namespace elastic {
 
-/// Decides whether and when the workers restart, from what it was told about the job. Pure: it
-/// reads no clock. A membership change does not count as a failure.
+/// Decides whether and when the workers restart, from the failures and steps reported to it. Pure:
+/// it reads no clock. A membership change does not count as a failure.
 class restart_ledger {
  public:
   /// Whether the workers restart, when, and a clause that says why.
@@ -31,7 +31,7 @@ class restart_ledger {
 
   ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {});
 
-  /// The workers failed once more.
+  /// Counts one more failure of the workers.
   void failed(time_point now) { count(failures_ + 1, now); }
 
   /// Sets the number of failures so far, as counted for all nodes.
@@ -40,7 +40,7 @@ class restart_ledger {
   /// Sets the initial count, of failures whose times are unknown.
   void begin_at(int failures) { failures_ = failures; }
 
-  /// The workers have started.
+  /// Notes that the workers have started.
   ELASTIC_DECL void started(time_point now);
 
   /// The furthest step that a worker of this attempt has reported; empty if none did.
@@ -53,7 +53,7 @@ class restart_ledger {
   /// How often workers of the job have failed.
   int failures() const { return failures_; }
 
-  /// Whether there were more failures than restarts allowed.
+  /// Whether more failures happened than restarts are allowed.
   bool is_used_up(time_point now) const { return used(now) > max_restarts_; }
 
   /// Whether one more failure would lead to a restart, as far as the number of failures is
@@ -85,7 +85,7 @@ class restart_ledger {
   std::vector<noted> recent_;
   std::optional<time_point> started_;
   int streak_ = 0;
-  /// Of the attempt that runs, and of all before.
+  /// The furthest step of the current attempt, and that of all earlier ones.
   std::optional<std::int64_t> reached_;
   std::optional<std::int64_t> furthest_;
   int without_progress_ = 0;

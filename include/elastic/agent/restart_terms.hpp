@@ -34,7 +34,7 @@ struct restart_terms {
   exit_selection only_after = {};
 };
 
-/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, saying what is allowed.
+/// Checks the bounds of restart_terms. Errors: `errc::invalid_argument`, with the allowed range.
 ELASTIC_DECL void validate(const restart_terms& terms);
 
 }  // namespace elastic

@@ -59,10 +59,11 @@ struct run_result {
     /// cause.
     bool stopped_by_agent = false;
 
-    /// When it failed, in seconds since 1970, as the worker reported it, if it did.
+    /// When it failed, in seconds since 1970: the time that the worker reported, or else when the
+    /// agent learned of its death.
     ELASTIC_DECL std::int64_t timestamp() const;
 
-    /// The most precise time known for that: when its error file was written (a worker can live on
+    /// The best known time of the failure: when its error file was written (the worker may live on
     /// for a while after that), or else when the agent learned of its death.
     ELASTIC_DECL wall_time moment() const;
   };

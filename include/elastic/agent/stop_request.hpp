@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// How to stop an agent: asked for by `local_agent::stop`.
+/// How to stop an agent; the argument of `local_agent::stop`.
 struct stop_request {
   /// The signal that the workers get first. SIGKILL: they are killed at once.
   int signal = SIGTERM;

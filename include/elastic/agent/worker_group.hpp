@@ -19,6 +19,7 @@
 #include <elastic/base/detail/descriptor_share.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
+#include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/detail/call_memfd.hpp>
@@ -60,7 +61,7 @@ ELASTIC_DECL std::vector<worker_identity> worker_identities(const worker_spec& s
                                                             const rendezvous_round& round,
                                                             const assigned_ranks& ranks);
 
-/// What the workers of this node have in common in a round.
+/// The settings that the workers of this node share in a round.
 ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezvous_round& round,
                                           std::string run_id, int restart_count);
 
@@ -74,7 +75,8 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 
 /// The workers of this node: started together, watched together, stopped together.
 ///
-/// It has the steps of the agent as separate functions, from which you can compose your own agent.
+/// It offers the steps of the agent as separate functions, from which you can compose your own
+/// agent.
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
@@ -83,7 +85,7 @@ class worker_group {
     worker_identity identity;
     pid_t pid = 0;
     std::string error_file;
-    /// How it ended; none while it runs.
+    /// How it ended; empty while it runs.
     std::optional<process_set::process_end> end;
     /// Why it was considered hung and killed; otherwise empty.
     std::string hung;
@@ -91,9 +93,9 @@ class worker_group {
     bool stopped_by_agent = false;
     /// It was killed while the kernel was killing processes because memory had run out.
     bool out_of_memory = false;
-    /// It was started for an earlier epoch.
+    /// Whether it was started for an earlier epoch.
     bool has_stayed = false;
-    /// How often workers had failed when it was started; of a replica, how often this one had.
+    /// How often workers had failed when it was started; for a replica, how often this one had.
     int restart_count = 0;
   };
 
@@ -122,9 +124,17 @@ class worker_group {
   /// can be run in advance up to a point.
   void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
 
-  /// From now on the workers are replicas: each is given no world, and one that ends decides
-  /// nothing for the others, but `call`, which must not throw, is told of it. To be called before
-  /// `start`, whose round and ranks then only number them in their role.
+  /// Sets functions, which must not throw, that change the variables of each worker that is
+  /// started and choose the descriptor that it gets: those of an `agent_extension`.
+  void equip(std::function<void(const worker_identity&, environment_map&)> change,
+             std::function<int(int local_rank)> descriptor) {
+    change_environment_ = std::move(change);
+    descriptor_of_ = std::move(descriptor);
+  }
+
+  /// From now on the workers are replicas: they form no world, and the end of one does not affect
+  /// the others. Instead, `call`, which must not throw, is called with it. Call this before
+  /// `start`; its round and ranks then only number the replicas in their role.
   void treat_as_replicas(std::function<void(std::size_t local_rank)> call) {
     on_replica_end_ = std::move(call);
   }
@@ -134,15 +144,24 @@ class worker_group {
   /// Errors and cancellation: those of `process_set::clear`.
   task<void> clear(std::size_t local_rank) & { return processes_.clear(local_rank); }
 
-  /// Starts a replica again that has ended, while the others run.
+  /// Restarts a replica that has ended, while the others run.
   ///
-  /// @param restart_count  how often this one has failed
-  /// Result: it runs. Errors: those of `start`; then it does not run.
+  /// @param restart_count  how often this replica has failed
+  /// Result: the replica runs. Errors: those of `start`; the replica then does not run.
   /// `errc::invalid_argument` if it has not ended.
-  /// Cancellation: all types; it may run then. One call at a time.
+  /// Cancellation: all types; the replica may then run. One call at a time.
   ELASTIC_DECL task<void> restart(std::size_t local_rank, std::string run_id, int restart_count) &;
 
-  /// Treats a running worker as hung, for this reason.
+  /// Starts all replicas again after a `stop`. The number of the round must be greater than before.
+  ///
+  /// @param restart_counts  by local rank, how often each replica has failed; must exist until the
+  ///                        task is awaited
+  /// Result, errors and cancellation: those of `start`.
+  ELASTIC_DECL task<void> start_replicas(rendezvous_round round, assigned_ranks ranks,
+                                         std::string run_id,
+                                         named<std::vector<int>> restart_counts) &;
+
+  /// Treats a running worker as hung, for `reason`.
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
   /// The workers that were started in this attempt.
@@ -180,7 +199,7 @@ class worker_group {
   /// Answers workers that ask whether their epoch has ended. If none can rejoin, it waits for the
   /// outcome.
   ///
-  /// Cancellation: all types; in an epoch nothing else ends it.
+  /// Cancellation: all types; nothing else ends this during an epoch.
   ELASTIC_DECL task<void> answer_questions() &;
 
   /// The state of the workers that can rejoin.
@@ -203,18 +222,18 @@ class worker_group {
   /// counts as hung; the group then has failed, and must not be restarted. Without that variable
   /// this waits for the outcome, without a timer.
   ///
-  /// Cancellation: all types; if it looks, nothing else ends it.
+  /// Cancellation: all types; nothing else ends it while it samples.
   ELASTIC_DECL task<void> watch_uninterruptible() &;
 
   /// Samples the workers, as often as the spec says, and reports to the log and the journal when
   /// one of them starts or stops holding up the others; it only reports them. If the spec disables
   /// this, it waits for the outcome, without a timer.
   ///
-  /// Cancellation: all types; if it looks, nothing else ends it.
+  /// Cancellation: all types; nothing else ends it while it samples.
   ELASTIC_DECL task<void> watch_work() &;
 
-  /// Waits until the hooks that inspect hung workers are done, at most `within`; then they are
-  /// killed. Call it before `stop`, if there is time.
+  /// Waits at most `within` until the hooks that inspect hung workers are done; then kills them.
+  /// Call it before `stop`, if there is time.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
   task<void> finish_hooks(duration within) & { return hooks_.finish(within); }
@@ -228,8 +247,8 @@ class worker_group {
   /// (see `process_set::stop`). The files of failed workers on a file system that may hang have
   /// been read, unless that took longer than `limits::log_directory_patience`.
   ///
-  /// Cancellation: all types; throws with an incomplete stop. Call it again, with the same plan or
-  /// another. `kill` makes it end at once.
+  /// Cancellation: all types; throws and leaves the stop incomplete. Call it again, with the same
+  /// plan or another. `kill` makes it end at once.
   ELASTIC_DECL task<void> stop(stop_plan plan) &;
 
   /// Asks the workers that accept requests for a checkpoint, over the control channel.
@@ -284,7 +303,7 @@ class worker_group {
   /// of the others.
   ELASTIC_DECL std::vector<const worker*> failed() const;
 
-  /// The first of them; null: there is none.
+  /// The first of them; null if there is none.
   ELASTIC_DECL const worker* first_failed() const;
 
   /// The same with its error file and output; empty if no worker failed, or it was stopped. Call it
@@ -321,10 +340,10 @@ class worker_group {
   ELASTIC_DECL std::optional<detail::worker_sight> look_at_worker(std::size_t slot);
   ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
 
-  /// How to come by what a worker of this node wrote last.
+  /// A reader for the last output of a worker of this node.
   ELASTIC_DECL std::optional<detail::output_reader> output_of(std::int64_t rank) const;
 
-  // No hook looks into hung workers any more.
+  // Sends the pending signals to hung workers, which no hook inspects any more.
   ELASTIC_DECL void send_pending_kills();
   ELASTIC_DECL void pass_on(int local_rank, const detail::worker_messages::progress& progress);
 
@@ -344,14 +363,15 @@ class worker_group {
                                     job_event::suspicion suspicion = job_event::suspicion::none);
   ELASTIC_DECL void note_end_in_journal(const process_set::process_end& end);
 
-  // The worker that a process is or descends from. Its number may be another process's by now,
-  // which costs a worker nothing but a timer of a process of its own tree.
+  // The worker that a process is or descends from. If the pid was reused meanwhile, the only harm
+  // is a timer that belongs to another process of the worker's tree.
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
-  // At once: each waits for the first word of its guard, and these come from other processors.
-  // Warns once of streams that are redirected to files, where the log directory has none.
+  // Warns once about streams that are redirected to files although there is no log directory.
   ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
+  // Starts the workers concurrently: each start waits for the first message of its guard, and the
+  // guards run on other processors.
   ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
                                      std::vector<std::size_t> slots, const job_context& job);
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
@@ -365,15 +385,16 @@ class worker_group {
   ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
                                detail::call_answer answer) const;
 
-  /// The reason of a failure that a function left if there is no error file.
+  /// The reason of a failure that a worker's function left, if there is no error file.
   ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
   ELASTIC_DECL void note(const process_set::process_end& end);
-  // Forgets a replica that has ended, as if it had never run.
+  // Resets the state of a replica that has ended, as if it had never run.
   ELASTIC_DECL void forget(std::size_t slot);
   ELASTIC_DECL job_context context_of(const rendezvous_round& round, std::string run_id,
                                       int restart_count) const;
 
-  /// What takes time to find out, after the others were told.
+  /// Finds out the cause of an end. This takes time, so it follows after the other workers were
+  /// told.
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void tell_of_start();
@@ -392,28 +413,36 @@ class worker_group {
   using leftovers_reader = std::function<void(leftovers&)>;
   using leftovers_readers = std::vector<std::pair<std::size_t, leftovers_reader>>;
 
+  // Before workers are started: none may run.
+  ELASTIC_DECL task<void> make_room();
+  ELASTIC_DECL task<void> start_each(rendezvous_round round, assigned_ranks ranks,
+                                     std::string run_id, std::vector<int> restart_counts);
   ELASTIC_DECL task<void> make_directories(int restart_count);
   ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
   ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
-  // For any thread: what is in the log directory, and the core file.
+  // These readers may run on any thread: they read the log directory and locate the core file.
   ELASTIC_DECL leftovers_reader log_reader_of(const worker& failed) const;
   ELASTIC_DECL leftovers_reader core_reader_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
 
-  // Nothing is read if that takes longer than the patience; the readers go on then.
+  // Returns nothing if reading takes longer than `patience`; the readers then continue in the
+  // background.
   ELASTIC_DECL task<void> read_within(duration patience, leftovers_readers readers,
                                       std::optional<leftovers_by_slot>& read);
 
   /// The state of one attempt; each has a new one.
   struct attempt;
+  ELASTIC_DECL void open_attempt(attempt next);
   ELASTIC_DECL attempt new_attempt(const rendezvous_round& round, const assigned_ranks& ranks,
                                    int restart_count) const;
-  // Those that were killed at the fence are lost as any other.
+  // Whether the workers were asked to end. Workers killed at the fence (by SIGKILL) count as lost,
+  // like any other.
   bool is_told_to_end() const { return attempt_.stop_signal.value_or(SIGKILL) != SIGKILL; }
-  // Takes what outlives its epoch from the last attempt. Result: the slots of the others.
+  // Moves the workers that outlive their epoch from the last attempt to `next`. Result: the slots
+  // of the others.
   ELASTIC_DECL std::vector<std::size_t> begin_with_stayers(attempt next);
   ELASTIC_DECL detail::survivors_options survivor_options(const agent_services& services);
-  // The variables that a new process would get, and that may have changed.
+  // The variables that a new process would get and that may have changed.
   ELASTIC_DECL environment_map news_for(const worker_identity& identity,
                                         const job_context& job) const;
   ELASTIC_DECL void tell_stayers(const std::vector<worker_identity>& identities,
@@ -424,7 +453,7 @@ class worker_group {
     std::int64_t round = 0;
     int restart_count = 0;
     wall_time started;
-    /// As counted when the workers were started.
+    /// The count when the workers were started.
     std::optional<std::uint64_t> oom_kills;
     std::vector<worker> workers;
     /// By local rank, if the workers run a function.
@@ -435,9 +464,9 @@ class worker_group {
     std::size_t succeeded = 0;
     bool has_failure = false;
     bool is_stop_announced = false;
-    /// A worker has aborted, and what the others wait for is being found out.
+    /// A worker has aborted, and `look_` is finding out what the others wait for.
     bool is_looked_into = false;
-    /// What the workers waited for before one was ended; empty: nobody knows.
+    /// What the workers waited for before one was killed; empty: unknown.
     std::string stall;
     std::optional<std::string> no_restart;
     bool is_hopeless = false;
@@ -447,7 +476,7 @@ class worker_group {
     struct reported_step {
       std::int64_t number = -1;
       time_point at{};
-      /// That of the last look.
+      /// The step at the last sample.
       std::int64_t looked = -1;
     };
     std::vector<reported_step> steps;
@@ -458,16 +487,18 @@ class worker_group {
     };
     std::vector<output_files> files;
     detail::worker_watch watch;
-    /// How many suspicions were told, and of which workers, which are told if they pass.
+    /// How many suspicions were reported, and which workers are suspected: the end of a suspicion
+    /// is reported, too.
     int suspicions = 0;
     std::set<std::size_t> suspected;
-    /// Why workers that can rejoin were told to end all the same.
+    /// Why workers were told to end although they can rejoin.
     std::string obstacle;
     /// The signal that the workers were asked to end with.
     std::optional<int> stop_signal;
-    /// The local ranks of hung workers that hooks look into, and the signals to end them then.
+    /// The local ranks of hung workers that hooks inspect, and the signals that end them
+    /// afterwards.
     std::vector<std::pair<std::size_t, int>> pending_kills;
-    /// By slot, of those that were read from files that may hang.
+    /// By slot: what was read from files that may hang.
     std::map<std::size_t, worker_group::leftovers> leftovers;
 
     ELASTIC_DECL detail::attempt_tally tally() const;
@@ -481,16 +512,19 @@ class worker_group {
   std::shared_ptr<worker_observer> observer_;
   /// Null: nothing is reported.
   std::shared_ptr<job_journal> journal_;
-  /// Null: nobody asks.
+  /// Null: output is not offered to viewers.
   std::shared_ptr<detail::output_tails> tails_;
   /// Null: the job has no other roles.
   std::shared_ptr<detail::role_link> roles_;
   std::optional<stop_plan> on_failure_;
-  /// Empty: nobody looks.
+  /// Empty: there is no last look.
   std::function<task<std::string>()> look_;
   std::function<void(std::int64_t)> on_step_;
   std::function<void()> on_prepared_;
-  /// Empty: the workers are no replicas.
+  /// Empty: nothing is added.
+  std::function<void(const worker_identity&, environment_map&)> change_environment_;
+  std::function<int(int)> descriptor_of_;
+  /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
@@ -499,7 +533,7 @@ class worker_group {
   detail::survivors survivors_;
   attempt attempt_;
   detail::hang_hooks hooks_;
-  // The last, since it tells the others of ends.
+  // The last member, since its callbacks use the others.
   process_set processes_;
 };
 

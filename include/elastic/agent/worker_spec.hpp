@@ -5,6 +5,7 @@
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/shell_command.hpp>
+#include <elastic/agent/worker_wrap.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -43,15 +44,18 @@ struct worker_spec {
   std::string program;
   /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
   std::vector<std::string> arguments;
+  /// A command in front of the program, for all workers or some.
+  worker_wrap wrap;
   /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
   /// agent adds the variables that it promises to its workers.
   environment_map environment;
   /// A function of the program to run: the program's main must begin with `run_entrypoint`. The
   /// standard input of each worker then carries the call. Empty: the program runs normally.
   std::optional<function_call> function = {};
-  /// Additional variables for the workers, which override `environment`; `${local_rank}`, `${rank}`
-  /// and `${role_name}` in the values are replaced by the worker's. Variables that the agent sets
-  /// (`is_set_by_agent`) are refused.
+  /// Additional variables for the workers, which override `environment`; `${local_rank}`,
+  /// `${rank}`, `${local_world_size}`, `${world_size}`, `${node_rank}`, `${master_addr}`,
+  /// `${master_port}` and `${role_name}` in the values are replaced by the worker's. Variables that
+  /// the agent sets (`is_set_by_agent`) are refused.
   std::vector<std::pair<std::string, std::string>> env;
   /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
   /// CUDA_VISIBLE_DEVICES has only the entry of its local rank.
@@ -79,8 +83,8 @@ struct worker_spec {
   /// How long workers may take to save a checkpoint, before they are stopped, when the agent is
   /// asked to stop with SIGTERM. 0: they are not asked.
   duration preempt_grace = duration::zero();
-  /// When a worker that sends nothing over the control channel counts as hung, which is a failure.
-  /// Default: never, except for time-outs that the worker itself sets.
+  /// When a worker that sends nothing over the control channel counts as hung, which counts as a
+  /// failure. Default: never, except for time-outs that the worker itself sets.
   liveness_settings liveness;
   /// How often the agent samples its workers, from their reports and in /proc, to report which of
   /// them hold up the others (`job_event::type::worker_suspected`); it only reports them. 0: never.
@@ -115,18 +119,18 @@ struct worker_spec {
   /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
   /// "/dev/null": none.
   std::string journal;
-  /// Which streams of which local rank are written to files by the worker itself.
+  /// Which streams of which local ranks the workers write to files themselves.
   stream_selection redirects;
   /// Which streams go to both the file and the console.
   stream_selection tee;
   /// The prefix of each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
   std::string log_line_prefix_template;
-  /// What output is shown, how it is shown, and what is kept.
+  /// Which output is shown, how it is shown, and what is kept.
   log_options logs;
 };
 
-/// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
+/// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, with the allowed range.
 ELASTIC_DECL void validate(const worker_spec& spec);
 
 }  // namespace elastic

@@ -10,11 +10,11 @@
 
 namespace elastic {
 
-/// How those processes were started that could have had a standby.
+/// How the processes that could have had a standby were started.
 struct worker_starts {
   /// Started from a standby.
   std::size_t warm = 0;
-  /// The most different reasons that are kept.
+  /// The largest number of different reasons that are kept.
   static constexpr std::size_t most_reasons = 8;
   /// Started without a standby, by the reason.
   std::map<std::string, std::size_t> cold;

@@ -16,7 +16,7 @@ enum class worker_state {
   failed,
   /// The agent was asked to stop and has stopped the workers.
   stopped,
-  /// All workers ended with success.
+  /// All workers succeeded.
   succeeded,
 };
 

@@ -14,7 +14,7 @@ namespace elastic::detail {
 
 }  // namespace elastic::detail
 
-/// Checks an invariant of this library, in release builds too: a supervisor that goes on with a
-/// broken invariant can lose a job that cost days. Never for input from outside.
+/// Checks an invariant of this library, in release builds too: a supervisor that continues with a
+/// broken invariant can lose a job that has run for days. Never use it for input from outside.
 #define ELASTIC_ASSERT(condition) \
   ((condition) ? (void)0 : ::elastic::detail::assertion_failed(#condition, __FILE__, __LINE__))

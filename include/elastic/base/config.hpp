@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// How the library is compiled: with each program that includes it (header-only, the default), or
-// once, as `elastic::compiled`, with ELASTIC_SEPARATE_COMPILATION defined for it and its users.
+// How a program compiles the library: in every translation unit that includes it (header-only, the
+// default), or once, as `elastic::compiled`, with ELASTIC_SEPARATE_COMPILATION defined for the
+// library and its users.
 //
-// Headers declare functions with ELASTIC_DECL, also within classes: a virtual function that became
-// inline only at its definition would make each translation unit emit the whole class. Their
+// Headers declare functions with ELASTIC_DECL, even within classes: if a virtual function became
+// inline only at its definition, each translation unit would emit the whole class. The
 // definitions are in impl/*.ipp, which the headers include in header-only mode and
 // <elastic/src.hpp> otherwise.
 #if defined(ELASTIC_SEPARATE_COMPILATION)
@@ -16,8 +17,9 @@
 #define ELASTIC_DECL inline
 #endif
 
-// A program whose translation units take both ways does not link: the symbol has two values, and
-// its name is the message. Not seen across shared libraries, nor by link-time optimisation.
+// A program whose translation units use both modes does not link: the symbol has two values, and
+// its name is the message. The same holds for both Asios (ELASTIC_USE_BOOST_ASIO). The linker does
+// not see this across shared libraries, nor with link-time optimisation.
 #if defined(__ELF__)
 #if defined(ELASTIC_HEADER_ONLY)
 __asm__(
@@ -27,5 +29,14 @@ __asm__(
 __asm__(
     ".globl elastic_is_header_only_in_one_object_and_compiled_in_another\n"
     ".set elastic_is_header_only_in_one_object_and_compiled_in_another, 2");
+#endif
+#if defined(ELASTIC_USE_BOOST_ASIO)
+__asm__(
+    ".globl elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another\n"
+    ".set elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 1");
+#else
+__asm__(
+    ".globl elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another\n"
+    ".set elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 2");
 #endif
 #endif

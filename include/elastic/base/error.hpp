@@ -8,12 +8,12 @@
 
 namespace elastic {
 
-/// The errors of this library, one code for each that a caller can react to. Values are part of the
-/// interface and never change.
+/// The errors of this library, with one code for each error to which a caller can react. Values are
+/// part of the interface and never change.
 enum class errc {
   /// A value given by the caller is not allowed; the message says what is allowed.
   invalid_argument = 1,
-  /// The time that was allowed for the operation is over.
+  /// The time limit of the operation has passed.
   timed_out = 2,
   /// The service at the other end cannot be reached or the connection to it broke.
   connection_failed = 3,
@@ -89,8 +89,8 @@ inline std::error_code make_error_code(errc value) noexcept {
   return {static_cast<int>(value), error_category()};
 }
 
-/// What this library throws at its public boundary: a code to react to and one sentence that
-/// says what was wrong, with the names and values that the user needs to act.
+/// The exception of this library at its public boundary: a code for the program, and one sentence
+/// that says what was wrong, with the names and values that the user needs to act.
 class error : public std::system_error {
  public:
   error(errc code, const std::string& sentence)

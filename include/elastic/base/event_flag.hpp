@@ -27,7 +27,7 @@ class event_flag {
 
   /// Waits until the condition is true.
   ///
-  /// Cancellation: all types; throws `operation_aborted`. So does the end of the flag.
+  /// Cancellation: all types; throws `operation_aborted`, as does the end of the flag.
   ELASTIC_DECL task<void> wait();
 
  private:

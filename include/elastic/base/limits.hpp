@@ -7,18 +7,18 @@
 #include <cstdint>
 #include <limits>
 
-/// Every bound of this library, named. What comes from outside is checked against these.
+/// Every limit of this library, by name. Input from outside is checked against these.
 namespace elastic::limits {
 
 /// A store key; PyTorch's libuv server allows 8 KiB.
 inline constexpr std::size_t store_key_bytes = 8 * 1024;
 /// A store value; PyTorch's libuv server allows 8 MiB.
 inline constexpr std::size_t store_value_bytes = 8 * 1024 * 1024;
-/// Keys named by one request; PyTorch's libuv server allows as many.
+/// Keys in one request; PyTorch's libuv server allows as many.
 inline constexpr std::size_t store_keys_per_request = 131'072;
 /// One request to a store server, all of its keys and values together.
 inline constexpr std::size_t store_request_bytes = 64 * 1024 * 1024;
-/// Replies that wait for a client which does not read; above this its connection is closed.
+/// Replies that wait for a client that does not read; above this its connection is closed.
 inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 /// Replies above which a server executes no further request of that client until they are sent.
 inline constexpr std::size_t store_reply_pause_bytes = 64 * 1024;
@@ -27,7 +27,7 @@ inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 
 /// The memory that a store server holds for one client: replies that it has not read, incomplete
 /// requests, its waits and watches. Above this its connection is closed.
 inline constexpr std::size_t store_client_bytes = 160 * 1024 * 1024;
-/// The same for all clients of a server; above this, those that hold most are disconnected.
+/// The same for all clients of a server; above this, those that use most are disconnected.
 inline constexpr std::size_t store_clients_bytes = 1024 * 1024 * 1024;
 /// The memory of a wait or a watch, besides the name of each key.
 inline constexpr std::size_t store_wait_bytes = 160;
@@ -41,7 +41,7 @@ inline constexpr std::chrono::seconds tcp_unacknowledged{60};
 /// A store's client opens a new connection instead of one that was idle for longer: a firewall in
 /// between may have dropped it silently.
 inline constexpr std::chrono::seconds store_idle_connection{10};
-/// How long a stopping server waits for its clients to read their replies.
+/// How long a stopping server waits until its clients have read their replies.
 inline constexpr std::chrono::milliseconds store_farewell{100};
 /// Keys and queued items that a store holds.
 inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
@@ -64,20 +64,20 @@ inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 inline constexpr std::size_t http_head_bytes = 64 * 1024;
 /// The unread part of an HTTP response's body: a value of a store, as encoded by etcd in base64.
 inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
-/// What an inspection reads from a worker: the text of its stacks, its flight recorder, and how
-/// many of its threads and descriptors.
+/// What an inspection reads from a worker: the text of its stacks, its flight recorder, and the
+/// number of its threads and descriptors.
 inline constexpr std::size_t stack_text_bytes = 256 * 1024;
 inline constexpr std::size_t recorder_bytes = 8 * 1024 * 1024;
 inline constexpr std::size_t inspected_threads = 256;
 inline constexpr std::size_t inspected_descriptors = 65'536;
 /// How many operations a worker's flight recorder keeps.
 inline constexpr int recorded_operations = 2000;
-/// What a node answers to an inspection, and how long the others wait for it.
+/// A node's answer to an inspection, and how long the others wait for it.
 inline constexpr std::size_t inspection_answer_bytes = 1024 * 1024;
 inline constexpr std::chrono::milliseconds inspection_answer{2500};
-/// How long an inspection of the workers of a node takes at most.
+/// How long the inspection of a node's workers may take.
 inline constexpr std::chrono::milliseconds inspection_time{2000};
-/// What a node tells the others about its workers.
+/// What a node sends the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.
 inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
@@ -103,7 +103,7 @@ inline constexpr std::size_t node_addresses_bytes = 4096;
 /// The largest number of a round, or term of a server, that a node can report: a new server
 /// continues from there, and its numbers must fit into messages, too.
 inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
-/// Failures of a job that are counted.
+/// The largest number of failures of a job that is counted.
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Roles of one job, and the name of one.
 inline constexpr std::size_t roles = 64;
@@ -111,10 +111,20 @@ inline constexpr std::size_t role_name_bytes = 64;
 /// Named ports of one worker, and the name of one.
 inline constexpr std::size_t worker_ports = 16;
 inline constexpr std::size_t port_name_bytes = 32;
-/// The file that tells the workers of a job where those of all its roles are, and the part of it
-/// that a node tells the others of a role.
+/// The file that shows the workers of a job where the workers of all of its roles are, and the part
+/// of it that a node sends the other nodes of a role.
 inline constexpr std::size_t roles_file_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t role_places_bytes = 4 * 1024 * 1024;
+/// What a node tells the others of a round for the wire-ups of their workers.
+inline constexpr std::size_t wire_places_bytes = 256 * 1024;
+/// PMI-1: one line of a worker, a key, a value, the lines of a request to start processes; what the
+/// workers of a node put between two barriers, and everything that a round's workers have put.
+inline constexpr std::size_t pmi_line_bytes = 4096;
+inline constexpr std::size_t pmi_key_bytes = 64;
+inline constexpr std::size_t pmi_value_bytes = 1024;
+inline constexpr int pmi_spawn_lines = 4096;
+inline constexpr std::size_t pmi_puts_bytes = 7 * 1024 * 1024;
+inline constexpr std::size_t pmi_space_bytes = 1024 * 1024 * 1024;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// The run id of a job, by which its nodes find each other.
@@ -123,7 +133,7 @@ inline constexpr std::size_t run_id_bytes = 1024;
 inline constexpr std::size_t numeric_address_bytes = 64;
 /// The text about a failure of workers that the other nodes of the job receive.
 inline constexpr std::size_t failure_text_bytes = 1024;
-/// Any other text for people in an answer of the rendezvous. Longer ones are cut.
+/// Any other text for users in an answer of the rendezvous. Longer ones are truncated.
 inline constexpr std::size_t rendezvous_sentence_bytes = 4096;
 /// Addresses of the nodes of a round in one message.
 inline constexpr std::size_t peer_addresses_bytes = 24 * 1024;
@@ -143,10 +153,10 @@ inline constexpr std::size_t rendezvous_other_nodes = 1024;
 /// has the addresses of all nodes, for the node of rank 0.
 inline constexpr std::size_t rendezvous_held_bytes = 8 * 1024 * 1024;
 /// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
-/// several: what each of those servers writes down is one message.
+/// several endpoints: each of those servers stores the state in one message.
 inline constexpr int rendezvous_candidates = 9;
 inline constexpr int rendezvous_register_nodes = 16'384;
-/// One message between the servers of several endpoints, and what a registry holds of the leader.
+/// One message between the servers of several endpoints, and a registry's record of the leader.
 inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
 /// The password that nodes show to a leader that a registry names.
 inline constexpr std::size_t registry_password_bytes = 64;
@@ -154,13 +164,13 @@ inline constexpr std::size_t registry_password_bytes = 64;
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last message of a node that leaves the rendezvous may take.
 inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
-/// How long a node whose workers failed waits for those of torchrun's nodes to fail, too.
+/// How long a node whose workers failed waits for the workers of torchrun's nodes to fail, too.
 inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// The name of a host.
 inline constexpr std::size_t host_name_bytes = 255;
-/// Nodes of one job, and how many numbers of them a job may name that it can run with.
+/// Nodes of one job, and how many allowed numbers of nodes a job may list.
 inline constexpr int nodes = 100'000;
 inline constexpr std::size_t node_counts = 64;
 /// An error file written by a worker; larger ones are cut and count as not parsable.
@@ -189,9 +199,9 @@ inline constexpr std::chrono::milliseconds file_after_stop{1000};
 /// How long the agent waits at its end for a log directory that may hang: for a failed worker's
 /// files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
-/// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
-/// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
-/// how much of it is read.
+/// A journal: the records that an agent keeps in memory, one line, a text and the list of process
+/// ids in a line, the size of a file and the number of files, the lines that wait for a file that
+/// hangs, and how much of the journal is read.
 inline constexpr std::size_t journal_records = 256;
 inline constexpr std::size_t journal_line_bytes = 128 * 1024;
 inline constexpr std::size_t journal_text_bytes = 2048;
@@ -209,7 +219,7 @@ inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
-/// The longest time-out of a node check and of the hook for hung workers.
+/// The longest timeout of a node check and of the hook for hung workers.
 inline constexpr std::chrono::seconds shell_command_timeout{3600};
 /// The kept end of the output of a node check.
 inline constexpr std::size_t node_check_bytes = 400;
@@ -281,8 +291,7 @@ inline constexpr std::chrono::seconds status_request{5};
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a stopping server waits for clients to read the last events.
 inline constexpr std::chrono::milliseconds status_farewell{200};
-/// The shortest time between two keep-alives of a node: with more, there would be no time for
-/// anything else.
+/// The shortest time between two keep-alives of a node: more would leave no time for anything else.
 inline constexpr std::chrono::milliseconds keep_alive_interval{10};
 /// Excluded nodes of a job, the length of a name and of the reason, and the longest exclusion: all
 /// of them must fit into one message together with everything else.
@@ -309,8 +318,8 @@ inline constexpr std::size_t status_token_bytes = 256;
 /// The shown part of a job: its last attempts, and the ways in which workers ended.
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
-/// One report of a node to the node that shows the job, which takes up to twice as much in a
-/// message of the rendezvous; how many reports at a time, and how many events per second.
+/// One report of a node to the node that shows the job (it takes up to twice as much in a message
+/// of the rendezvous), how many reports it sends at a time, and how many events per second.
 inline constexpr std::size_t node_report_bytes = 30 * 1024;
 inline constexpr int node_reports_at_once = 3;
 inline constexpr int node_events_per_second = 8;
@@ -338,15 +347,15 @@ inline constexpr std::size_t failure_digest_bytes = 160;
 inline constexpr int job_ranks = 1'000'000;
 /// A set of ranks as text.
 inline constexpr std::size_t rank_set_bytes = 128;
-/// What is kept of Python stacks: threads, the frames of one, the end of a file's name, and a
-/// function's name; and the text of all stacks of a process that is read.
+/// What is kept of Python stacks: threads, frames of a thread, the end of a file name, and a
+/// function name; and how much text of all stacks of a process is read.
 inline constexpr std::size_t stack_threads = 128;
 inline constexpr std::size_t stack_frames = 64;
 inline constexpr std::size_t stack_file_bytes = 200;
 inline constexpr std::size_t stack_function_bytes = 100;
 inline constexpr std::size_t traceback_bytes = 1024 * 1024;
-/// The dump of PyTorch's recorder: its size, how deep it is nested, its entries, the process
-/// groups that are kept, and their texts.
+/// The dump of PyTorch's recorder: its size, its nesting depth, its entries, the process groups
+/// that are kept, and their texts.
 inline constexpr std::size_t recorder_dump_bytes = 32 * 1024 * 1024;
 inline constexpr std::size_t recorder_depth = 16;
 inline constexpr std::size_t recorder_entries = 100'000;

@@ -15,7 +15,8 @@ namespace elastic {
 ///                    mistaken for a separate message
 ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view line_begin = {});
 
-/// The same as part of one line: line ends become blanks, and blanks around the text are removed.
+/// The same as part of one line: line ends become spaces, and surrounding spaces and tabs are
+/// removed.
 ELASTIC_DECL std::string printable_line(std::string_view text);
 
 /// The text in single quotes, as part of a one-line message: control characters are replaced by

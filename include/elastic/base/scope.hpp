@@ -58,8 +58,8 @@ task<T> with_cleanup(task<T> body, task<void> cleanup) {
   co_return std::move(*result);
 }
 
-/// Runs `body`, and `rollback` only if `body` threw or was cancelled. It is for work in several
-/// steps that must be completed or undone. Otherwise like `with_cleanup`.
+/// Runs `body`, and `rollback` only if `body` threw or was cancelled. Use it for work in several
+/// steps that must be either completed or undone. Otherwise like `with_cleanup`.
 ///
 /// Errors: that of `body`; an error of `rollback` is discarded.
 ELASTIC_DECL task<void> with_rollback(task<void> body, task<void> rollback);

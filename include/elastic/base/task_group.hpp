@@ -10,8 +10,8 @@
 
 namespace elastic {
 
-/// Owns tasks that run beside the coroutine that spawned them. When one throws, the others are
-/// cancelled, and the first error is kept for whoever awaits the group.
+/// Owns tasks that run beside the coroutine that spawned them. If one throws, the others are
+/// cancelled, and the first error is kept for the caller of `wait` or `stop`.
 ///
 /// To run tasks within a scope, use `with_cleanup(body, group.stop())`, which returns when body and
 /// tasks have ended, on every way out. A group that was cancelled, by its owner or by an error,

@@ -38,6 +38,8 @@ struct command_line_facts {
   bool injects_faults = false;
   /// Whether the program runs the jobs of files (--job). As with --chaos.
   bool reads_job_files = false;
+  /// Whether the program starts a worker under a debugger (--debug-rank). As with --chaos.
+  bool offers_debugger = false;
 };
 
 /// The facts of this process and its machine; those about the program have their defaults.

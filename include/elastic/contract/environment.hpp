@@ -49,22 +49,23 @@ struct worker_identity {
   std::string role_name = "default";
 };
 
-/// What the workers of one attempt on one node have in common.
+/// The settings that the workers of one attempt on one node share.
 struct job_context {
-  /// The workers have ranks in one world and meet. False: they are replicas, which know who they
-  /// are on their node and in their role alone; ROLE_RANK is there, RANK and MASTER_ADDR are not.
+  /// True: the workers have ranks in one world and connect to each other. False: they are replicas,
+  /// which know only their ranks on their node and in their role: ROLE_RANK is set, RANK and
+  /// MASTER_ADDR are not.
   bool has_world = true;
-  /// Where the workers meet.
+  /// The address at which the workers find each other.
   std::string master_addr;
   std::uint16_t master_port = 0;
   /// True: an agent serves a store at the master's address and every worker is its client. False:
   /// the worker of rank 0 serves.
   bool use_agent_store = false;
   std::string run_id;
-  /// How many of `max_restarts` are used up.
+  /// How many of the `max_restarts` have been used.
   int restart_count = 0;
   int max_restarts = 0;
-  /// The workers use a PyTorch older than 2.2, which reads NCCL_ASYNC_ERROR_HANDLING; later
+  /// Whether the workers use a PyTorch older than 2.2, which reads NCCL_ASYNC_ERROR_HANDLING. Later
   /// releases warn about that name on each rank.
   bool old_nccl_name = false;
   /// If workers may outlive an epoch (`worker_spec::on_failure`): the number of this epoch. Empty:

@@ -35,20 +35,20 @@ struct error_file_content {
 
 namespace detail {
 
-/// Nesting deeper than this is not an error report; writing it back would recurse as deep.
+/// The deepest nesting of an error report. Writing a deeper one back would recurse as deeply.
 inline constexpr int error_file_depth = 64;
-/// More members than this neither; an object that keeps their order looks each one up in turn.
+/// The most members. An object that keeps their order looks each one up by a linear search.
 inline constexpr int error_file_members = 4096;
 
-/// `text` as a JSON string as Python's json.dumps writes it: ASCII only, bad UTF-8 replaced.
+/// `text` as a JSON string, as Python's json.dumps writes it: ASCII only, invalid UTF-8 replaced.
 ELASTIC_DECL std::string json_quoted(std::string_view text);
 
-/// Why the text is beyond the bounds above; none if it is within. No callback of the parser
-/// would do: it runs after the level or member was made.
+/// Why the text exceeds the bounds above; empty if it does not. A callback of the parser would not
+/// do: it runs only after the level or member has been created.
 ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
                                                            int most_members = error_file_members);
 
-/// The part of nlohmann's message that says what is wrong, without its own numbering.
+/// The description in an error message of nlohmann/json, without the library's error number.
 ELASTIC_DECL std::string json_complaint(std::string_view text);
 
 }  // namespace detail
@@ -76,7 +76,7 @@ ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_v
 /// Atomically replaces the file at `path` by `text`: a reader sees the old file or the complete new
 /// one.
 ///
-/// Errors: `errc::file_access`, the sentence names the file; then nothing is left behind.
+/// Errors: `errc::file_access`; the message names the file, and no temporary file is left.
 ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
 
 /// The text that a launcher writes to its own error file: that of the failed worker, with the

@@ -11,7 +11,7 @@
 
 namespace elastic {
 
-/// Set in a worker that is to run a function: the function's name.
+/// The variable with the name of the function that a worker runs.
 inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
 
 /// Which function every worker runs, and its arguments. `entrypoint::call` creates one with checked
@@ -25,11 +25,11 @@ struct function_call {
 
 namespace detail {
 
-/// Checks a value as it travels between agent and worker; the text may be anything.
-/// Errors: `errc::protocol_violation`, saying what is wrong with `subject`.
+/// Checks the text of a value that agent and worker exchange. The text is untrusted.
+/// Errors: `errc::protocol_violation`, with the problem; `subject` names the value.
 ELASTIC_DECL void check_call_text(std::string_view text, const std::string& subject);
 
-/// The list of arguments of a function, as errors name it.
+/// The name of a function's list of arguments in error messages.
 ELASTIC_DECL std::string arguments_name(const std::string& function);
 
 /// Checks that the arguments of a call are a JSON array within the bounds.
@@ -42,7 +42,7 @@ ELASTIC_DECL void check_arguments(const function_call& call);
 ELASTIC_DECL std::size_t return_value_bound(int local_world_size);
 
 /// Checks a call as far as possible without the program that has the function.
-/// Errors: `errc::invalid_argument`, saying what is allowed.
+/// Errors: `errc::invalid_argument`, with what is allowed.
 ELASTIC_DECL void validate(const function_call& call);
 
 }  // namespace elastic

@@ -9,7 +9,7 @@
 
 namespace elastic {
 
-/// Some of a worker's two output streams. The values are those of torchrun's `-r` and `-t`.
+/// A subset of a worker's two output streams. The values are those of torchrun's `-r` and `-t`.
 enum class std_streams { none = 0, out = 1, err = 2, both = 3 };
 
 constexpr std_streams operator|(std_streams left, std_streams right) {

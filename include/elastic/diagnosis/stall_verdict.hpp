@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// Who holds up a job, and why.
+/// Which ranks hold up a job, and why.
 struct stall_verdict {
   /// Why a job has stalled.
   enum class kind {
@@ -22,7 +22,7 @@ struct stall_verdict {
     stopped,
     /// A rank waits uninterruptibly in the kernel, for a disk or a file server.
     blocked,
-    /// A rank left its work by an exception and waits at its end.
+    /// A rank left its work with an exception and waits during its exit.
     left,
     /// Ranks called different operations although all should call the same.
     mismatch,

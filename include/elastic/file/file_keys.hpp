@@ -24,7 +24,7 @@
 
 namespace elastic {
 
-/// The name of a job's directory: its run id, as far as a file name allows.
+/// The name of a job's directory: its run id, as far as it can be a file name.
 ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 
 /// Keys in a directory that several nodes share, a file for each: on a local file system or a
@@ -35,13 +35,13 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 /// on its keys.
 ///
 /// Errors: `errc::connection_failed` if the file system does not answer or the directory is gone,
-/// `errc::file_access` without permission, `errc::store_value` for a file that was not written here
-/// or was damaged; each names the file. Thread-safety: one strand at a time.
+/// `errc::file_access` without permission, `errc::store_value` for a file that this class did not
+/// write, or that was damaged; each names the file. Thread-safety: one strand at a time.
 class file_keys final : public versioned_keys {
  public:
-  /// How long a call of the file system may take, and how long another process may hold the lock.
+  /// The time limit for a call to the file system, and for another process to hold the lock.
   static constexpr std::chrono::milliseconds patience{2000};
-  /// How often `wait_for_change` reads a key: if the kernel reports changes, and if it does not.
+  /// How often `wait_for_change` reads a key: if the kernel reports changes, and otherwise.
   static constexpr std::chrono::milliseconds local_pause{1000};
   static constexpr std::chrono::milliseconds remote_pause{100};
 
@@ -72,7 +72,7 @@ class file_keys final : public versioned_keys {
 
     bool is_open() const { return stream_.is_open(); }
 
-    /// Waits for an event; the watch has to be open. Cancellation: all types.
+    /// Waits for an event; the watch must be open. Cancellation: all types.
     ELASTIC_DECL task<void> changed();
 
    private:
@@ -82,7 +82,7 @@ class file_keys final : public versioned_keys {
   ELASTIC_DECL task<bool> write(std::string key, std::string value,
                                 std::optional<std::string> expected);
 
-  // Repeats it until the lock is free: others hold it for a moment, unless they are stopped.
+  // Retries until the lock is free: others hold it only briefly, unless they are stopped.
   ELASTIC_DECL task<bool> under_lock(std::function<outcome()> work);
 
   ELASTIC_DECL task<bool> is_local();
@@ -101,7 +101,7 @@ class file_keys final : public versioned_keys {
   std::shared_ptr<detail::key_directory> directory_;
   std::shared_ptr<time_source> time_;
   detail::random_source random_;
-  /// Not known before it is needed.
+  /// Unknown until it is needed.
   std::optional<bool> is_local_;
 };
 

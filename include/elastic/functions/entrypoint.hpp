@@ -30,12 +30,14 @@ namespace elastic {
 
 namespace detail {
 
-/// A function under its name, with JSON in the place of its types.
+/// A function with its name, whose parameters and result are JSON.
 struct registered_function {
   std::string name;
-  /// Calls it with an array of arguments. Errors: those of `check`, and what the function throws.
+  /// Calls the function with an array of arguments. Errors: those of `check`, and exceptions of the
+  /// function.
   std::function<nlohmann::json(const nlohmann::json& arguments)> run;
-  /// Whether the arguments fit. Errors: `errc::invalid_argument`, naming the one that does not.
+  /// Checks that the arguments fit. Errors: `errc::invalid_argument`; the message names the
+  /// argument that does not.
   std::function<void(const nlohmann::json& arguments)> check;
 };
 
@@ -49,8 +51,8 @@ class function_table {
   /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
 
-  /// Records that main has called `run_entrypoint`: a program that does not would start over in
-  /// each worker.
+  /// Notes that main has called `run_entrypoint`. A program that does not call it would run its
+  /// main again in each worker.
   ELASTIC_DECL void note_main();
   ELASTIC_DECL bool main_asks();
 
@@ -71,10 +73,10 @@ struct result_of<task<T>> {
   static constexpr bool is_task = true;
 };
 
-/// Runs a coroutine on a context of its own, on this thread.
+/// Runs a coroutine to its end on this thread, on its own io_context.
 ELASTIC_DECL void run_to_end(task<void> work);
 
-/// Calls a function; of what it returns, a task is run to its end.
+/// Calls a function and converts its result to JSON; a returned task is run to its end.
 template <class R, class Call>
 nlohmann::json json_of_call(Call call) {
   using value_type = typename result_of<R>::type;

@@ -32,7 +32,7 @@ template <class Signature, class... Arguments>
   }
 task<run_result> launch(named<launch_config> config, named<agent_services> services,
                         const entrypoint<Signature>& function, Arguments&&... arguments) {
-  // By reference: what is not one is a temporary.
+  // An argument whose type is deduced as a non-reference is a temporary.
   static_assert(
       (... && !(std::is_aggregate_v<Arguments> && !std::is_trivially_destructible_v<Arguments>)),
       "name an aggregate before it is an argument: g++ 12 destroys it twice");

@@ -12,7 +12,7 @@
 
 namespace elastic {
 
-/// What an agent tells its workers over the control channel: see `worker_channel::wait`.
+/// The messages of an agent to its workers over the control channel; see `worker_channel::wait`.
 namespace control_messages {
 
 /// The version of the protocol.

@@ -9,10 +9,11 @@ namespace elastic {
 
 /// The outcome of asking workers for a checkpoint.
 struct checkpoint_outcome {
-  /// How many were asked (those that accept requests), and how many have saved it.
+  /// How many workers were asked (those that accept requests), and how many have saved a
+  /// checkpoint.
   int asked = 0;
   int saved = 0;
-  /// Why others have not: "local rank 1 did not answer within 2 s".
+  /// Why the others have not: "local rank 1 did not answer within 2 s".
   std::vector<std::string> problems;
 };
 

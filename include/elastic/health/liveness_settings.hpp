@@ -8,11 +8,11 @@
 
 namespace elastic {
 
-/// After how long a worker that sends nothing counts as hung. Zero means never.
+/// How long a worker may send nothing before it counts as hung. Zero means forever.
 struct liveness_settings {
   /// From its start to its first heartbeat.
   duration first_heartbeat_timeout{};
-  /// From one heartbeat to the next. A time-out that the worker sends takes precedence.
+  /// From one heartbeat to the next. A worker's own comes first; with max() no rule counts at all.
   duration heartbeat_timeout{};
   /// If no time-out is set: the longest time observed between two heartbeats, and for each section
   /// its longest duration, times this factor. 0: time-outs are not learned; otherwise at least 1.

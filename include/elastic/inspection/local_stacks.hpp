@@ -14,7 +14,7 @@ namespace elastic {
 
 /// A text for users that shows where workers on this host are, as far as the kernel knows, without
 /// an agent.
-/// @param workers  processes of this user; they stay until the task is awaited
+/// @param workers  processes of this user; must exist until the task is awaited
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<std::string> local_stacks(
     named<std::vector<agent_extension::attempt_worker>> workers);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
+// Opt-in: for programs that run jobs, not for programs that embed one.
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
@@ -15,11 +15,10 @@
 
 namespace elastic {
 
-/// Waits until a file appears, with which somebody takes this node out of the job. The kernel
-/// reports it (inotify), so the file must be created on this host: a network file system does not
-/// report changes by other hosts. In a directory in which every user may create files, such as
-/// /tmp, the file must belong to this user or to root; any other file is ignored, with a line in
-/// the log.
+/// Waits until a drain file appears, which takes this node out of the job. The kernel reports it
+/// (inotify), so the file must be created on this host: a network file system does not report
+/// changes by other hosts. In a directory in which every user may create files, such as /tmp, the
+/// file must belong to this user or to root; any other file is logged and ignored.
 ///
 /// If its directory is removed, the log says so, and the wait never ends.
 /// Result: the reason: the file's name and its text, on one line. If the text cannot be read, the
@@ -39,8 +38,8 @@ struct drain_text {
 
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content);
 
-/// Whether a drain file is valid: anyone who may write in its directory may take the node out of
-/// the job, unless everybody may write there.
+/// Whether a drain file is valid. Anyone who may write in its directory may drain the node, unless
+/// every user may write there; then only the owner and root may.
 /// @param owner  the user that owns the file; `self` is the user of this process
 /// @param has_other_names  the file has further hard links
 /// @param directory_mode  the permissions of its directory

@@ -5,46 +5,90 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
+#include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/launch_config.hpp>
-#include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/process/exit_status.hpp>
+
+#include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace elastic {
 
+class job_journal;
 class local_agent;
+struct job_event;
+namespace detail {
+class job_tracker;
+}
 
 /// A job of this node, for programs that run jobs beside other work: it can be stopped from
 /// anywhere, and its result is not lost if it is cancelled.
 ///
 ///     job training(context.get_executor(), config);
-///     co_spawn(context, training.run(), on_end);
+///     training.async_run(on_end);
 ///     …
 ///     training.stop();      // on_end gets a result whose state is `stopped`
 ///
 /// One object runs once. It must live until its run has ended.
 ///
-/// Thread-safety: `stop` and `kill` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `kill` and `view` from any thread; the rest from one thread at a time.
 class job {
  public:
-  /// @param executor  where the job runs, on a strand of its own; it may be a thread pool's
+  /// The state of a job on this node at one moment. It does not change.
+  struct snapshot {
+    /// A worker of this node, in the attempt that was started last.
+    struct worker {
+      int rank = 0;
+      int local_rank = 0;
+      pid_t pid = 0;
+      bool is_running = true;
+      /// How it ended; empty while it runs, and if the agent stopped it.
+      std::optional<exit_status> end;
+    };
+
+    /// `init` before the first round and between two rounds, `healthy` while the workers run,
+    /// otherwise how they ended.
+    worker_state state = worker_state::init;
+    /// The job has ended on this node, in `state`; nothing changes any more.
+    bool has_ended = false;
+    /// The number of the round that this node joined last, whose first is 0; -1: it joined none.
+    int round = -1;
+    /// The rank of this node in that round, and how many nodes it has.
+    int group_rank = 0;
+    int group_world_size = 0;
+    /// How many workers all nodes have in that round.
+    int world_size = 0;
+    /// How often the workers were restarted after a failure.
+    int restarts = 0;
+    /// By local rank; empty before the first start.
+    std::vector<worker> workers;
+
+    /// Changes this to the state after an event of the job's journal.
+    ELASTIC_DECL void apply(const job_event& event);
+  };
+
+  /// @param executor  where the job runs, on its own strand; may be a thread pool's executor
   ///
   /// Errors: those of `make_agent`.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config);
-  /// The same with the caller's services, and with further rendezvous backends.
+  /// The same with the caller's services. If these have a journal, no other job may use it.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config,
-                   named<agent_services> services, const rendezvous_registry& backends = {});
+                   named<agent_services> services);
   ELASTIC_DECL ~job();
   job(const job&) = delete;
   job& operator=(const job&) = delete;
 
-  /// Runs the job on this node to its end, on the job's executor, whichever the caller's is. When
-  /// it returns, no worker is left, all output is written, and the node has left the rendezvous.
+  /// Runs the job on this node to its end, on the job's executor rather than the caller's. When it
+  /// returns, no worker is left, all output is written, and the node has left the rendezvous.
   ///
   /// Result: as `local_agent::run`, even if it was cancelled.
   /// Errors: those of `local_agent::run`; `errc::invalid_argument` for a second run.
@@ -55,6 +99,24 @@ class job {
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the job must live until its run has ended.
   task<run_result> run() && = delete;
+
+  /// Runs the job as `run` does, with any completion token of Asio: a function, `use_future`,
+  /// `use_awaitable`, `deferred`. The signature is `void(std::exception_ptr, run_result)`.
+  ///
+  /// Result, errors: those of `run`.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler. From another
+  /// thread than those of the job's executor, call `stop` or `kill` instead.
+  template <class CompletionToken>
+  auto async_run(CompletionToken&& token) & {
+    return asio::co_spawn(asio::make_strand(executor_), run(),
+                          std::forward<CompletionToken>(token));
+  }
+  /// Deleted: the job must live until its run has ended.
+  template <class CompletionToken>
+  auto async_run(CompletionToken&& token) && = delete;
+
+  /// The current state of the job on this node; never null. A change replaces it by a new snapshot.
+  ELASTIC_DECL std::shared_ptr<const snapshot> view() const;
 
   /// Asks the workers to end: with SIGTERM, and with SIGKILL after `shutdown_timeout` of the
   /// worker_spec, unless the request says otherwise. A request that does not escalate has no effect
@@ -67,7 +129,11 @@ class job {
   ELASTIC_DECL void kill(std::string reason = {});
 
  private:
+  ELASTIC_DECL void prepare(const launch_config& config, agent_services services);
+
   asio::any_io_executor executor_;
+  std::shared_ptr<job_journal> journal_;
+  std::shared_ptr<detail::job_tracker> tracker_;
   std::shared_ptr<local_agent> agent_;
 };
 

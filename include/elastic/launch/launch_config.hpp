@@ -21,9 +21,9 @@ struct launch_config {
   enum class start_method {
     /// A new process of the same program, whose main finds the function by its name. Always safe.
     spawn,
-    /// A copy of this process as it is at each start, which runs the function at once. Only
-    /// possible if this process has one thread; see `fork_launcher` for what the function may use.
-    /// It has no guard.
+    /// A copy of this process, made at each start, which runs the function directly. Only possible
+    /// if this process has one thread; see `fork_launcher` for what the function may use. It has no
+    /// guard.
     fork,
   };
 

@@ -9,7 +9,6 @@
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/launch_config.hpp>
-#include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <memory>
 
@@ -18,13 +17,12 @@ namespace elastic {
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
 /// If `services` has no guard policy, guard file, event handler or logs_specs, those of the
-/// configuration are used. `backends` are the available rendezvous backends.
+/// configuration are used.
 /// Errors: `errc::invalid_argument` if a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config);
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
-                                                     named<agent_services> services,
-                                                     const rendezvous_registry& backends = {});
+                                                     named<agent_services> services);
 
 namespace detail {
 

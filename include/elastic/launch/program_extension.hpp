@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
+// Opt-in: for programs that run jobs, not for programs that embed one.
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
@@ -35,7 +35,7 @@ class program_extension {
   virtual ~program_extension() = default;
 
   /// Called before the agent runs.
-  /// Errors: what it throws ends the run before the agent starts; `close` is not called then.
+  /// Errors: an exception ends the run before the agent starts; `close` is then not called.
   virtual void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) = 0;
 
   /// Awaited when the agent has ended, however it ended. When it returns, nothing of the extension

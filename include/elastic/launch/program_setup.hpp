@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
+// Opt-in: for programs that run jobs, not for programs that embed one.
 
 #include <elastic/base/config.hpp>
 
@@ -10,8 +10,8 @@
 
 namespace elastic {
 
-/// To be called first in the `main` of a program that runs jobs: makes it independent of the signal
-/// handling and the descriptors that it inherited.
+/// Makes a program that runs jobs independent of the signal handling and the descriptors that it
+/// inherited. Call it first in `main`.
 ///
 /// SIGPIPE is ignored, because a closed terminal must not end the job. SIGCHLD gets its default
 /// handling, because ignoring it would hide how workers end. A closed standard stream becomes

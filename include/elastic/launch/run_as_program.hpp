@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
+// Opt-in: for programs that run jobs, not for programs that embed one.
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/local_agent.hpp>
@@ -12,7 +12,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/program_options.hpp>
-#include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <memory>
 #include <vector>
@@ -24,8 +23,8 @@ struct program_plan;
 }  // namespace detail
 
 /// What a program does around an agent, in two steps: it completes the services for the agent, and
-/// then runs the agent. It is for launchers that add their own services in between, or run tasks
-/// beside the agent; others call `run_as_program`.
+/// then runs the agent. Use it in launchers that add their own services in between, or run tasks
+/// beside the agent; otherwise call `run_as_program`.
 ///
 ///     const program_run program(config, options, services);
 ///     const std::shared_ptr<local_agent> agent = make_agent(config, program.services());
@@ -68,7 +67,6 @@ class program_run {
 /// Makes the agent that a configuration describes, and runs it as a program does: with signals,
 /// drain file and extension, as in `program_run::run`.
 ///
-/// `backends` are the available rendezvous backends.
 /// Result, cancellation: those of `program_run::run`.
 /// Errors: those of `program_run::run`. The call itself throws those of the constructor of
 /// program_run and of `make_agent`, before anything is awaited.
@@ -76,8 +74,7 @@ ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
                                              named<program_options> options);
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
                                              named<program_options> options,
-                                             named<agent_services> services,
-                                             const rendezvous_registry& backends = {});
+                                             named<agent_services> services);
 
 }  // namespace elastic
 

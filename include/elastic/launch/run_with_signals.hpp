@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
+// Opt-in: for programs that run jobs, not for programs that embed one.
 
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/run_result.hpp>
@@ -15,10 +15,10 @@
 
 namespace elastic {
 
-/// Runs an agent as a program does: the signals of the plan stop it cleanly, and its workers get
-/// the same signal; or they are passed on to its workers. A SIGINT during a stop kills the workers
-/// at once. SIGHUP remains ignored if it was ignored at the start (`nohup`). When this returns, the
-/// former signal handling is restored.
+/// Runs an agent as a program does. Each signal of the plan either stops the agent cleanly, and its
+/// workers get the same signal, or is passed on to the workers. A SIGINT during a stop kills the
+/// workers at once. SIGHUP remains ignored if it was ignored at the start (`nohup`). When this
+/// returns, the former signal handling is restored.
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; `errc::invalid_argument` for a
 /// signal of the plan that cannot be caught, or that is in two lists.
@@ -28,7 +28,7 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
 
 namespace detail {
 
-/// The same with watchers beside it, which end only when they are cancelled. One that fails ends
+/// The same with concurrent watchers, which end only when they are cancelled. One that fails ends
 /// the run.
 ///
 /// Errors: also that of a watcher. Cancellation: requests go only to the agent.

@@ -22,8 +22,8 @@ struct signal_plan {
 };
 
 /// Checks a signal_plan. Errors: `errc::invalid_argument` for a signal that a program cannot or
-/// must not catch (SIGKILL and SIGSTOP, those of faults, and SIGCHLD, which is its host's), and for
-/// one that is in two of the lists.
+/// must not catch (SIGKILL and SIGSTOP, the signals of faults, and SIGCHLD, which belongs to the
+/// host program), and for a signal that is in two of the lists.
 ELASTIC_DECL void validate(const signal_plan& plan);
 
 }  // namespace elastic

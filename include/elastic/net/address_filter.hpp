@@ -23,7 +23,7 @@ class address_filter {
   /// Errors: `errc::invalid_argument`, naming the text.
   ELASTIC_DECL void add_network(std::string_view text);
 
-  /// Adds each of a list of addresses or networks with `separator` between them.
+  /// Adds each address or network of a list, in which they are separated by `separator`.
   /// Errors: as `add_network`.
   ELASTIC_DECL void add_list(std::string_view texts, char separator);
 

@@ -35,17 +35,15 @@ ELASTIC_DECL std::string_view trimmed(std::string_view text);
 
 }  // namespace detail
 
-/// Reads `host`, `host:port`, `[v6]` or `[v6]:port` as torchrun does: surrounding blanks are
-/// removed, the text is split at the last colon, and an empty text means localhost at the default
-/// port.
-///
+/// Parses `host`, `host:port`, `[v6]` or `[v6]:port` like torchrun: removes surrounding whitespace,
+/// splits at the last colon, and takes an empty text as localhost at the default port.
 /// Errors: `errc::invalid_argument`, with a sentence that quotes the text and says what is allowed.
 ELASTIC_DECL endpoint parse_endpoint(std::string_view text, std::uint16_t default_port);
 
 namespace detail {
 
-/// The addresses of `host`; empty if there are none. The resolver runs on a thread; it is not used
-/// for a numeric address.
+/// The addresses of `host`; empty if there are none. The resolver runs on a thread; a numeric
+/// address needs none.
 ///
 /// Cancellation: all types, at once; the resolver ends by itself.
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host);

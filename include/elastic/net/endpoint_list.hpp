@@ -12,7 +12,7 @@
 
 namespace elastic {
 
-/// Reads several endpoints, separated by commas, each as by `parse_endpoint`; an endpoint without a
+/// Parses several endpoints, separated by commas, each like `parse_endpoint`; an endpoint without a
 /// port gets the port of the first.
 ///
 /// Errors: as `parse_endpoint`; for an empty or repeated entry, and for more than `most` entries.

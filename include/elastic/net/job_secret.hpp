@@ -14,7 +14,7 @@ namespace detail {
 
 struct job_secret_state;
 
-/// What OpenSSL makes of a secret, once for all of its sessions.
+/// The key material that OpenSSL derives from a secret, once for all of its sessions.
 /// Errors: `errc::invalid_argument` if the build has no TLS.
 ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes);
 

@@ -14,11 +14,11 @@ namespace elastic {
 /// The address; for an IPv4-mapped IPv6 address, the IPv4 address.
 ELASTIC_DECL asio::ip::address plain_address(const asio::ip::address& address);
 
-/// Whether `host` means the host itself, whichever host uses it. (A host's own name may resolve to
-/// a loopback address on that host and to another one elsewhere.)
+/// Whether `host` means the host itself, on every host. (A host's own name may resolve to a
+/// loopback address on that host and to another one elsewhere.)
 ELASTIC_DECL bool is_loopback(const std::string& host);
 
-/// Whether this host has the address, which is found out by binding it.
+/// Whether this host has the address. Finds out by binding it.
 ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
                                    const asio::ip::address& address);
 

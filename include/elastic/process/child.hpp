@@ -23,7 +23,7 @@ class child {
   virtual pid_t pid() const noexcept = 0;
 
   /// Sends a signal to the process and its process group. Does nothing if the process has ended.
-  /// Result: whether it had not ended.
+  /// Result: true if the process had not ended.
   virtual bool signal(int number) noexcept = 0;
 
   /// Waits until the process itself has ended; its descendants may live on (see `end_tree`). May be
@@ -32,14 +32,13 @@ class child {
   /// Cancellation: all types; ends the wait, not the process.
   virtual task<exit_status> wait() = 0;
 
-  /// Kills what is left of the tree, including the process if it still runs, and waits until it is
-  /// gone. Await it before another process takes its slot.
+  /// Kills everything left of the tree, including the process if it still runs, and waits until it
+  /// is gone. Await it before another process takes its slot.
   ///
   /// Cancellation: all types; the tree has already been killed.
   virtual task<void> end_tree() = 0;
 
-  /// The processes of the tree that have not ended, as far as they can be found in /proc: those for
-  /// which `end_tree` waits.
+  /// The processes of the tree that have not ended and that /proc shows. `end_tree` waits for them.
   virtual std::vector<pid_t> left() { return {pid()}; }
 };
 

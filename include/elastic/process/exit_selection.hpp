@@ -10,14 +10,14 @@
 
 namespace elastic {
 
-/// Some of the ways in which a process can end: exit codes and signals.
+/// A set of ways in which a process can end: exit codes and signals.
 ///
 /// Thread-safety: that of a value.
 class exit_selection {
  public:
   /// A list such as "93,SIGSEGV": exit codes from 0 to 255, and signals by their names.
   ///
-  /// Errors: `errc::invalid_argument`, naming the part that is neither.
+  /// Errors: `errc::invalid_argument`, which names the part that is neither.
   ELASTIC_DECL static exit_selection parse(std::string_view text);
   ELASTIC_DECL exit_selection& add_code(int code);
   ELASTIC_DECL exit_selection& add_signal(int number);

@@ -14,9 +14,9 @@ ELASTIC_DECL std::string signal_name(int number);
 
 /// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
 ///
-/// Two more values are for a process whose status is unknown, and which counts as failed:
-/// `unknown`, if the status was taken by somebody else (a host process that calls `wait(-1)` or
-/// ignores SIGCHLD), and `guard_lost`, if its guard was killed, and the process with it.
+/// Two more values describe a process whose status cannot be known. Both count as failures.
+/// `unknown`: other code in the host process took the status (it calls `wait(-1)` or ignores
+/// SIGCHLD). `guard_lost`: the guard was killed, and the process died with it.
 class exit_status {
  public:
   static exit_status exited(int code) { return {kind::exited, code, false}; }

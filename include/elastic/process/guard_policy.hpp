@@ -7,10 +7,10 @@ namespace elastic {
 /// Whether each worker gets a guard: a tiny process that kills whatever the worker leaves behind,
 /// when the worker ends, on request, or when this program ends.
 enum class guard_policy {
-  /// Each worker has a guard; if that is not possible, nothing is started.
+  /// Each worker has a guard; if that is not possible, no worker starts.
   required,
-  /// Each worker has a guard if possible; otherwise one line of the log says what is lost. A named
-  /// guard file that cannot be executed is still an error.
+  /// Each worker has a guard if possible; otherwise a single log line says what protection is
+  /// missing. A named guard file that cannot be executed is still an error.
   best_effort,
   /// No worker has a guard.
   none,

@@ -27,8 +27,8 @@ namespace elastic {
 /// the process leaves behind, and which kills it when the process has ended, on request, or when
 /// this program ends in any way.
 ///
-/// Nothing process-wide is changed in the host process. A guard takes some 80 kB and wakes up only
-/// for its worker.
+/// Nothing process-wide is changed in the host process. A guard takes about 80 kB of memory and
+/// wakes up only for its worker.
 ///
 /// Thread-safety: one strand at a time.
 class guarded_launcher final : public process_launcher {
@@ -39,8 +39,8 @@ class guarded_launcher final : public process_launcher {
     options() = default;
 
     guard_policy policy = guard_policy::required;
-    /// The program of the guard, such as the installed one; empty: the built-in one, run from
-    /// memory or, if that is forbidden, from an unnamed file.
+    /// The guard program, such as the installed one. Empty: the built-in one, which runs from
+    /// memory or, if the system forbids that, from an unnamed file.
     std::string guard_file = {};
     /// Used for processes without a guard; `open_files` is used for all.
     pidfd_launcher::options unguarded = {};
@@ -65,25 +65,27 @@ class guarded_launcher final : public process_launcher {
     detail::unique_fd pidfd;
   };
 
-  // Result: empty if no guard can be had, and none is required.
+  // Result: empty if no guard can be started and none is required.
   ELASTIC_DECL std::optional<started_guard> start_guard(const process_spec& spec,
                                                         const std::string& path);
   ELASTIC_DECL detail::spawn_result spawn_guard(const process_spec& spec, const std::string& path,
                                                 int socket);
 
-  // Result: false if there is none left, and none is required.
+  // Result: false if no source is left and no guard is required.
   ELASTIC_DECL bool take_next_source();
 
-  // A limit that was reached does not count: the next worker may be within it.
+  // Whether the system forbids guards. A reached limit does not count: the next worker may stay
+  // within it.
   ELASTIC_DECL static bool is_forbidden(int number);
 
-  // A file that somebody has named is what they want.
+  // Falls back to no guard, unless the user requires one or has named a guard file: then it throws.
   ELASTIC_DECL void give_up(const std::string& why);
   ELASTIC_DECL void note_unguarded(std::string_view why) const;
   ELASTIC_DECL void note_unheld();
   ELASTIC_DECL void note_problem(std::string_view name, std::string_view problem);
 
-  // The first word of the guard: whether the program runs. Result: null if it cannot guard.
+  // Waits for the guard's first message, which says whether the program runs. Result: null if this
+  // guard cannot work here.
   ELASTIC_DECL task<std::unique_ptr<child>> meet(process_spec spec, std::string path,
                                                  started_guard started);
   ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);

@@ -16,8 +16,8 @@ namespace elastic {
 /// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
 ELASTIC_DECL std::string time_text(wall_time at);
 
-/// The prefix of each line of a process's output: text, which may include the time and the process
-/// id, which are known only when the process runs. Converts implicitly from text.
+/// The prefix of each line of a process's output. It may contain the time and the process id, which
+/// are known only when the process runs. Converts implicitly from text.
 class line_head {
  public:
   line_head() = default;

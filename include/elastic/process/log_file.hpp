@@ -19,8 +19,8 @@ namespace elastic {
 
 namespace detail {
 
-// A log file, emptied. Opened for appending, so that nothing is overwritten if two streams
-// go to the same file, and a file cut short by others goes on at its new end.
+// Opens a log file and empties it. It is opened for appending: two streams to the same file
+// overwrite nothing, and if someone truncates the file, writing continues at its new end.
 ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& calls);
 
 }  // namespace detail
@@ -66,7 +66,7 @@ class log_file {
   /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
   ELASTIC_DECL void write(std::string_view bytes, const logger& log);
 
-  /// The same without a log. Result: the errors to be logged.
+  /// The same, but returns errors instead of logging them. Result: one text for each error.
   ELASTIC_DECL std::vector<std::string> write(std::string_view bytes);
 
   /// Whether a write may block on another machine or program, as on NFS and FUSE, so that it must
@@ -76,7 +76,7 @@ class log_file {
   const std::string& path() const { return path_; }
 
  private:
-  /// How many of the bytes belong into the file of now, and whether it is full then.
+  /// How many of the bytes belong in the current file, and whether it is full after them.
   struct portion {
     std::size_t size;
     bool fills;
@@ -91,19 +91,19 @@ class log_file {
   ELASTIC_DECL void append(std::string_view bytes, std::vector<std::string>& problems);
   ELASTIC_DECL std::string name(int number) const;
 
-  // The files of before move up by one, the oldest makes room.
+  // Renames each older file to the next number and drops the oldest.
   ELASTIC_DECL void put_aside(std::vector<std::string>& problems);
 
   std::mutex mutex_;
   detail::unique_fd file_;
   const std::string path_;
   const bool may_hang_;
-  /// Not opened yet.
+  /// Set until the file is opened.
   const detail::syscalls* opens_by_ = nullptr;
   rotation rotation_;
   std::uint64_t size_ = 0;
   bool in_line_ = false;
-  /// How many files were put aside and are kept.
+  /// How many rotated files exist.
   int others_ = 0;
 };
 

@@ -16,9 +16,9 @@ class output_sink {
   virtual ~output_sink() = default;
 
   /// Writes all of `bytes`, which are valid until it returns, before the bytes of any later call.
-  /// It gets complete lines, often several at a time, except from a stream without a prefix, and at
-  /// the end of a stream without a final line end. A slow sink makes the processes wait, not the
-  /// event loop.
+  /// They are complete lines, often several at a time, with two exceptions: a stream without a
+  /// prefix, and a stream whose last line has no line end. A slow sink makes the processes wait,
+  /// not the event loop.
   ///
   /// Errors: none; output that cannot be shown is dropped. A sink that throws gets no more output
   /// of that process, and the log says so.

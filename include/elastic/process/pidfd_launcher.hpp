@@ -22,7 +22,7 @@ namespace elastic {
 /// Each process gets a new session, default signal handling, an empty signal mask, and only the
 /// descriptors 0, 1 and 2. Nothing process-wide is changed in the host process, and the cost of a
 /// start does not depend on the host's size (no `fork`). A start blocks its thread until the kernel
-/// has loaded the program (some 50 µs).
+/// has loaded the program (about 50 µs).
 ///
 /// Thread-safety: one strand at a time.
 class pidfd_launcher final : public process_launcher {

@@ -22,8 +22,8 @@ class process_launcher {
   ///
   /// Result: the running process; `execve` has succeeded when this returns.
   /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::file_access` (no
-  /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within
-  /// an argument); each sentence names the file.
+  /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within an
+  /// argument); each message names the file.
   /// Cancellation: all types; either nothing was started or the result is returned. May be called
   /// again while an earlier call is in progress.
   virtual task<std::unique_ptr<child>> launch(process_spec spec) = 0;

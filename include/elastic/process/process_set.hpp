@@ -35,7 +35,7 @@
 
 namespace elastic {
 
-/// A set of processes, which are started one by one, and watched and stopped together. Each has a
+/// A set of processes that are started one by one, but watched and stopped together. Each has a
 /// slot in the set, its index, which can be reused after `clear`.
 ///
 ///     process_set workers(strand, services);
@@ -46,19 +46,19 @@ namespace elastic {
 ///       co_await workers.start(end.index, worker);
 ///     }
 ///
-/// When `stop` returns, everything that it runs in the background has ended. Its destructor does
-/// not wait: it kills the processes that still run, and ends each pending call with
+/// When `stop` returns, everything that it runs in the background has ended. The destructor does
+/// not wait: it kills the processes that still run and ends each pending call with
 /// `operation_aborted`.
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
   /// A process together with where its output goes.
   struct process {
-    /// Its stdout and stderr descriptors are ignored: `out` and `err` replace them.
+    /// `out` and `err` replace its stdout and stderr descriptors.
     process_spec process;
     output_plan out;
     output_plan err;
-    /// Its stdin is empty; otherwise it is that of `process`.
+    /// True: stdin is empty. False: stdin is that of `process`.
     bool has_empty_input = false;
   };
 
@@ -69,7 +69,7 @@ class process_set {
     exit_status status;
     time_point at;
     wall_time wall;
-    /// Whether the set had asked it to end, or had killed it.
+    /// Whether the set asked it to end or killed it.
     bool was_stopped = false;
   };
 
@@ -84,8 +84,8 @@ class process_set {
     /// Where copied output is shown; null: nowhere.
     std::shared_ptr<output_sink> console_out{};
     std::shared_ptr<output_sink> console_err{};
-    /// Called for each end as soon as it is seen (not before `start` has returned), instead of
-    /// `next_end` and `take_ends`, which then return nothing. Must not throw, nor destroy the set.
+    /// Called for each end as soon as it is seen, but not before `start` has returned. If set,
+    /// `next_end` and `take_ends` return nothing. Must neither throw nor destroy the set.
     std::function<void(const process_end&)> on_end{};
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
@@ -110,14 +110,13 @@ class process_set {
   /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
 
-  /// Returns the earliest end of a process that was not returned yet; waits for one if there is
-  /// none. It returns immediately: the process's descendants and its output may not have ended (see
-  /// `clear`).
+  /// Returns the earliest end that was not returned yet; waits for one if there is none. It does
+  /// not wait for the process's descendants or its output (see `clear`).
   ///
-  /// Cancellation: all types; throws `operation_aborted`, no end is lost. One waiter at a time.
+  /// Cancellation: all types; throws `operation_aborted`, and no end is lost. One waiter at a time.
   task<process_end> next_end() & { return next_end_of(state_); }
 
-  /// The ends that were not returned yet, in the order of time.
+  /// The ends that were not returned yet, in chronological order.
   ELASTIC_DECL std::vector<process_end> take_ends();
 
   /// Sends a signal to every running process and its process group, and to processes that are being
@@ -141,18 +140,18 @@ class process_set {
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
   /// process that has made no progress for `killed_patience`: it is abandoned, and its slot is
   /// free.
-  /// Cancellation: all types; throws `operation_aborted` with an incomplete stop; call it again.
-  /// One caller at a time.
+  /// Cancellation: all types; throws `operation_aborted` and leaves the stop incomplete; call it
+  /// again. One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
 
   /// Kills every process now. A stop in progress then waits neither for its grace period nor for a
   /// blocked console, and for a file that hangs only `limits::file_after_stop`.
   ELASTIC_DECL void kill();
 
-  /// Ends what is left in a slot: kills the descendants (and the process, if it runs), and waits
-  /// until they are gone and the output is copied, at most `limits::drain_after_exit` for an
-  /// undetected descendant that holds the pipe open. Then the slot is free. Does nothing if it is
-  /// already free.
+  /// Clears a slot: kills the descendants (and the process, if it runs), and waits until they are
+  /// gone and the output is copied. It waits at most `limits::drain_after_exit` for an undetected
+  /// descendant that holds the pipe open. Then the slot is free. Does nothing if it is already
+  /// free.
   ///
   /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
   /// a descendant; the slot is still freed.
@@ -171,8 +170,8 @@ class process_set {
   /// How many bytes of output of the process in a slot were copied; 0 if none runs there.
   ELASTIC_DECL std::uint64_t copied(std::size_t index) const;
 
-  /// The last lines of stderr of the process started last in a slot, if its plan said
-  /// `keep_tail`; complete once the slot is cleared.
+  /// The last stderr lines of the process started last in a slot, if its plan set `keep_tail`;
+  /// complete once the slot is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
 
   /// The same as `tail`, callable from any thread: it reads a file if the process itself wrote to
@@ -182,7 +181,7 @@ class process_set {
  private:
   using slot_pointer = std::shared_ptr<detail::process_slot>;
 
-  // Shared with the coroutines in the background, which may outlive the set by a moment.
+  // Shared with background coroutines, which may briefly outlive the set.
   struct state {
     ELASTIC_DECL state(asio::any_io_executor executor, services parts);
 
@@ -191,13 +190,13 @@ class process_set {
     std::vector<slot_pointer> slots;
     std::deque<process_end> ends;
     std::size_t running = 0;
-    /// By slot, the signals for processes that are being started.
+    /// By slot: the signals to send to processes that are still being started.
     std::map<std::size_t, std::vector<int>> starting;
     bool hurry = false;
     bool abandoned = false;
     std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;
     event_flag end_noted;
-    /// Set if a stop under way should look again: nothing runs, or nobody wants to wait.
+    /// Wakes a stop in progress: nothing runs any more, or `kill` ended the wait.
     event_flag progress;
   };
   using state_pointer = std::shared_ptr<state>;
@@ -219,17 +218,17 @@ class process_set {
   ELASTIC_DECL static void carry_out(state& self, const detail::stop_step& step);
   ELASTIC_DECL static detail::stop_ladder new_ladder(const state& self, stop_plan plan);
 
-  // Says what holds up those that were killed, and gives up those in which nothing goes on.
+  // Logs why killed processes have not ended, and abandons those that make no progress.
   ELASTIC_DECL static void look_at_killed(state& self);
   ELASTIC_DECL static task<void> stop_all(state_pointer self, stop_plan plan);
   ELASTIC_DECL static void begin_clearing_all(state& self);
   ELASTIC_DECL static task<void> all_cleared(state_pointer self);
   ELASTIC_DECL static task<void> clear_in(state_pointer self, std::size_t index);
 
-  // In the background, so that a caller may stop waiting, and two may wait.
+  // Runs in the background, so that a caller can stop waiting and two callers can wait.
   ELASTIC_DECL static void begin_clearing(state& self, const slot_pointer& slot);
 
-  // Ends what is left of a tree, or gives it up if nothing goes on in any of its processes.
+  // Ends the rest of a tree, or abandons it if none of its processes makes progress.
   ELASTIC_DECL static task<void> end_tree(slot_pointer slot, services parts);
   ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, services parts);
 

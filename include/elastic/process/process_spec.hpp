@@ -27,6 +27,9 @@ struct process_spec {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  /// A descriptor that becomes `passed_number` of the process, borrowed in the same way; -1: none.
+  int passed_fd = -1;
+  static constexpr int passed_number = 5;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
   /// Signals that it ignores until it handles them itself; all others have their default handling.

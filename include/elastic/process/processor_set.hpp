@@ -13,12 +13,12 @@
 
 namespace elastic {
 
-/// Some of the machine's logical processors, by their numbers.
+/// A set of the machine's logical processors, by number.
 ///
 /// Thread-safety: that of a value.
 class processor_set {
  public:
-  /// Numbers are less than this.
+  /// Every number is less than this.
   static constexpr int limit = 8192;
 
   /// A list as the kernel writes it: "0-3,8".
@@ -26,7 +26,7 @@ class processor_set {
   /// Errors: `errc::invalid_argument` for anything else, and for a number of `limit` or more.
   ELASTIC_DECL static processor_set parse(std::string_view text);
 
-  /// Those on which the calling thread may run; empty if the kernel does not say.
+  /// The processors on which the calling thread may run; empty if the kernel does not say.
   ELASTIC_DECL static processor_set allowed_here();
   ELASTIC_DECL processor_set& add(int number);
 
@@ -36,10 +36,10 @@ class processor_set {
   auto begin() const { return numbers_.begin(); }
   auto end() const { return numbers_.end(); }
 
-  /// As `parse` reads it.
+  /// The list in the form that `parse` reads.
   ELASTIC_DECL std::string text() const;
 
-  /// As the kernel wants it: a bit for each processor.
+  /// The kernel's form: one bit for each processor.
   ELASTIC_DECL std::vector<unsigned long> mask() const;
 
   friend bool operator==(const processor_set&, const processor_set&) = default;

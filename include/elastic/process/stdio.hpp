@@ -17,7 +17,7 @@ namespace elastic {
 
 /// Where one output stream of a process goes.
 struct output_plan {
-  /// Lines of a stream that go to one more file, which several streams may share.
+  /// Lines of a stream that are also copied to another file, which several streams may share.
   struct matching_lines {
     /// Selects lines that contain any of these texts; empty: no lines.
     std::vector<std::string> filters;
@@ -28,13 +28,13 @@ struct output_plan {
   };
 
   enum class how {
-    /// To the same place as this process's own.
+    /// The same destination as this process's own stream.
     inherit,
-    /// Nowhere.
+    /// Discarded.
     null,
-    /// To `file`, which the process writes itself.
+    /// `file`, which the process writes directly.
     file,
-    /// Through a pipe to this process, which writes it to `file` first and then to the console.
+    /// A pipe to this process, which writes the bytes first to `file` and then to the console.
     copy,
   };
   how kind = how::inherit;
@@ -50,7 +50,7 @@ struct output_plan {
   /// and ends with the member "text": the line without its end, as UTF-8 with invalid bytes
   /// replaced. A piece of a longer line (see `tee`) is an object with "more":true.
   bool json = false;
-  /// copy: whether it is shown on the console.
+  /// copy: whether the console shows the stream.
   bool console = true;
   /// copy: lines that are also copied elsewhere.
   matching_lines matches;
@@ -75,7 +75,7 @@ struct opened_stream {
   /// copy: the pipe to read from, and the file to write to (null: none).
   unique_fd pipe;
   std::shared_ptr<log_file> file;
-  /// To close the process's end may take as long as to open it did.
+  /// Whether closing the process's end may block as opening it did, so that it needs a thread.
   bool closes_on_thread = false;
 
   opened_stream() = default;
@@ -92,7 +92,7 @@ ELASTIC_DECL opened_stream open_stream(const output_plan& plan,
                                        bool file_may_hang = false);
 
 /// The same; a file that may hang and that the process writes is opened on a thread.
-/// Cancellation: all types, at once; the opening goes on by itself, and what it opened is closed.
+/// Cancellation: all types, at once; the open continues on its thread, and its result is closed.
 ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const syscalls& calls,
                                                        bool file_may_hang);
 

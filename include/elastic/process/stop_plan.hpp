@@ -9,11 +9,11 @@
 
 namespace elastic {
 
-/// How processes are stopped: by a signal, and after a grace period by SIGKILL.
+/// How to stop processes: by a signal and, after a grace period, by SIGKILL.
 struct stop_plan {
-  /// The first signal. SIGKILL: they are killed at once.
+  /// The first signal. SIGKILL kills the processes at once.
   int signal = SIGTERM;
-  /// The common grace period. Zero or less: they are killed at once.
+  /// The grace period, common to all processes. Zero or less kills them at once.
   duration grace = std::chrono::seconds(30);
 
   friend bool operator==(const stop_plan&, const stop_plan&) = default;

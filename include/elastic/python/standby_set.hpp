@@ -46,7 +46,8 @@ class import_record;
 ///     co_await standbys->stop();
 ///
 /// A process gets a standby if its program is a Python interpreter (or runs one with all its
-/// arguments), runs a script, module or code, and inherits its standard input. Processes that
+/// arguments), runs a script, module or code, and inherits its standard input
+/// and no further descriptor. Processes that
 /// differ only in the variables of an attempt share standbys. The script runs only in processes
 /// that `launch` returns; a problem with a standby leads to a start without it.
 ///
@@ -110,7 +111,8 @@ class standby_set final : public process_launcher {
   /// Errors, cancellation: those of `keep_warm`. Only one of the two may run at a time.
   ELASTIC_DECL task<void> make_ahead();
 
-  /// Makes a running `keep_warm` skip its delay, because the processes will soon be restarted.
+  /// Makes `keep_warm` skip its delay until the next attempt or replacement begins, because the
+  /// processes will soon be restarted. May be called before `keep_warm`.
   ELASTIC_DECL void hurry();
 
   /// To be called while the processes end before a restart: waiting standbys check whether the
@@ -157,26 +159,26 @@ class standby_set final : public process_launcher {
   /// A process that was launched, and its standby.
   struct slot {
     process_spec spec;
-    /// Null: there is none that is ready.
+    /// Null if none is ready.
     standby_pointer standby;
-    /// What that was made for.
+    /// The process that the standby was made for.
     process_spec made_for;
-    /// What the process imports; null: that is not noted.
+    /// The imports of the process; null if they are not recorded.
     std::shared_ptr<detail::import_record> record;
-    /// How much of it the standby knows.
+    /// How many bytes of the record the standby knows.
     std::size_t known_bytes = 0;
     /// The standby has run the script up to its point.
     bool has_run_script = false;
     /// The process.
     pid_t pid = 0;
-    /// It was launched in this attempt, or is expected.
+    /// Whether it was launched in this attempt or is expected.
     bool is_used = true;
     bool was_launched = false;
-    /// Its standby is watched.
+    /// Whether its standby is watched.
     bool is_watched = false;
   };
 
-  /// Ends a standby that is not to be used, on each way out of what works with it.
+  /// Discards a standby when its user leaves the scope, unless the standby was kept.
   struct discarder {
     standby_set& set;
     standby_pointer standby;
@@ -203,13 +205,14 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void note_failed_run(const std::string& reason);
   ELASTIC_DECL task<bool> make_in(std::string key);
 
-  // Whether a standby of this interpreter would wait: one that runs no script does.
+  // Whether a standby of this interpreter would wait rather than run the script; found out by a
+  // probe.
   ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
   ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
                                                            duration within);
   ELASTIC_DECL std::string modules_text() const;
 
-  // Result: why it did not become the process; empty: it did.
+  // Result: why it did not become the process; empty on success.
   ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
                                            process_spec to, std::string record_place,
                                            bool has_run_script);
@@ -221,19 +224,19 @@ class standby_set final : public process_launcher {
   worker_starts starts_;
   detail::standby_view::stage stage_ = detail::standby_view::stage::work;
   time_point launched_;
-  /// By what they have in common with their standbys.
+  /// By `standby_key`.
   std::map<std::string, slot> slots_;
   std::vector<standby_pointer> discarded_;
   bool is_off_noted_ = false;
-  /// The memory that the largest standby took; 0: there was none.
+  /// The memory of the largest standby so far; 0: there was none.
   std::uint64_t largest_ = 0;
   bool is_short_noted_ = false;
-  /// Standbys import what workers have imported later.
+  /// Standbys also import what workers have imported later.
   bool uses_records_ = true;
-  /// Standbys run the script up to its point; none: no worker has named one.
+  /// Whether standbys run the script up to its point; empty: no worker has named a point.
   std::optional<bool> runs_scripts_;
   event_flag changed_;
-  /// None is made.
+  /// Set while no standby is being made.
   event_flag settled_;
   std::function<void(const exit_status&)> on_end_;
 };

@@ -11,21 +11,21 @@
 
 namespace elastic {
 
-/// How an agent keeps a standby for each worker, which saves the imports at a restart: a Python
-/// interpreter that was started with the worker's command line, has already imported its modules
-/// and waits. It becomes the worker of the next attempt, and then runs the script.
+/// How an agent keeps a standby for each worker, which saves the imports at a restart. A standby is
+/// a Python interpreter that was started with the worker's command line, has already imported its
+/// modules, and waits. It becomes the worker of the next attempt and then runs the script.
 struct warm_standby {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   warm_standby() = default;
 
-  /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
-  /// that the script imports first, and those parts of them that workers have imported later.
+  /// The modules that standbys import, such as "torch"; at most `limits::standby_modules`. Empty:
+  /// the modules that the script imports first, and parts of them that workers have imported later.
   std::vector<std::string> modules;
-  /// How long after the start of the workers the first standby is made.
+  /// How long after the workers' start the first standby is made.
   duration delay = std::chrono::seconds(10);
 };
 
-/// Checks the bounds of a warm_standby. Errors: `errc::invalid_argument`, saying what is allowed.
+/// Checks the bounds of a warm_standby. Errors: `errc::invalid_argument`, with what is allowed.
 ELASTIC_DECL void validate(const warm_standby& terms);
 
 }  // namespace elastic

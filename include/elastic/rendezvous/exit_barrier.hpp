@@ -13,8 +13,8 @@ namespace elastic {
 
 namespace detail {
 
-/// Reports that this agent has reached the barrier. Result: how many have so far; the last one has
-/// informed the others.
+/// Reports that this agent has reached the barrier. Result: how many agents have so far. The last
+/// agent also informs the others.
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size);
 
@@ -28,8 +28,8 @@ ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents);
 ///
 /// Limit the wait with `with_deadline`.
 /// Errors: those of the store.
-/// Cancellation: all types; this agent still counts as having reached the barrier. Source: the
-/// barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
+/// Cancellation: all types; this agent still counts as having reached the barrier.
+/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
 ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size);
 
 }  // namespace elastic

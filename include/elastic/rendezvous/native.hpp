@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Meeting at a server of elastic's own, which one of the nodes runs: the backend "c10d".
+// The backend "c10d": nodes meet at a server of this library, which one of them runs.
 
 #include <elastic/rendezvous/native/registered_rendezvous.hpp>

@@ -11,8 +11,8 @@
 
 namespace elastic {
 
-/// Identifies one agent in a rendezvous. The nodes of a round get their ranks in the order of their
-/// ids, which is the same on every node.
+/// Identifies one agent in a rendezvous. The order of the ids, which is the same on every node,
+/// gives the nodes of a round their ranks.
 struct node_id {
   /// Distinguishes an agent from all others: 128 random bits, generated once in its life. Anyone
   /// who knows it can take the agent's place, so no message or log for users shows it.
@@ -44,7 +44,7 @@ struct node_id {
   friend auto operator<=>(const node_id&, const node_id&) = default;
   friend bool operator==(const node_id&, const node_id&) = default;
 
-  /// "host_pid_localid", as messages show it: without what makes it unique.
+  /// "host_pid_localid", the form for messages, without the part that makes it unique.
   ELASTIC_DECL std::string text() const;
 
   /// "host_pid_localid" with all of `local_id`, as the name of a key.

@@ -21,7 +21,7 @@ namespace elastic {
 /// A plain value. Thread-safety: that of the handler.
 class rendezvous_factory {
  public:
-  /// Chooses a handler: what `make` does.
+  /// Chooses a handler, as `make` describes.
   using chooser = std::function<task<std::shared_ptr<rendezvous_handler>>(
       std::shared_ptr<rendezvous_handler>& tried)>;
 

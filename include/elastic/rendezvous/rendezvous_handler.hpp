@@ -54,7 +54,7 @@ struct rendezvous_round {
   /// How long these agents wait for each other's information about their workers.
   duration exchange_timeout = std::chrono::seconds(300);
   agent_dialect dialect = agent_dialect::assign;
-  /// With `rendezvous_round::agent_dialect::gather`, that of the node of group rank 0 is used.
+  /// With `rendezvous_round::agent_dialect::gather`, the one of the node of group rank 0 counts.
   master_endpoint master;
 };
 
@@ -88,8 +88,8 @@ struct rendezvous_change {
   bool saves_first = false;
 };
 
-/// How nodes agree on who takes part. Implement it to bring your own; register it under a name
-/// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
+/// How nodes agree on which of them take part. Implement it to add your own; register it under a
+/// name (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
 /// Errors of every member that waits: `errc::rendezvous_closed` if the job failed meanwhile,
 /// `errc::rendezvous_finished` if it succeeded, `errc::connection_failed`.
@@ -123,8 +123,8 @@ class rendezvous_handler {
   /// Workers of this node have failed: tells every other node of the round at once.
   ///
   /// @param reason  a clause, such as "rank 3 ended: signal SIGKILL"
-  /// Result: the change that ends the round: this one, or an earlier one, of which this failure is
-  /// considered a consequence that costs no restart.
+  /// Result: the change that ends the round: this one, or an earlier one, if this failure counts as
+  /// its consequence, which costs no restart.
   /// Cancellation: all types; the others may or may not have been told.
   virtual task<rendezvous_change> report_failure(std::string reason) = 0;
 
@@ -139,14 +139,14 @@ class rendezvous_handler {
   /// others may continue without it. The agent then kills its workers; `wait_for_change` returns
   /// earlier, so that they have some time to end.
   ///
-  /// The default waits for ever, for a rendezvous in which the others do not continue without a
+  /// The default waits forever, for a rendezvous in which the others do not continue without a
   /// node, or that cannot detect it.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL virtual task<void> wait_for_fence();
 
   /// Pauses the whole job: the round ends for all of its nodes (`rendezvous_change::is_pause`), and
-  /// no round begins until this node calls `resume`, or has left. Time-outs of waiting nodes do not
-  /// run meanwhile.
+  /// no round begins until this node calls `resume`, or has left. Timeouts of waiting nodes do not
+  /// run meanwhile, and start again afterwards.
   ///
   /// @param why  a clause for the other nodes: "paused at node7 by user 0"
   /// @param saves_first  `rendezvous_change::saves_first`
@@ -157,7 +157,7 @@ class rendezvous_handler {
   /// Ends the pause that this node began, if any.
   virtual void resume() {}
 
-  /// This node was called bad: it has to stay out of the job for the time in its parameters
+  /// Marks this node as bad: it has to stay out of the job for the time in its parameters
   /// (`rendezvous_parameters::exclude_for`). `shutdown`, which must be called next, informs the
   /// others. The default does nothing.
   virtual void keep_out(std::string /*why*/) {}
@@ -171,10 +171,10 @@ class rendezvous_handler {
   /// this node does not serve the store, or does not know.
   virtual std::optional<std::int64_t> arrived_workers() const { return std::nullopt; }
 
-  /// Closes the rendezvous: the job is over for every node, and nodes that start later are told so.
+  /// Closes the rendezvous: the job is over for every node, and nodes that start later learn that.
   /// May wait a few seconds until the nodes that inform others know it.
   /// @param why  one sentence, for the other nodes
-  /// Cancellation: terminal; the job may be closed or not.
+  /// Cancellation: terminal; the job may or may not be closed.
   virtual task<void> close(job_end how, std::string why) = 0;
 
   /// Leaves without closing, and ends everything that this handler runs. Must be the last call.

@@ -46,7 +46,7 @@ struct rendezvous_parameters : rendezvous_settings {
   /// The unique id of this agent; empty: a new one. Set it to make a run reproducible, as rounds
   /// order nodes by it.
   std::optional<node_id> identity = {};
-  /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
+  /// How long this node stays out of the job after it was marked as bad. 0: it may return at once.
   /// Only for jobs without torchrun nodes.
   duration exclude_for = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
@@ -80,7 +80,7 @@ struct rendezvous_parameters : rendezvous_settings {
   /// empty: the host's name.
   const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 
-  /// Takes a setting by its name in `--rdzv-conf`: into its field, or else into `conf`.
+  /// Sets a parameter by its name in `--rdzv-conf`: its field, or else its entry in `conf`.
   /// Errors: `errc::invalid_argument` if the field cannot have the value.
   ELASTIC_DECL void set(std::string_view name, std::string_view value);
 
@@ -107,7 +107,7 @@ struct rendezvous_parameters : rendezvous_settings {
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// The general settings of the rendezvous.
-  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch time-out that
+  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch timeout that
   /// has no effect here; if `time` is null.
   ELASTIC_DECL rendezvous_settings settings() const;
 

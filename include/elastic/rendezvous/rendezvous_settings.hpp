@@ -12,7 +12,7 @@
 
 namespace elastic {
 
-/// The numbers of nodes and the time-outs of a rendezvous. All durations except `scale_up_delay`
+/// The numbers of nodes and the timeouts of a rendezvous. All durations except `scale_up_delay`
 /// are greater than 0 and at most 1e8 s.
 struct rendezvous_settings {
   /// 1 ≤ min_nodes ≤ max_nodes.
@@ -47,9 +47,9 @@ struct rendezvous_settings {
   ELASTIC_DECL void bound_patience(const rendezvous_settings& most);
 };
 
-/// Reads numbers of nodes such as "2,4,8".
-/// Errors: `errc::invalid_argument` unless they ascend, from 1 to `limits::nodes`, and are at most
-/// `limits::node_counts`.
+/// Parses numbers of nodes such as "2,4,8".
+/// Errors: `errc::invalid_argument` unless they are in ascending order, from 1 to `limits::nodes`,
+/// and there are at most `limits::node_counts` of them.
 ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text);
 
 /// "2,4,8".

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/asio.hpp>
@@ -37,15 +38,17 @@ struct prepared_workers;
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 /// It must live until its run has ended.
 ///
-/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `signal`, `signal_replica` and `carry_out` from any thread; the rest from
+/// one thread at a time.
 class replica_set {
  public:
   /// @param config    what the replicas are: `workers`, of which there are `nproc_per_node`;
   ///                  `max_restarts` is that of all together, the pause before a restart is each
   ///                  one's own. How nodes meet is not used
   /// @param services  as for an agent
+  ///                  but of an agent_extension only what starts processes and carries out commands
   /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for what replicas do
-  /// not have: `on_failure::replace`, a node check, filters of output, an agent_extension.
+  /// not have: `on_failure::replace`, a node check, filters of output.
   ELASTIC_DECL replica_set(named<launch_config> config, named<agent_services> services);
   /// The same with the default services.
   ELASTIC_DECL explicit replica_set(named<launch_config> config);
@@ -76,6 +79,20 @@ class replica_set {
 
   /// Passes a signal on to every replica that runs, as `local_agent::signal` does.
   ELASTIC_DECL void signal(int number);
+
+  /// The same for one replica, and for what it has started.
+  /// @param reason  logged with it, and recorded in the journal as an injected fault; empty: logged
+  ///                at debug level only
+  ELASTIC_DECL void signal_replica(int replica, int number, std::string reason = {});
+
+  /// Carries out a command while the set runs. `pause` has the replicas save a checkpoint and stops
+  /// them; `resume` starts them again, with the same numbers and what they have used up of the
+  /// restarts. A set of which a replica has ended with success does not pause, since that one would
+  /// run again. `drain` stops the set. `stacks` needs the agent_extension of `add_diagnosis`.
+  ///
+  /// Result: when the command has been carried out, or cannot be.
+  /// Errors: none of its own. Cancellation: all types; the command may be carried out.
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
   std::unique_ptr<detail::prepared_workers> prepared_;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/launch/launch_config.hpp>
 
@@ -40,6 +41,10 @@ struct role {
     progress,
     /// All workers of this node have been started.
     start,
+    /// Each worker of this node, or a process that it has started, accepts a connection at its
+    /// `ready_port`. It is tried again and again, soon at first and then twice a second, and so
+    /// sees connections that are closed at once.
+    port,
   };
 
   /// Where a role is in its life, as one node sees it.
@@ -85,6 +90,9 @@ struct role {
   /// replicas (`replica_set`), `nproc_per_node` of them on each node, which nobody meets: how the
   /// nodes of `config` do is not used.
   bool has_world = true;
+  /// What an opt-in module adds to the role's agent, such as `add_wire`; empty: nothing. Replicas
+  /// have no agent.
+  agent_extension::factory extension = {};
   /// What follows if workers fail.
   policy on_failure = policy::fail_job;
   /// The role starts when all of these hold; empty: at once.
@@ -94,6 +102,9 @@ struct role {
   std::string stops_with = {};
   /// How others know that this role is ready.
   readiness ready_at = readiness::progress;
+  /// The name of the port for `readiness::port`, which `${port.NAME}` in the arguments of the
+  /// workers asks for.
+  std::string ready_port = {};
 };
 
 /// The name in files and messages: "restart-role" and the like.
@@ -125,10 +136,10 @@ constexpr std::string_view to_string(role::state state) {
 /// Checks the roles of a job together: their names, and what each says of the others.
 ///
 /// Errors: `errc::invalid_argument`, with one sentence that names the role and what is wrong: no
-/// role or more than `limits::roles`, a name that is taken or cannot be, no program, a role that is
-/// not there, roles that start after each other, no role whose success the job needs, a policy that
-/// contradicts the restarts, a value that the role_group sets, and two roles that would serve at
-/// one port.
+/// role or more than `limits::roles`, a name that is taken or cannot be, no program, a `ready_port`
+/// that no worker asks for, a role that is not there, roles that start after each other, no role
+/// whose success the job needs, a policy that contradicts the restarts, a value that the role_group
+/// sets, and two roles that would serve at one port.
 ELASTIC_DECL void validate(const std::vector<role>& roles);
 
 }  // namespace elastic

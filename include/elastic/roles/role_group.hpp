@@ -11,7 +11,6 @@
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/signal_plan.hpp>
-#include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/roles/role.hpp>
 
 #include <memory>
@@ -21,6 +20,7 @@
 
 namespace elastic {
 
+class role_extension;
 namespace detail {
 class request_inbox;
 class role_plan;
@@ -52,6 +52,11 @@ class role_group {
     /// a restart of the job, with its number. Empty: in the temporary folder, and removed after
     /// success. "/dev/null": no files at all.
     std::string log_dir = {};
+    /// The file of the journal of all roles. Empty: `journal.jsonl` in the job's log directory, if
+    /// there is one. "/dev/null": none.
+    std::string journal = {};
+    /// What the program adds to the job; null: nothing.
+    std::shared_ptr<role_extension> extension = {};
   };
 
   /// How a job of several roles ended on this node.
@@ -90,14 +95,12 @@ class role_group {
   /// @param services  those of each role's agent, but for `journal`, `reports` and `tails`, of
   ///                  which each role has its own: they must be empty. A line of the log begins
   ///                  with the name of its role
-  /// @param backends  the rendezvous backends to choose from
   /// Errors: those of `validate` for the roles, and of `make_agent` for each, which then name the
   /// role; `errc::invalid_argument` for services that cannot be shared, and for a policy
   /// restart_job if the job has no restarts.
   ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job,
-                          named<agent_services> services,
-                          const rendezvous_registry& backends = {});
-  /// The same with the default services and backends.
+                          named<agent_services> services);
+  /// The same with the default services.
   ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job);
   ELASTIC_DECL ~role_group();
   role_group(const role_group&) = delete;

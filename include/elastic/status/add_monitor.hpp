@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 
+#include <cstddef>
 #include <memory>
 
 namespace elastic {
@@ -11,6 +12,7 @@ namespace elastic {
 struct agent_services;
 class job_monitor;
 struct rendezvous_parameters;
+class roles_monitor;
 
 /// Adds a job_monitor to the services of an agent. It shows the agent's job and, in a job of
 /// several nodes, reports to the node that shows the whole job. `make_agent` connects the monitor
@@ -25,6 +27,13 @@ struct rendezvous_parameters;
 /// job_monitor.
 ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                                                       const rendezvous_parameters& meeting);
+
+/// The same for a role of a job of several, each time that a new agent, or a new set of replicas,
+/// runs it: adds its monitor and its tails. The observer of the roles_monitor replaces that of the
+/// services.
+/// @param role  its place
+ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting,
+                              roles_monitor& roles, std::size_t role);
 
 }  // namespace elastic
 

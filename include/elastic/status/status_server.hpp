@@ -8,6 +8,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/status/job_monitor.hpp>
+#include <elastic/status/roles_monitor.hpp>
 #include <elastic/status/status_address.hpp>
 #include <elastic/telemetry/detail/output_tails.hpp>
 #include <elastic/telemetry/job_journal.hpp>
@@ -38,19 +39,23 @@ class status_server {
   /// Options of a status_server.
   struct options {
     status_address address = {};
-    /// The agent's journal; must be set.
+    /// The agent's journal; must be set, unless `roles` is.
     std::shared_ptr<job_journal> journal = {};
-    /// The monitor that follows that journal and the workers; must be set.
+    /// The monitor that follows that journal and the workers; must be set, unless `roles` is.
     std::shared_ptr<job_monitor> monitor = {};
     /// The output tails of the agent's workers; null: output is not shown.
     std::shared_ptr<detail::output_tails> tails = {};
+    /// The roles of a job of several, in place of journal, monitor and tails, which must be empty.
+    /// Below "/roles/NAME/" each role has the paths of a job without roles.
+    std::shared_ptr<roles_monitor> roles = {};
     /// The token that clients must send, 16 to 256 letters, digits and "-._~". Empty: none if only
     /// this host can reach the server; otherwise the server generates one.
     std::string token = {};
     /// Further names of this host that requests may use.
     std::vector<std::string> host_names = {};
     /// Carries out the commands of clients on a Unix socket, on the server's strand, several at a
-    /// time (see `local_agent::carry_out`); empty: no commands.
+    /// time (see `local_agent::carry_out`); empty: no commands. `job_command::role` names the role
+    /// that a client has chosen.
     job_command::handler commands = {};
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
@@ -59,8 +64,8 @@ class status_server {
 
   /// Errors: `errc::address_in_use`, also if the path of a Unix socket exists;
   /// `errc::invalid_argument` if the address is not one of this host, the path is too long, the
-  /// token is invalid, or journal or monitor are missing; `errc::connection_failed` if no socket
-  /// can be created.
+  /// token is invalid, if journal or monitor are missing, or set beside roles;
+  /// `errc::connection_failed` if no socket can be created.
   ELASTIC_DECL status_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.

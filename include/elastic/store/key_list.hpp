@@ -12,8 +12,8 @@ namespace elastic {
 
 /// Keys of a store, from a vector or in braces: `co_await shared.wait({"ready", name})`.
 ///
-/// The braces call a constructor. Those of a vector make an array, which g++ 12 does not compile in
-/// an expression that contains `co_await`.
+/// The braces call a constructor. Braces for a vector make an array, which g++ 12 does not compile
+/// in an expression that contains `co_await`.
 class key_list : public std::vector<std::string> {
  public:
   key_list() = default;

@@ -30,7 +30,7 @@ class key_value_list : public std::vector<std::pair<std::string, std::string>> {
  public:
   key_value_list() = default;
 
-  // A template, so that no braces are taken for a vector.
+  // A template, so that braces never convert to a vector.
   template <std::same_as<std::vector<std::pair<std::string, std::string>>> Pairs>
   key_value_list(Pairs pairs) : vector(std::move(pairs)) {}
 

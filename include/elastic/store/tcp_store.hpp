@@ -29,7 +29,7 @@
 
 namespace elastic {
 
-/// The client of a TCPStore server, ours or PyTorch's.
+/// A client of a TCPStore server, this library's or PyTorch's.
 ///
 /// Concurrent operations use separate connections, so that one that waits does not block others.
 /// Connections are reused, unless they were idle for longer than `limits::store_idle_connection` or
@@ -54,7 +54,8 @@ class tcp_store final : public store {
     /// A name or an address.
     std::string host = "127.0.0.1";
     std::uint16_t port = 29500;
-    /// The server's protocol: `torch_2_2` for our own server and current releases of PyTorch.
+    /// The server's protocol: `torch_2_2` for this library's server and current releases of
+    /// PyTorch.
     tcp_store_generation generation = tcp_store_generation::torch_2_2;
     /// Whether the first connection registers this process, so that a PyTorch server counts it in
     /// `wait_for_workers`.
@@ -124,8 +125,8 @@ class tcp_store final : public store {
   using link = detail::tcp_store_link;
   using op = detail::store_op;
 
-  // The use of one connection by one operation. It goes back to the others only when `keep` was
-  // called: else a reply may be due on it.
+  // One connection while one operation uses it. It becomes available to others only if `keep` was
+  // called: otherwise a reply may still be due on it.
   class lease {
    public:
     ELASTIC_DECL lease(tcp_store& of, std::unique_ptr<link> held);
@@ -145,7 +146,7 @@ class tcp_store final : public store {
   ELASTIC_DECL std::string where() const;
   ELASTIC_DECL task<lease> any_link();
 
-  // One that was used lately and that the server has not closed; null if there is none.
+  // A recently used link that the server has not closed; null if there is none.
   ELASTIC_DECL std::unique_ptr<link> take_idle_link();
   ELASTIC_DECL task<lease> new_link();
   ELASTIC_DECL task<lease> dial();
@@ -185,8 +186,6 @@ class tcp_store final : public store {
   bool is_closed_ = false;
 };
 
-// ---- connections ----------------------------------------------------------------------------
-
 // ---- errors ---------------------------------------------------------------------------------
 
 template <class T>
@@ -199,8 +198,6 @@ task<T> tcp_store::guarded(task<T> work, const char* operation) {
     throw_translated(failure, operation);
   }
 }
-
-// ---- operations -----------------------------------------------------------------------------
 
 }  // namespace elastic
 

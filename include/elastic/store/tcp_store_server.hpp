@@ -144,10 +144,10 @@ namespace detail {
 
 // ---- listening sockets ----------------------------------------------------------------------
 
-/// Result: a socket that listens, closed on exec; -1 with `errno` set if there is none.
+/// Result: a listening socket that is closed on exec; -1 on failure, with `errno` set.
 ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at);
 
-// ---- the server -----------------------------------------------------------------------------
+// ---- server ---------------------------------------------------------------------------------
 
 /// The part of a server that its coroutines and connections share, so that it lives while they do.
 class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_server_core> {
@@ -157,8 +157,8 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
                                      tcp_store_server::options options);
   ELASTIC_DECL void start();
 
-  // What is on its way to a client still goes out, such as the word that all have met: the stop
-  // of a server is often what that word leads to.
+  // Still sends what is on its way to clients, such as the message that all have arrived: that
+  // message often makes the server's owner stop it.
   ELASTIC_DECL task<void> stop();
   ELASTIC_DECL void close();
 
@@ -176,59 +176,58 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   ELASTIC_DECL void make_ring();
 
-  // Runs until the server stops; an error before that is logged and ends nothing else.
+  // Runs `lasting` until the server stops; logs an earlier error, which ends nothing else.
   using self_pointer = std::shared_ptr<tcp_store_server_core>;
   ELASTIC_DECL static task<void> run_and_log(self_pointer server, task<void> lasting);
 
   // ---- listening -----------------------------------------------------------------------------
 
-  // A name with several addresses listens on all of them, at one port.
+  // Listens on all addresses of a name, at one port.
   ELASTIC_DECL void open(const std::vector<asio::ip::address>& addresses);
   ELASTIC_DECL int try_open_besides();
 
-  // Result: 0, or the `errno` of the address that could not be bound. Addresses behind the first
-  // that this host does not have (such as ::1 without IPv6) are left out.
+  // Result: 0, or the `errno` of the address that could not be bound. After the first address,
+  // those that this host does not have (such as ::1 without IPv6) are skipped.
   ELASTIC_DECL int try_open(const std::vector<asio::ip::address>& addresses);
 
   // ---- accepting -----------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> accept_all(acceptor& listening);
 
-  // Accepts all that wait. Result: 0, or the `errno` that says that there is no room for more.
+  // Accepts all pending clients. Result: 0, or the `errno` that reports a lack of resources.
   ELASTIC_DECL int accept_waiting(acceptor& listening);
 
-  // Whether the client comes from an address that may be served; says so once for one that may not.
+  // Whether the client's address is admitted. Logs the first rejection of each address.
   ELASTIC_DECL bool is_admitted(const sockaddr_storage& from, socklen_t size);
 
-  // How many connections of all servers leave descriptors to others: workers have to be started,
-  // too.
+  // The number of connections of all servers that leaves enough descriptors for starting workers.
   ELASTIC_DECL std::size_t most_connections() const;
 
-  // Each server has room for some clients however many another one has.
+  // Each server has room for some clients, however many another one has.
   ELASTIC_DECL bool is_full() const;
   ELASTIC_DECL void note_back_off(int problem);
 
-  // Result: null if the reactor cannot take one more.
+  // Result: null if the reactor cannot take another descriptor.
   ELASTIC_DECL std::shared_ptr<tcp_store_connection> connect(int fd, bool is_v6);
   ELASTIC_DECL void serve(const std::shared_ptr<tcp_store_connection>& connection);
 
-  // ---- strangers -----------------------------------------------------------------------------
+  // ---- rejected and excess clients -----------------------------------------------------------
 
   ELASTIC_DECL task<void> end_late_newcomers();
 
-  // Closes as many connections as the request wants: first those of clients that have said nothing
-  // yet, then those of the store's clients; the oldest first. Agents' conversations stay.
+  // Closes as many connections as the request wants: first those of clients that have sent nothing
+  // yet, then those of the store's clients, the oldest first. The agents' connections stay open.
   ELASTIC_DECL void shed(descriptor_request& request);
   ELASTIC_DECL void lend_descriptors();
 
-  // Says it once for each address.
+  // Logs each address once.
   ELASTIC_DECL void note_stranger(const asio::ip::address& from, const std::string& why);
 
   // ---- ends ----------------------------------------------------------------------------------
 
   ELASTIC_DECL void stop_accepting();
 
-  // A copy, since those that end leave the table.
+  // A copy, because connections that end leave the table.
   ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>> all_connections() const;
   ELASTIC_DECL void on_connection_gone(tcp_store_connection& connection,
                                        const std::string& complaint);
@@ -257,7 +256,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   std::optional<descriptor_lender> lender_;
   time_point resting_until_ = time_point::min();
   std::set<asio::ip::address> strangers_;
-  // No connection is left, and none will come.
+  // Signals that no connection is left and none will be accepted.
   event_flag disconnected_;
   task_group tasks_;
 };

@@ -24,7 +24,8 @@ class versioned_keys {
     /// Empty if the key was missing.
     std::optional<std::string> value;
     /// Identifies this state, including the absence of a key: a value that is stored later has
-    /// another version, even if it has the same bytes. Never empty.
+    /// another version, even if it has the same bytes. One state may have several versions: those
+    /// of etcd change with every other key. Never empty.
     std::string version;
   };
 

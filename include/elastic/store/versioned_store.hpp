@@ -19,7 +19,7 @@
 
 namespace elastic {
 
-/// A store in a service that can compare and set, such as a directory or etcd.
+/// A store in a service that supports compare-and-set, such as a directory or etcd.
 ///
 /// Errors: those of a store and of `keys`. Thread-safety: one strand at a time.
 class versioned_store final : public store {

@@ -16,8 +16,8 @@
 
 namespace elastic {
 
-/// One event as a line of JSON, without a line end: keys, their order and the blanks are
-/// torchelastic's, so that programs that read its log can read this one.
+/// One event as a line of JSON, without a line end. The keys, their order and the spaces are those
+/// of torchelastic, so that programs that read its log can read this one.
 ELASTIC_DECL std::string to_json_line(const event& happened);
 
 /// Writes each event as one line of JSON.

@@ -24,16 +24,17 @@ struct event {
     std::optional<int> exit_code;
   };
 
-  /// "torchelastic.worker.status.SUCCEEDED" and the like, also for agents.
+  /// "torchelastic.worker.status.SUCCEEDED" and similar names, also for agents.
   std::string name;
   origin source = origin::agent;
   std::string run_id;
   std::string role;
   std::string hostname;
   std::string rdzv_backend;
-  /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" for a worker that
-  /// was started; what an agent did, with `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS", and
-  /// "REPLACED" if workers outlived a round, which torchelastic does not have.
+  /// The end of a worker or an agent: "SUCCEEDED", "FAILED", "TERMINATED"; "START" for a worker
+  /// that was started; an action of an agent, with `duration_ms`: "RENDEZVOUS",
+  /// "ASSIGN_WORKER_RANKS", and "REPLACED" if workers outlived a round, which torchelastic does not
+  /// have.
   std::string state;
   /// Seconds since the agent started to run.
   std::int64_t total_run_time = 0;
@@ -41,11 +42,11 @@ struct event {
   /// Those of the last round whose workers were started; empty before the first.
   std::optional<int> group_rank;
   std::optional<int> group_world_size;
-  /// The file name of the program.
+  /// The program's file name.
   std::string entry_point;
   /// JSON text of the worker's error file, or why the agent failed; empty if nothing failed.
   std::optional<std::string> raw_error;
-  /// The duration of something that an agent did, in milliseconds.
+  /// The duration of an agent's action, in milliseconds.
   std::optional<double> duration_ms;
   /// Only set for a worker's event.
   std::optional<worker_part> worker;

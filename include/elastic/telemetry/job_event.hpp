@@ -51,26 +51,28 @@ struct job_event {
     step_reached,
   };
 
-  /// Why a worker seems to hold up the others: its steps take longer, it does nothing while they
+  /// Why a worker seems to delay the others: its steps take longer, it does nothing while they
   /// work, it waits in the kernel for something that does not answer, or it was stopped.
   enum class suspicion { none, slow, idle, blocked, stopped };
 
   type kind = type::agent_started;
   /// The cause or a description: a clause.
   std::string reason = {};
-  /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
-  /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
-  /// "timed_out" of exit_barrier_ended; a job_event::suspicion of worker_suspected; a
-  /// stall_verdict::kind of stall_found; of node_told, what happened there: the name of its kind;
-  /// of ranks_replaced that of the round_ended before; "replace" of agent_started if workers can
-  /// outlive a round.
+  /// How something ended, or another detail of the event:
+  /// - agent_started: "replace" if workers can outlive a round
+  /// - worker_suspected: a job_event::suspicion
+  /// - workers_judged, agent_ended: "succeeded", "failed" or "stopped"
+  /// - round_ended: "node_waiting", "node_lost", "paused" or "worker_failed"
+  /// - ranks_replaced: the same for the round that ended before
+  /// - exit_barrier_ended: "passed", "changed" or "timed_out"
+  /// - stall_found: a stall_verdict::kind
+  /// - node_told: what happened on that node, as the name of a kind
   std::string state = {};
-  /// Of node_told: the node, as named by the rendezvous server.
+  /// node_told: the node, as named by the rendezvous server.
   std::string peer = {};
-  /// The last lines that a worker wrote to stderr, of failure_described; the evidence, of
-  /// stall_found.
+  /// failure_described: the last lines that a worker wrote to stderr. stall_found: the evidence.
   std::string lines = {};
-  /// Of agent_started.
+  /// Only in agent_started.
   std::string run_id = {};
   std::string backend = {};
   std::string role = {};
@@ -85,7 +87,7 @@ struct job_event {
   /// How it ended: one of the two, or neither if that is unknown.
   std::optional<std::int64_t> exit_code = {};
   std::optional<std::int64_t> signal = {};
-  /// The rank of this node in the round, of round_joined and workers_started.
+  /// round_joined, workers_started: the rank of this node in the round.
   std::optional<std::int64_t> group_rank = {};
   std::optional<std::int64_t> group_world_size = {};
   std::optional<std::int64_t> world_size = {};
@@ -100,19 +102,19 @@ struct job_event {
   /// 1: the failure that ended the round was on another node, and failures of this node's workers
   /// are its consequence.
   std::optional<std::int64_t> elsewhere = {};
-  /// How many workers were stopped, saved a checkpoint, were started from a standby, hold up the
+  /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
   /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
   std::optional<std::int64_t> count = {};
 
-  /// The duration of a span, at its end; of ranks_replaced and step_reached, the time since the
-  /// previous round was known to have ended, and of the first step_reached, the time since the
-  /// workers were started.
+  /// The duration of a span, at its end. ranks_replaced, step_reached: the time since the previous
+  /// round was known to have ended. The first step_reached: the time since the workers were
+  /// started.
   std::optional<double> seconds = {};
   /// A time limit: for workers to end (workers_stopping); or the delay of a restart.
   std::optional<double> allowed = {};
-  /// Of workers_started, by local rank.
+  /// workers_started: the process ids, by local rank.
   std::vector<std::int64_t> pids = {};
-  /// Of ranks_replaced: the ranks of this node that have a new process, in ascending order.
+  /// ranks_replaced: the ranks of this node that have a new process, in ascending order.
   std::vector<std::int64_t> ranks = {};
 
   friend bool operator==(const job_event&, const job_event&) = default;

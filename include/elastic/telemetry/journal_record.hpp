@@ -22,7 +22,7 @@ struct journal_record {
   /// The agent that assigns the numbers: its start time, in microseconds since 1970. A later agent
   /// has a larger epoch.
   std::int64_t epoch = 0;
-  /// When it happened, by the clock of the node, in microseconds since 1970.
+  /// The time of the event, by the clock of the node, in microseconds since 1970.
   std::int64_t time_us = 0;
   /// The node on which it happened.
   std::string node = {};
@@ -36,7 +36,7 @@ struct journal_record {
 /// `limits::journal_text_bytes`, pids after `limits::journal_pids`.
 ELASTIC_DECL std::string to_json_line(const journal_record& record);
 
-/// Reads such a line. Unknown fields are ignored.
+/// Parses such a line. Ignores unknown fields.
 /// Errors: `errc::protocol_violation`, one sentence that says what is wrong with the line.
 ELASTIC_DECL journal_record parse_journal_line(std::string_view line);
 

@@ -14,8 +14,8 @@ namespace elastic {
 /// A worker whose steps take longer than this times the median is a straggler.
 inline constexpr double straggler_ratio = 1.25;
 
-/// Is told when workers start, and what they report over the control channel. Implement it to show
-/// progress, or to inspect a hung worker before it is killed.
+/// Notified when workers start, and of what they report over the control channel. Implement it to
+/// show progress, or to inspect a hung worker before it is killed.
 ///
 /// Thread-safety: called on the strand of the agent, which waits meanwhile. So return quickly.
 class worker_observer {
@@ -37,7 +37,7 @@ class worker_observer {
     /// The rendezvous round in which they run.
     std::int64_t round = 0;
     int world_size = 0;
-    /// Which nodes there are, and which is this one.
+    /// The number of nodes, and the rank of this one.
     int group_rank = 0;
     int group_world_size = 0;
     int restarts = 0;

@@ -18,7 +18,7 @@ namespace elastic {
 /// of one node, and jobs with several endpoints, always use elasticrun's own protocol.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, a setting out of
-/// bounds, a `dialect` that does not exist, and one together with a secret.
+/// bounds, an unknown `dialect`, or a `dialect` together with a secret.
 ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters);
 
 /// Adds this backend to a registry. In a compiled library, registries already have it.

@@ -17,13 +17,13 @@ namespace elastic {
 
 namespace detail {
 
-/// "std::runtime_error: the text"; an exception that is no std::exception has its type alone.
+/// "std::runtime_error: the text"; only the type if the exception is no std::exception.
 ELASTIC_DECL std::string exception_message(std::exception_ptr thrown);
 
-/// The message and, a line each, the causes that were nested in it; empty if there were none.
+/// The message and the nested causes, one line each; empty if there are no causes.
 ELASTIC_DECL std::string exception_chain(std::exception_ptr thrown);
 
-/// Says the failure on stderr and leaves it in the error file, if the agent named one.
+/// Writes the failure to stderr and, if the agent named one, to the error file.
 ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::int64_t timestamp);
 
 }  // namespace detail

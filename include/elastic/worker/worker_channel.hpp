@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/contract/environment.hpp>
@@ -55,7 +56,7 @@ namespace elastic {
 ///
 /// Errors: only the constructors, for an invalid address, `rejoin`, `roles` and `next_roles` throw.
 /// Thread-safety: any thread may call any member at any time, but only one of `poll`, `wait`,
-/// `is_change`, `rejoin` and `next_roles` at a time.
+/// `next`, `is_change`, `rejoin` and `next_roles` at a time.
 class worker_channel {
  public:
   /// Options of a worker_channel.
@@ -103,7 +104,7 @@ class worker_channel {
   ELASTIC_DECL void progress(std::int64_t step, std::int64_t total = 0, std::string text = {},
                              std::map<std::string, double> metrics = {});
 
-  /// A part of the work, from its construction to its destruction.
+  /// A section of the work, from construction to destruction.
   class [[nodiscard]] section {
    public:
     ELASTIC_DECL section(worker_channel& channel, std::string name);
@@ -116,11 +117,11 @@ class worker_channel {
     std::string name_;
   };
 
-  /// Begins a part of the work. With a `timeout`, or a learned one, it must end in time, and no
+  /// Begins a section of the work. With a `timeout`, or a learned one, it must end in time, and no
   /// heartbeat is due meanwhile. Without one, it only appears in the report of a hang.
   ELASTIC_DECL section enter(std::string name, std::optional<duration> timeout = std::nullopt);
 
-  /// A timer, from its construction to its destruction.
+  /// A timer that runs from construction to destruction.
   class [[nodiscard]] timer {
    public:
     timer(worker_channel& channel, std::string name) : channel_(&channel), name_(std::move(name)) {}
@@ -137,7 +138,7 @@ class worker_channel {
   /// `after`.
   ELASTIC_DECL timer expires(duration after, std::string_view name = "scope");
 
-  /// The next failure of a worker ends the job, because a restart would be in vain.
+  /// Asks for no restart: the next failure of a worker ends the job.
   ELASTIC_DECL void do_not_restart(std::string reason);
 
   /// Reports that this node cannot do the work: it leaves the job, and the others continue.
@@ -152,8 +153,8 @@ class worker_channel {
   ELASTIC_DECL void survive();
 
   /// To be called when the work of this epoch failed: asks the agent whether the epoch has ended,
-  /// because other workers' failures may be detected later than ours. Waits for the answer, at most
-  /// `worker_spec::rejoin_timeout`.
+  /// because the agent may learn of other workers' failures later than this worker does. Waits for
+  /// the answer, at most `worker_spec::rejoin_timeout`.
   /// Result: true: leave the epoch and call `rejoin`; false: the failure is this worker's own, or
   /// the agent is gone.
   ELASTIC_DECL bool is_change(std::int64_t epoch, std::string reason);
@@ -175,7 +176,7 @@ class worker_channel {
   /// ended or has another port, or a role has another state. Messages of the agent that arrive
   /// meanwhile are kept for `poll`.
   ///
-  /// @param revision  that of the roles that the caller knows; 0: it knows none
+  /// @param revision  the revision of the roles that the caller knows; 0: none
   /// @param longest   the longest wait, at least 0
   /// Result: the roles; empty if they did not change in time, or there is no agent or no role.
   /// Errors: those of `roles`.
@@ -192,9 +193,16 @@ class worker_channel {
     return wait(std::chrono::milliseconds(0));
   }
 
-  /// The same, but waits up to `longest` for a message; without an agent it returns at once.
+  /// Like `poll`, but waits up to `longest` for a message. Without an agent it returns at once.
   ELASTIC_DECL std::optional<control_messages::agent_message> wait(
       std::chrono::milliseconds longest);
+
+  /// The same for programs on Asio: waits for the next message without blocking a thread.
+  ///
+  /// Result: the message; empty if there is no agent, or it is gone.
+  /// Errors: `errc::connection_failed` if this process has no descriptor left.
+  /// Cancellation: all types; throws `operation_aborted`, and no message is lost.
+  ELASTIC_DECL task<std::optional<control_messages::agent_message>> next() &;
 
   /// A descriptor that is readable if `poll` may return a message, for programs that wait for
   /// several events; -1 if there is no channel.
@@ -204,14 +212,15 @@ class worker_channel {
   static constexpr bool can_be_lost = true;
   ELASTIC_DECL static int rank_from(const environment_map& variables);
 
-  // Heartbeats are dropped if the agent does not read; the rest is waited for a while.
+  // Sends a message. If the agent does not read, a message that may be lost (`loses`, such as a
+  // heartbeat) is dropped; any other waits for a while.
   template <class Message>
   void say(const Message& message, bool loses = false);
   ELASTIC_DECL void receive();
   ELASTIC_DECL std::optional<control_messages::agent_message> next_message();
-  // The next message that arrives by then.
+  // The next message that arrives before the deadline.
   ELASTIC_DECL std::optional<control_messages::agent_message> arrival_until(time_point deadline);
-  // The next message that arrives; none: the agent is gone.
+  // The next message that arrives; empty if the agent is gone.
   ELASTIC_DECL std::optional<control_messages::agent_message> await_message();
 
   /// Empty: the job has no roles.
@@ -222,7 +231,7 @@ class worker_channel {
   std::atomic<std::uint64_t> timers_ = 0;
   std::mutex sending_;
   detail::line_intake lines_;
-  /// What came while this waited for something else.
+  /// Messages that arrived while another one was awaited.
   std::deque<control_messages::agent_message> kept_;
 };
 

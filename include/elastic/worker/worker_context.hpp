@@ -9,8 +9,9 @@
 
 namespace elastic {
 
-/// What a worker's agent told it: its ranks (`rank`, `world_size`, `local_rank`, …), the job
-/// (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where to report a failure.
+/// The information that a worker gets from its agent: its ranks (`rank`, `world_size`,
+/// `local_rank`, …), the job (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where
+/// to report a failure.
 struct worker_context : worker_identity, job_context {
   /// The file for the reason of a failure (see `record`); empty if there is none.
   std::string error_file;
@@ -24,8 +25,7 @@ struct worker_context : worker_identity, job_context {
 /// (`has_world`): it is rank 0 of a world of one, and `role_rank` tells it from the others.
 ///
 /// Errors: `errc::invalid_argument` if a variable is missing, not a number, or out of bounds (a
-/// rank must be less than its world size); the sentence names the variable and says what is
-/// allowed.
+/// rank must be less than its world size); the message names the variable and says what is allowed.
 ELASTIC_DECL worker_context worker_context_from(const environment_map& variables);
 
 /// The same for the environment of this process.

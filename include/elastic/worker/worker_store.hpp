@@ -15,7 +15,7 @@
 namespace elastic {
 
 /// The prefix under which the workers of one attempt keep their keys: that of PyTorch 1.13, whose
-/// workers in the same job read the same keys. An attempt never sees what one before it left.
+/// workers in the same job read the same keys. An attempt never sees the keys of an earlier one.
 ELASTIC_DECL std::string worker_store_prefix(const worker_context& context);
 
 /// Connects to the store that the workers of a job share, at the master's address. Retries until
@@ -28,8 +28,8 @@ ELASTIC_DECL std::string worker_store_prefix(const worker_context& context);
 ///
 /// Result: a connected client, on the executor of the caller, with the prefix
 /// `worker_store_prefix`.
-/// Errors: `errc::timed_out`, naming the address and the last problem; `errc::protocol_violation`
-/// if the server speaks another protocol.
+/// Errors: `errc::timed_out`; the message names the address and the last problem;
+/// `errc::protocol_violation` if the server speaks another protocol.
 /// Cancellation: all types; leaves nothing behind.
 ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
     worker_context context, std::chrono::milliseconds timeout = std::chrono::seconds(60),

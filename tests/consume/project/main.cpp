@@ -44,9 +44,10 @@ int main() {
   if (refuses_module()) return 4;
 #endif
   if (!adds_module_in_second()) return 5;
-  asio::io_context context;
+  if (!waits_an_hour_in_second()) return 6;
+  elastic::asio::io_context context;
   int status = 3;
-  asio::co_spawn(context, run(), [&](std::exception_ptr failure, int result) {
+  elastic::asio::co_spawn(context, run(), [&](std::exception_ptr failure, int result) {
     if (failure) std::rethrow_exception(failure);
     status = result;
   });

@@ -79,6 +79,26 @@ def end_with_torch():
     time.sleep(0.2)
 
 
+def await_recorder():
+    """Its server begins to answer at some time after the import."""
+    import socket
+    answer = b""
+    while not answer:
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(f"{inspection_folder()}/{os.getpid()}")
+                client.sendall(b"POST /handler/ping HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
+                answer = client.recv(1)
+            except OSError:
+                pass
+
+
+def fail_with_torch():
+    import torch.distributed
+    await_recorder()
+    raise ValueError("the data is bad")
+
+
 def import_torch():
     import torch.distributed
 
@@ -138,6 +158,7 @@ MODES = {
     "calls": call_forever,
     "threads": recurse_in_threads,
     "torch": sleep_with_torch,
+    "fail": fail_with_torch,
     "import": import_torch,
     "end": end_with_torch,
     "children": show_children,

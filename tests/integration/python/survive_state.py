@@ -3,10 +3,14 @@
 """What elasticrun.survive does in one process: its state, its groups, and scripts without an
 agent."""
 
+import contextlib
 import os
 import random
 import socket
 import sys
+import threading
+import types
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "..", "..", "python"))
@@ -16,8 +20,9 @@ assert "torch" not in sys.modules, "it imports torch before it is asked for"
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
-from elasticrun import torch_state  # noqa: E402
+from elasticrun import nccl_groups, torch_state  # noqa: E402
 from elasticrun.group_sockets import GroupSockets  # noqa: E402
+from elasticrun.nccl_groups import NcclGroups  # noqa: E402
 
 
 def make(seed):
@@ -223,12 +228,145 @@ def check_that_no_other_connection_ends():
     peer.close()
 
 
+def check_that_who_waits_for_a_peer_to_connect_is_freed():
+    """As NCCL does when it begins a group. Gloo's listening sockets stay as they are."""
+    store = dist.TCPStore("127.0.0.1", 0, 1, True, wait_for_workers=False)
+    for is_gloo in (False, True):
+        sockets, errors = GroupSockets(), []
+        with socket.create_server(("127.0.0.1", 0)) as before, \
+                sockets.beginning(store.port, is_gloo):
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                waiting = threading.Thread(target=accept, args=[server, errors])
+                waiting.start()
+                if is_gloo:
+                    sockets.shut_down()
+                    socket.create_connection(server.getsockname()).close()
+                while waiting.is_alive():
+                    sockets.shut_down()
+                    waiting.join(0.01)
+            assert bool(errors) is not is_gloo, errors
+            socket.create_connection(before.getsockname()).close()
+
+
+def accept(server, errors):
+    try:
+        server.accept()[0].close()
+    except OSError as error:
+        errors.append(error)
+
+
+class Group:
+    """A process group of NCCL, as far as it is used."""
+
+    def __init__(self, error="SUCCESS"):
+        self.is_aborted = threading.Event()
+        self.error = error
+        self.peers = []
+
+    def abort(self):
+        self.is_aborted.set()
+        for peer in self.peers:  # a kernel of it may be in front of this one's
+            assert peer.is_aborted.wait(60), "groups are aborted one after the other"
+
+    def _get_backend(self, device):
+        assert device.type == "cuda"
+        return self
+
+    def get_error(self):
+        return types.SimpleNamespace(name=self.error)
+
+
+@contextlib.contextmanager
+def groups_are(**by_backend):
+    world = types.SimpleNamespace(pg_backend_config={
+        group: backend for backend, group in by_backend.items()})
+    with mock.patch.object(dist.distributed_c10d, "_world", world, create=True):
+        yield
+
+
+def check_groups_of_nccl():
+    one, two, other = Group(), Group(), Group()
+    one.peers, two.peers = [two], [one]
+    nccl = NcclGroups()
+    with groups_are(**{"cuda:nccl": one, "cpu:gloo,cuda:nccl": two, "cpu:gloo,cuda:gloo": other}):
+        assert not nccl.have_failed()
+        with nccl.closing():
+            nccl.abort()
+            assert not one.is_aborted.is_set(), "it is aborted while it is destroyed"
+        nccl.abort()
+        assert one.is_aborted.is_set() and two.is_aborted.is_set()
+        assert not other.is_aborted.is_set(), "it is no group of NCCL"
+        nccl.abort()
+        other.error = "COMM_ERROR"
+        assert not nccl.have_failed()
+        two.error = "COMM_ERROR"
+        assert nccl.have_failed()
+    with groups_are(**{"cuda:nccl": object()}):  # an old PyTorch
+        nccl.abort()
+        assert not nccl.have_failed()
+    assert not nccl.is_device_broken()
+
+
+def check_what_nccl_does_about_errors():
+    names = ["TORCH_NCCL_ASYNC_ERROR_HANDLING", "TORCH_NCCL_DUMP_ON_TIMEOUT",
+             "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"]
+    for before, tells_errors, after in [
+            ({}, True, ["2", "0", "1"]), ({names[0]: "1"}, True, ["2", "0", "1"]),
+            ({names[0]: "3"}, True, ["2", "0", "1"]), ({names[0]: "1"}, False, ["0", "0", "1"]),
+            ({names[0]: "0", names[1]: "1", names[2]: "9"}, True, ["0", "1", "9"])]:
+        with mock.patch.dict(os.environ, before), \
+                mock.patch.object(nccl_groups, "_tells_errors", lambda told=tells_errors: told):
+            for name in names:
+                if name not in before:
+                    os.environ.pop(name, None)
+            NcclGroups.configure()
+            assert [os.environ[name] for name in names] == after, (before, tells_errors)
+    assert dist.is_nccl_available() or not nccl_groups._tells_errors()
+
+
+class OnDevice(torch.Tensor):
+    """Of which TorchState thinks that it is on a GPU."""
+
+    is_cuda = True
+
+
+def check_that_a_commit_takes_no_wrong_results():
+    """NCCL that is aborted fails without an exception."""
+    calls = []
+
+    def fail():
+        assert calls == ["synchronize"], "it does not know yet whether the work failed"
+        raise RuntimeError("NCCL has given up")
+
+    weights = torch.zeros(3).as_subclass(OnDevice)
+    with mock.patch.object(torch.cuda, "synchronize", lambda *_: calls.append("synchronize")), \
+            mock.patch.object(torch_state, "_new_buffer",
+                              lambda each: torch.empty(each.shape, dtype=each.dtype)):
+        state = survive.TorchState(weights=weights, step=0)
+        state.commit()
+        state.step = 1
+        weights.add_(7)
+        with mock.patch.object(torch_state, "raise_if_invalid", fail):
+            calls.clear()
+            try:
+                state.commit()
+                raise AssertionError("the commit took them")
+            except RuntimeError as error:
+                assert "given up" in str(error)
+        assert state.commits == 1 and state.restore() and state.step == 0
+        assert float(weights.sum()) == 0
+
+
 check_restore()
 check_restore_before_first_step()
 check_giving()
 check_transfers()
 check_refusals()
 check_that_no_other_connection_ends()
+check_that_who_waits_for_a_peer_to_connect_is_freed()
+check_groups_of_nccl()
+check_what_nccl_does_about_errors()
+check_that_a_commit_takes_no_wrong_results()
 check_plain_script()
 check_wrapped_in_ddp()
 print("all is as expected")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What an agent makes of what its workers say over the control channel.
+// An agent's reactions to its workers' messages over the control channel.
 
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
@@ -211,7 +211,7 @@ TIME_TEST("agent channel: what workers were to be asked when they ended, the nex
   stage.worker(1).exit(1);
   co_await stage.quiet();
   REQUIRE(stage.launcher->started.size() == 4);
-  CHECK_FALSE(stage.log->has("no worker wants to be asked for a checkpoint"));
+  CHECK_FALSE(stage.log->has("no worker accepts requests for a checkpoint"));
   stage.worker(2).exit(0);
   stage.worker(3).exit(0);
   co_await stage.end();

@@ -20,7 +20,7 @@ namespace agent_commands_tests {
 using namespace elastic;
 using elastic::test::agent_stage;
 
-/// A command on its way, and what has come of it.
+/// A command in progress, and its outcome.
 class sent_command {
  public:
   sent_command(agent_stage& stage, job_command::kind kind) {
@@ -72,7 +72,7 @@ TIME_TEST("agent commands: a checkpoint needs workers that want to be asked", "[
   CHECK(early_command.text() == "not done: no checkpoint: no workers run on this node now");
   const sent_command checkpoint_command(stage, job_command::kind::checkpoint);
   co_await stage.quiet();
-  CHECK(checkpoint_command.text() == "not done: no worker wants to be asked for a checkpoint");
+  CHECK(checkpoint_command.text() == "not done: no worker accepts requests for a checkpoint");
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.end();
@@ -96,7 +96,7 @@ TIME_TEST("agent commands: a pause stops the workers, costs no restart, and ends
   CHECK(pause_command.text() == "done: the job is paused: no worker of this node runs");
   const sent_command resume_command(stage, job_command::kind::resume);
   co_await stage.quiet();
-  CHECK(resume_command.text() == "done: the job goes on: its nodes meet");
+  CHECK(resume_command.text() == "done: the job resumes: its nodes meet");
   stage.worker(2).exit(0);
   stage.worker(3).exit(0);
   co_await stage.end();
@@ -206,7 +206,7 @@ TIME_TEST("agent commands: before a rendezvous is found there is nothing to paus
       CHECK_THAT(stage.story(), elastic::test::contains_text("pause: paused at "));
       const sent_command resume_command(stage, job_command::kind::resume);
       co_await stage.quiet();
-      CHECK(resume_command.text() == "done: the job goes on: its nodes meet");
+      CHECK(resume_command.text() == "done: the job resumes: its nodes meet");
     } else {
       CHECK(pause_command.text() == "not done: not paused: this node was in no round yet");
     }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// When an agent calls its extension, and what the extension can hold up.
+// When an agent calls its extension, and what the extension can delay.
 
 #include <elastic/agent/agent_extension.hpp>
 #include <elastic/base/race.hpp>
@@ -10,6 +10,7 @@
 #include <support/manual_time.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -105,6 +106,56 @@ TIME_TEST("agent_extension: the agent calls it around each attempt", "[agent]") 
   CHECK(stage.result().starts.warm == 4);
   CHECK(stage.plan->alive == 0);
   CHECK(stage.is_clean());
+}
+
+/// Equips the workers when it knows their ranks.
+class outfitter final : public agent_extension {
+ public:
+  explicit outfitter(std::shared_ptr<std::vector<std::string>> notes) : notes_(std::move(notes)) {}
+
+  task<void> agree(rendezvous_round round, assigned_ranks ranks) override {
+    notes_->push_back("agree on ranks from " + std::to_string(ranks.base_rank) + " in round " +
+                      std::to_string(round.round));
+    round_ = round.round;
+    co_return;
+  }
+  void change_environment(const worker_identity& worker, environment_map& variables) override {
+    variables.erase("OUTER");
+    variables["PLACE"] = std::to_string(round_) + "/" + std::to_string(worker.rank);
+    variables["CHOSEN"] = "by the extension";
+  }
+  int passed_descriptor(int local_rank) override { return 100 + local_rank; }
+
+ private:
+  std::shared_ptr<std::vector<std::string>> notes_;
+  std::int64_t round_ = -1;
+};
+
+TIME_TEST("agent_extension: it equips the workers of each round", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 1;
+  stage.workers.environment = {{"OUTER", "1"}};
+  stage.workers.env = {{"CHOSEN", "by the user"}};
+  stage.extension = [notes = stage.launcher->notes](agent_extension::context context) {
+    CHECK(context.local_world_size == 2);
+    return std::make_unique<outfitter>(notes);
+  };
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.quiet();
+  CHECK(stage.story().starts_with(
+      "round 0, agree on ranks from 0 in round 0, start 0, start 1, end 0: exit code 1"));
+  CHECK(stage.story().find("round 1, agree on ranks from 0 in round 1, start 2, start 3") !=
+        std::string::npos);
+  CHECK(stage.worker(1).variable("PLACE") == "0/1");
+  CHECK(stage.worker(3).variable("PLACE") == "1/1");
+  CHECK(stage.worker(3).variable("OUTER") == "<not set>");
+  CHECK(stage.worker(3).variable("CHOSEN") == "by the user");
+  CHECK(stage.worker(3).spec.passed_fd == 101);
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
 }
 
 TIME_TEST("agent_extension: it lends what the agent works with", "[agent]") {

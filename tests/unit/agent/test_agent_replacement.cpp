@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What an agent tells of workers that are replaced while others go on.
+// What an agent reports about workers that are replaced while others continue.
 
 #include <elastic/agent/detail/replacement_line.hpp>
 #include <elastic/agent/local_agent.hpp>

@@ -29,7 +29,6 @@ using elastic::worker_state;
 using elastic::test::agent_stage;
 using elastic::test::event_recorder;
 using elastic::test::fake_process;
-using elastic::test::metric_recorder;
 using lines = std::vector<std::string>;
 
 /// What torchrun wrote, 1.13.1 by default: the events or the metrics of one run with two workers.
@@ -253,19 +252,19 @@ TIME_TEST("agent telemetry: the metrics of a failed run, in torchrun's order", "
   REQUIRE(look_count > 0);
 
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.workers.monitor_interval = 500ms;
   stage.start();
   co_await stage.pass(look_count * 500ms + 100ms);
   stage.worker(1).exit(7);
   co_await stage.end();
-  CHECK(without_durations(metrics->lines) == without_durations(expected));
+  CHECK(without_durations(metrics->metrics) == without_durations(expected));
 }
 
 TIME_TEST("agent telemetry: the longest interval between looks never ends", "[agent]") {
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.workers.monitor_interval = elastic::duration::max();
   stage.start();
@@ -278,7 +277,7 @@ TIME_TEST("agent telemetry: the longest interval between looks never ends", "[ag
 
 TIME_TEST("agent telemetry: workers that end at once are looked at once", "[agent]") {
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
   stage.start();
@@ -288,7 +287,7 @@ TIME_TEST("agent telemetry: workers that end at once are looked at once", "[agen
 
 TIME_TEST("agent telemetry: how long each step took is measured", "[agent]") {
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.launcher->on_start = [&time](fake_process& process) {
     process.on_signal = fake_process::exit_after(time, 1500ms);
@@ -306,7 +305,7 @@ TIME_TEST("agent telemetry: how long each step took is measured", "[agent]") {
 task<lines> final_counters(elastic::test::manual_time& time, int max_restarts,
                            std::vector<int> attempts) {
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.workers.nproc_per_node = 1;
   stage.workers.max_restarts = max_restarts;
@@ -315,7 +314,7 @@ task<lines> final_counters(elastic::test::manual_time& time, int max_restarts,
   };
   stage.start();
   co_await stage.end();
-  lines last_lines(metrics->lines.end() - 8, metrics->lines.end() - 2);
+  lines last_lines(metrics->metrics.end() - 8, metrics->metrics.end() - 2);
   co_return last_lines;
 }
 
@@ -347,14 +346,14 @@ TIME_TEST("agent telemetry: the counters at the end", "[agent]") {
 
 TIME_TEST("agent telemetry: a restart is measured as a whole", "[agent]") {
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.workers.max_restarts = 1;
   stage.launcher->on_start = [](fake_process& process) { process.exit(process.index < 2 ? 1 : 0); };
   stage.start();
   co_await stage.end();
   lines names;
-  for (const std::string& line : metrics->lines) {
+  for (const std::string& line : metrics->metrics) {
     if (line.find("ElasticAgent") == line.npos || line.find(".duration.ms") != line.npos) continue;
     names.push_back(line.substr(line.find('.') + 1));
   }
@@ -381,7 +380,7 @@ TIME_TEST("agent telemetry: a restart is measured as a whole", "[agent]") {
 TIME_TEST("agent telemetry: a step that fails is a failure, and the counters are not given",
           "[agent]") {
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.launcher->on_start = [](fake_process&) {
     throw elastic::error(elastic::errc::start_failed, "too many processes");
@@ -397,7 +396,7 @@ TIME_TEST("agent telemetry: a step that fails is a failure, and the counters are
 
 TIME_TEST("agent telemetry: a run that is stopped is a failure without counters", "[agent]") {
   agent_stage stage(time);
-  auto metrics = std::make_shared<metric_recorder>();
+  auto metrics = std::make_shared<event_recorder>();
   stage.metrics = metrics;
   stage.start();
   co_await stage.quiet();

@@ -19,7 +19,7 @@ namespace {
 using elastic::exit_status;
 using elastic::run_result;
 
-// Local time is a time zone's affair: the samples were recorded in UTC.
+// The report shows local time; the samples were recorded in UTC.
 class report_in_utc {
  public:
   report_in_utc() {

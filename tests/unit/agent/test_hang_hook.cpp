@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What looks into hung workers before any worker is ended because of them.
+// The hook that inspects hung workers before any worker is killed because of them.
 
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>

@@ -24,7 +24,7 @@ worker_identity trainer() {
   return identity;
 }
 
-// What stands before lines of process 42 that are read 1.5 s after the epoch.
+// The prefix of lines of process 42 that are read 1.5 s after the epoch.
 std::string prefix(const std::string& text, const worker_identity& identity = trainer()) {
   const elastic::wall_time read_time{std::chrono::milliseconds(1500)};
   return line_template(text).head_of(identity, "node7").text(42, read_time);

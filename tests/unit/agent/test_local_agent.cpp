@@ -579,7 +579,7 @@ TIME_TEST("agent: workers that failed on another node end the attempt here, too"
   co_await stage.end();
   const run_result result = stage.result();
   CHECK(result.state == worker_state::failed);
-  CHECK(result.reason == "node b: rank 7 ended: SIGKILL: all 1 restarts are used up");
+  CHECK(result.reason == "node b: rank 7 ended: SIGKILL: the only restart is used up");
   CHECK(result.restarts == 1);
   for (const auto& failure : result.failures) CHECK(failure.stopped_by_agent);
   CHECK(stage.is_clean());

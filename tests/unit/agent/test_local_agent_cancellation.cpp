@@ -4,10 +4,9 @@
 #include <elastic/base/detail/concurrent_run.hpp>
 
 #include <support/agent_stage.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
-
-#include <asio/thread_pool.hpp>
 
 #include <chrono>
 #include <csignal>
@@ -38,7 +37,7 @@ struct request {
   bool is_graceful;
 };
 
-// The strength is that of the gentlest type: the loser of a race is sent all of them.
+// The gentlest type counts: the loser of a race gets all of them.
 const std::vector<request> requests{
     {"partial", cancellation_type::partial, true},
     {"total", cancellation_type::total, true},
@@ -281,7 +280,7 @@ task<run_result> run_then_sleep(local_agent& agent, elastic::time_source& time, 
   run_result result;
   try {
     result = co_await agent.run();
-  } catch (const std::system_error& thrown) {
+  } catch (const elastic::detail::asio_system_error& thrown) {
     report.was_aborted = thrown.code() == asio::error::operation_aborted;
   }
   const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
@@ -476,7 +475,10 @@ TEST_CASE("agent: cancelled before it begins, it does nothing", "[agent][cancell
   context.run();
   REQUIRE(failure);
   CHECK(elastic::detail::is_cancellation(failure));
+#if !defined(ELASTIC_USE_BOOST_ASIO)
+  // Boost's Asio passes the request on only when the run has begun.
   CHECK(launcher->notes->empty());
+#endif
 }
 
 // ---- on several threads ------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The command that says whether a node is fit, before each attempt.
+// The command that checks, before each attempt, whether a node is healthy.
 
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/local_agent.hpp>

@@ -22,7 +22,7 @@ using elastic::role_info;
 using elastic::task;
 using elastic::test::noting_store;
 
-// What one agent of PyTorch 1.13 does in a round, from the ranks to the exit barrier.
+// The actions of an agent of PyTorch 1.13 in a round, from the ranks to the exit barrier.
 struct agent {
   std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
   assigned_ranks ranks;

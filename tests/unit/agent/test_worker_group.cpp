@@ -290,7 +290,7 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("fewer devices than the 2 workers"));
   spec.virtual_local_rank = false;
   spec.env = {{"A=B", "1"}};
-  CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is no name of a variable"));
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is not a name for a variable"));
 }
 
 TEST_CASE("worker spec: what workers that stay could not be told is refused", "[agent]") {
@@ -301,7 +301,8 @@ TEST_CASE("worker spec: what workers that stay could not be told is refused", "[
   spec.on_failure = elastic::on_failure::replace;
   validate(spec);
   spec.env.emplace_back("MINE", text + "$rank");
-  CHECK_THROWS_WITH(validate(spec), Catch::Contains("the variables with ${rank} have 2030 bytes"));
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("the variables with ${rank} or other values of "
+                                                    "an epoch have 2030 bytes"));
   spec.on_failure = elastic::on_failure::restart;
   validate(spec);
 }

@@ -22,7 +22,7 @@ elastic::task<void> call(std::function<int()> work) {
   co_await elastic::detail::run_blocking<int>(std::move(work));
 }
 
-// Under AddressSanitizer this is how a thread that touches what is gone shows.
+// Under AddressSanitizer, this reveals a thread that touches destroyed objects.
 TEST_CASE("run_blocking: a call that was given up may end after its context", "[base]") {
   const std::ptrdiff_t threads_before = threads_at_first();
   std::promise<void> release;

@@ -28,7 +28,7 @@ task<void> fail_after(manual_time& time, duration span, std::string message) {
   throw std::runtime_error(message);
 }
 
-// Ends with an error of its own when it is cancelled.
+// Ends with its own error when it is cancelled.
 task<void> fail_when_cancelled(manual_time& time, std::string message) {
   try {
     co_await time.sleep_until(time_point::max());

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Who runs to its end when somebody is cancelled.
+// Which coroutines still run to their end when another is cancelled.
 
 #include <elastic/base/scope.hpp>
 #include <elastic/process/detail/proc_snapshot.hpp>

@@ -19,7 +19,7 @@ namespace task_group_tests {
 using namespace std::chrono_literals;
 using story = std::vector<std::string>;
 
-// A task of three suspension points, a second apart, which says how it ended.
+// A task with three suspension points, one second apart, that reports how it ended.
 task<void> three_steps(manual_time& time, story& events, std::string name) {
   try {
     for (int count = 0; count < 3; ++count) co_await time.sleep_until(time.now() + 1s);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What a deadline does to the work that it bounds, and what it leaves alone.
+// The effect of a deadline on the work that it bounds, and what it does not affect.
 
 #include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/error.hpp>

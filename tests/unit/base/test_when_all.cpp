@@ -18,7 +18,7 @@ namespace when_all_tests {
 
 using namespace std::chrono_literals;
 
-// A task that takes its time, and throws at its end if it has a reason to.
+// A task that takes some time, and throws at its end if it was given an error.
 struct plan {
   duration span;
   std::string failure = {};

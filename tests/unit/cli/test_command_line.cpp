@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -32,6 +33,7 @@ auto parse(const arguments& words, environment_map environment = {}, int acceler
   facts.processors = 6;
   facts.accelerators = accelerators;
   facts.commands = {{"explain", "LOGDIR", "Tell the story of a run."}};
+  facts.offers_debugger = true;
   facts.injects_faults = true;
   facts.reads_job_files = true;
   return elastic::parse_command_line(words, facts);
@@ -402,10 +404,11 @@ TEST_CASE("command_line: options of other launchers are refused with what to do 
 TEST_CASE("command_line: --env refuses a field that does not exist", "[cli]") {
   t::check_refusals({
       {{"--env", "A=${rnk}", "a.py"},
-       "--env 'A=${rnk}': there is no field ${rnk} (did you mean ${rank}?); allowed are "
-       "${local_rank}, ${rank} and ${role_name}, and $$ means a $"},
+       "--env 'A=${rnk}': there is no field ${rnk} (did you mean ${rank}?); the fields are "
+       "${local_rank}, ${local_world_size}, ${master_addr}, ${master_port}, ${node_rank}, ${rank}, "
+       "${role_name} and ${world_size}, and $$ means a $"},
       {{"--env", "A=x${rank}-${localrank}", "a.py"}, "did you mean ${local_rank}?"},
-      {{"--env", "A=${HOME}", "a.py"}, "there is no field ${HOME}; allowed are"},
+      {{"--env", "A=${HOME}", "a.py"}, "there is no field ${HOME}; the fields are"},
   });
   // What is no field of braces goes to the worker as it is.
   for (const char* value : {"A=$HOME", "A=$${HOME}", "A=${", "A=${}", "A=$5", "A=${rank}$rank"}) {
@@ -414,9 +417,104 @@ TEST_CASE("command_line: --env refuses a field that does not exist", "[cli]") {
   }
 }
 
+TEST_CASE("command_line: --wire names what the workers get besides torchrun's variables", "[cli]") {
+  using kinds = std::set<elastic::wire_up>;
+  CHECK(t::config_of({"a.py"}).wire.kinds.empty());
+  CHECK(t::config_of({"--wire", "jax,tf", "a.py"}).wire.kinds ==
+        kinds{elastic::wire_up::jax, elastic::wire_up::tf});
+  CHECK(t::config_of({"a.py"}, {{"PET_WIRE", "mpi"}}).wire.kinds == kinds{elastic::wire_up::mpi});
+  const auto config = t::config_of({"--wire", "mpi", "--local-addr", "10.0.0.1", "a.py"});
+  CHECK(config.wire.address == "10.0.0.1");
+  t::check_refusals({
+      {{"--wire", "jaxx", "a.py"}, "--wire 'jaxx': there is no wire-up 'jaxx' (did you mean jax?)"},
+      {{"--wire", "", "a.py"}, "there is no wire-up ''; the wire-ups are jax, mpi and tf"},
+      {{"--wire", "jax,mpi", "a.py"}, "the wire-ups jax and mpi exclude each other"},
+      {{"--wire", "mpi", "--on-failure", "replace", "a.py"},
+       "--wire mpi and --on-failure replace exclude each other: processes of an MPI program"},
+      {{"--wire", "mpi", "--warm-standby", "a.py"},
+       "--wire mpi and --warm-standby exclude each other: a standby cannot be given the socket"},
+      {{"--wire", "jax", "--virtual-local-rank", "a.py"},
+       "--wire jax and --virtual-local-rank exclude each other: JAX takes the GPU of its"},
+  });
+}
+
+TEST_CASE("command_line: --wrap is a command in front of workers", "[cli]") {
+  const auto wrap = t::config_of({"--wrap", "nsys profile -o r${rank}", "--wrap-ranks", "0,8-15",
+                                  "a.py"})
+                        .job.workers.wrap;
+  CHECK(wrap.command == "nsys profile -o r${rank}");
+  for (const int rank : {0, 8, 15}) CHECK(wrap.is_for(rank));
+  for (const int rank : {1, 7, 16}) CHECK_FALSE(wrap.is_for(rank));
+  const auto of_all = t::config_of({"a.py"}, {{"PET_WRAP", "nice"}}).job.workers.wrap;
+  CHECK(of_all.is_for(7));
+  t::check_refusals({
+      {{"--wrap", "", "a.py"}, "a command for the shell is needed"},
+      {{"--wrap", "nsys -o ${rnk}", "a.py"}, "there is no field ${rnk} (did you mean ${rank}?)"},
+      {{"--wrap-ranks", "0", "a.py"}, "--wrap-ranks is for --wrap alone"},
+      {{"--wrap", "nice", "--warm-standby", "a.py"},
+       "--warm-standby and --wrap exclude each other"},
+  });
+  for (const char* ranks : {"", "a", "1,", ",1", "-1", "3-1", "1-", "1-2-3", "1000000", "1 2"}) {
+    CAPTURE(ranks);
+    t::check_refusals({{{"--wrap", "nice", "--wrap-ranks", ranks, "a.py"},
+                        "is no list of ranks, such as 0,8-15"}});
+  }
+}
+
+TEST_CASE("command_line: --debug-rank names one worker, and --debug-address where it waits",
+          "[cli]") {
+  const auto none = t::config_of({"a.py"}).debugger;
+  CHECK_FALSE(none.rank);
+  const auto usual = t::config_of({"--nproc-per-node", "4", "--debug-rank", "3", "a.py"}).debugger;
+  CHECK(usual.rank == 3);
+  CHECK(usual.host == "127.0.0.1");
+  CHECK(usual.port == 0);
+  struct row {
+    const char* text;
+    const char* host;
+    int port;
+  };
+  const row rows[] = {
+      {"10.0.0.1", "10.0.0.1", 0},          {"eth0:5678", "eth0", 5678},
+      {"[fd00::1]:5678", "fd00::1", 5678},  {"10.1.0.0/16", "10.1.0.0/16", 0},
+      {"10.1.0.0/16:5678", "10.1.0.0/16", 5678}, {"fd00::/64:5678", "fd00::/64", 5678},
+  };
+  for (const auto& [text, host, port] : rows) {
+    CAPTURE(text);
+    const auto plan = t::config_of({"--debug-rank", "0", "--debug-address", text, "a.py"}).debugger;
+    CHECK(plan.host == host);
+    CHECK(plan.port == port);
+  }
+  // With several nodes, the round decides which ranks there are.
+  CHECK(t::config_of({"--nnodes", "2", "--debug-rank", "9", "a.py"}).debugger.rank == 9);
+  t::check_refusals({
+      {{"--debug-rank", "1", "a.py"},
+       "--debug-rank '1': there is no such rank: the job's 1 workers have 0 to 0"},
+      {{"--debug-rank", "-1", "a.py"}, "--debug-rank '-1': a rank from 0 to "},
+      {{"--debug-rank", "one", "a.py"}, "--debug-rank 'one': a rank from 0 to "},
+      {{"--debug-rank", "0", "--debug-rank", "1", "a.py"},
+       "--debug-rank '1': one rank can be debugged, and 0 is named already"},
+      {{"--debug-rank", "0", "--no-python", "sh"},
+       "--debug-rank and --no-python exclude each other: debugpy debugs Python alone"},
+      {{"--debug-rank", "0", "--warm-standby", "a.py"},
+       "--debug-rank and --warm-standby exclude each other"},
+      {{"--debug-rank", "0", "--wrap", "nice", "a.py"},
+       "--debug-rank and --wrap exclude each other: the command would be debugged"},
+      {{"--debug-address", "10.0.0.1", "a.py"}, "--debug-address is for --debug-rank alone"},
+      {{"--debug-rank", "0", "--debug-address", "", "a.py"},
+       "--debug-address: an address is needed"},
+      {{"--debug-rank", "0", "--debug-address", "eth0:x", "a.py"},
+       "--debug-address: endpoint 'eth0:x': the port must be a number"},
+  });
+  const auto others =
+      t::config_of({"--debug-rank", "0", "--nproc-per-node", "2", "--wrap", "nice", "--wrap-ranks",
+                    "1", "a.py"});
+  CHECK(others.debugger.rank == 0);
+}
+
 TEST_CASE("command_line: values out of bounds are refused with what is allowed", "[cli]") {
   const std::string range = "allowed is N, MIN:MAX with 1 <= MIN <= MAX";
-  const std::string workers = "allowed are a number from 1 to 4096, cpu, gpu and auto";
+  const std::string workers = "must be a number from 1 to 4096, cpu, gpu or auto";
   const std::string streams = "0:3,1:1 by local rank";
   std::vector<t::refusal_row> rows;
   const auto add = [&](const char* name, const t::arguments& values, const std::string& message) {
@@ -441,7 +539,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--node-rank", {"-1", "x", ""}, "a whole number from 0");
   add("--master-port", {"-1", "65536", "70000", "x", ""}, "a whole number from 0 to 65535");
   add("--learn-timeouts", {"", "x", "0.5", "-1", "nan", "inf", "1e7"},
-      "allowed are 0 (nothing is learned) and a factor from 1");
+      "must be 0 (nothing is learned) or a factor from 1");
   for (const char* name : {"--preempt-grace", "--heartbeat-timeout", "--first-heartbeat-timeout"}) {
     add(name, {"", "-1", "soon"}, "a number of seconds from 0 to 100000000 is needed");
   }
@@ -460,10 +558,10 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--node-check", {""}, "a command for the shell is needed");
   add("--hang-hook-timeout", {"", "-1", "soon", "0", "0.0001", "3600.001", "1e7", "1e300"},
       "a number of seconds over 0 and up to 3600 is needed");
-  add("--guard", {"", "yes", "Required"}, "allowed are required, best-effort and none");
+  add("--guard", {"", "yes", "Required"}, "must be required, best-effort or none");
   add("--chaos",
       {"", "kill", "kill=rank:1", "hang=rank:1@1s", "stop=node:1@1s+1s", "cut=node:1@1s"},
-      "allowed are kill=rank:R@TIME");
+      "the faults are kill=rank:R@TIME");
   add("--chaos", {"random=@1s", "random=1@", "random=1@99ms"}, "allowed is random=SEED@TIME");
   add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");
   add("--monitor-interval", {"-1", "x", ""}, "a number of seconds");
@@ -551,7 +649,7 @@ TEST_CASE("command_line: contradictions are refused", "[cli]") {
       {{"--stall-after", "5", "x"}, "--stall-after is for --diagnose alone"},
       {{"--on-stall", "warn", "x"}, "--on-stall is for --diagnose alone"},
       {{"--diagnose", "--on-stall", "end", "x"},
-       "--on-stall 'end': allowed are warn, restart and replace"},
+       "--on-stall 'end': must be warn, restart or replace"},
       {{"--diagnose", "--on-stall", "replace", "x"},
        "--on-stall replace needs --on-failure replace"},
       {{"--node-check-timeout", "1", "x"}, "--node-check-timeout is for --node-check alone"},
@@ -763,7 +861,7 @@ TEST_CASE("command_line: output that cannot be had as wished is refused", "[cli]
       {{"--log-line-prefix-template", "[${rnk}]", "a.py"},
        "--log-line-prefix-template '[${rnk}]': a line prefix has no field 'rnk'"},
       {{"--log-line-prefix-template", "$x", "a.py"}, "no field 'x'"},
-      {{"--log-format", "xml", "a.py"}, "--log-format 'xml': allowed are text and json"},
+      {{"--log-format", "xml", "a.py"}, "--log-format 'xml': must be text or json"},
       {{"--local-ranks-filter", "1", "a.py"}, "--local-ranks-filter '1': there is no local rank 1"},
       {{"--nproc-per-node", "2", "--local-ranks-filter", "0,2", "a.py"}, "no local rank 2"},
       {{"--local-ranks-filter", "0,", "a.py"}, "a list of local ranks is needed"},
@@ -806,7 +904,8 @@ TEST_CASE("command_line: numbers of LOGLEVEL are warned of and taken", "[cli]") 
     REQUIRE(result.warnings.size() == 1);
     CHECK(result.warnings[0].starts_with("LOGLEVEL '"));
   }
-  t::check_refusals({{{"a.py"}, "LOGLEVEL '-1': allowed are DEBUG, INFO"}}, {{"LOGLEVEL", "-1"}});
+  t::check_refusals({{{"a.py"}, "LOGLEVEL '-1': the levels are DEBUG, INFO"}},
+                    {{"LOGLEVEL", "-1"}});
 }
 
 TEST_CASE("command_line: no worker inherits a password", "[cli]") {
@@ -842,8 +941,9 @@ TEST_CASE("command_line: restarts have terms", "[cli]") {
   t::check_refusals({
       {{"--restart-delay", "x", "a.py"}, "--restart-delay 'x': a number of seconds from 0 to"},
       {{"--restart-delay", "90000", "a.py"}, "the delay of restarts is 0 to 24 hours"},
-      {{"--restart-never-after", "93,BOOM", "a.py"}, "--restart-never-after: 'BOOM' is no way"},
-      {{"--restart-only-after", "300", "a.py"}, "--restart-only-after: '300' is no way to end"},
+      {{"--restart-never-after", "93,BOOM", "a.py"},
+       "--restart-never-after: 'BOOM' is not an exit code"},
+      {{"--restart-only-after", "300", "a.py"}, "--restart-only-after: '300' is not an exit code"},
   });
 }
 
@@ -897,7 +997,7 @@ TEST_CASE("command_line: workers have a place and variables of their own", "[cli
   CHECK_FALSE(
       t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "0"}}).job.workers.virtual_local_rank);
   t::check_refusals({
-      {{"--numa-binding", "numa", "a.py"}, "allowed are node, socket, exclusive and core-complex"},
+      {{"--numa-binding", "numa", "a.py"}, "must be node, socket, exclusive or core-complex"},
       {{"--cpu-affinity", "0:1", "a.py"}, "a list for each of the 1 workers is needed"},
       {{"--cpu-affinity", "x", "a.py"}, "--cpu-affinity: 'x' is no list of processors"},
       {{"--cpu-affinity", "0", "--numa-binding", "node", "a.py"}, "exclude each other"},
@@ -922,7 +1022,7 @@ TEST_CASE("command_line: the start method is for functions, and changes nothing"
     CHECK(t::config_of({"a.py"}, {{"PET_START_METHOD", method}}).script == "a.py");
   }
   t::check_refusals({{{"--start-method", "thread", "a.py"},
-                      "--start-method 'thread': allowed are spawn, fork and forkserver"}});
+                      "--start-method 'thread': must be spawn, fork or forkserver"}});
 }
 
 TEST_CASE("command_line: options of other launchers get a hint", "[cli]") {
@@ -1024,8 +1124,16 @@ TEST_CASE("command_line: completions and the manual page name every option", "[c
     }
     CHECK_THAT(text, elastic::test::contains_text("explain"));
   }
+  // After a command, fish would offer the options of a job, too.
+  const std::string fish = t::early_exit_of({"--print-completion", "fish"}).text;
+  const std::size_t end = fish.find(" -l run-path");
+  REQUIRE(end != std::string::npos);
+  const std::string condition = fish.substr(fish.rfind('\n', end) + 1, end);
+  CHECK_THAT(condition, Catch::StartsWith("complete -c elasticrun -n "
+                                          "'not __fish_seen_subcommand_from "));
+  CHECK_THAT(condition.substr(0, condition.find('\n')), elastic::test::contains_text(" explain"));
   t::check_refusals({{{"--print-completion", "tcsh"},
-                      "--print-completion 'tcsh': allowed are bash, zsh and fish"}});
+                      "--print-completion 'tcsh': must be bash, zsh or fish"}});
 }
 
 TEST_CASE("command_line: a launcher of one's own has its name, its commands and no faults",

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Walks the table of options: each must change what it is for, and nothing else. A row without an
-// entry here fails, and so does one whose value goes nowhere.
+// Checks the whole table of options: each option must change its setting and nothing else. A row
+// without an entry here fails, and so does a row whose value has no effect.
 
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/detail/option_row.hpp>
@@ -59,6 +59,12 @@ std::string text_of(const std::vector<elastic::processor_set>& values) {
   return text;
 }
 
+std::string wire_text(const elastic::wire_terms& terms) {
+  std::string text;
+  for (const elastic::wire_up kind : terms.kinds) text += std::string(to_string(kind)) + ' ';
+  return text;
+}
+
 /// Every member that an option or the script can set, by its name.
 std::map<std::string, std::string> members_of(const program_config& config) {
   const elastic::worker_spec& workers = config.job.workers;
@@ -70,6 +76,10 @@ std::map<std::string, std::string> members_of(const program_config& config) {
       {"workers.arguments", text_of(workers.arguments)},
       {"workers.environment", text_of(workers.environment)},
       {"workers.env", text_of(workers.env)},
+      {"workers.wrap.command", text_of(workers.wrap.command)},
+      {"workers.wrap.ranks", std::to_string(workers.wrap.ranks.size())},
+      {"wire.kinds", wire_text(config.wire)},
+      {"wire.address", text_of(config.wire.address)},
       {"workers.virtual_local_rank", text_of(workers.virtual_local_rank)},
       {"workers.cpu_affinity", text_of(workers.cpu_affinity)},
       {"workers.max_restarts", text_of(workers.max_restarts)},
@@ -147,7 +157,11 @@ std::map<std::string, std::string> members_of(const program_config& config) {
       {"signals.preempt", text_of(config.job.signals.preempt)},
       {"drain_file", text_of(config.program.drain_file)},
       {"progress", text_of(config.progress)},
+      {"merges_output", text_of(config.merges_output)},
       {"chaos", elastic::to_text(config.chaos)},
+      {"debugger.rank", text_of(config.debugger.rank.value_or(-1))},
+      {"debugger.host", text_of(config.debugger.host)},
+      {"debugger.port", text_of(config.debugger.port)},
       {"job_file", text_of(config.job_file)},
       {"job_settings", text_of(config.job_settings)},
       {"prints_job", text_of(config.prints_job)},
@@ -167,6 +181,7 @@ program_config config_of(arguments options, elastic::environment_map environment
   facts.reads_job_files = true;
   facts.environment = std::move(environment);
   facts.injects_faults = true;
+  facts.offers_debugger = true;
   auto outcome = elastic::parse_command_line(options, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&outcome)) FAIL(exit->text);
   return std::get<elastic::command_line>(std::move(outcome)).config;
@@ -198,6 +213,11 @@ const std::vector<effect>& effects() {
       {"--no-python", "1", {"workers.program", "workers.arguments", "script"}},
       {"--run-path", "1", {"workers.program", "workers.arguments", "script"}, {"--no-python"}},
       {"--env", "A=1", {"workers.env"}},
+      {"--wire", "jax,tf", {"wire.kinds"}},
+      {"--wrap", "nice", {"workers.wrap.command"}},
+      {"--wrap-ranks", "0,8-15", {"workers.wrap.ranks"}, {"--wrap", "nice"}},
+      {"--debug-rank", "1", {"debugger.rank"}},
+      {"--debug-address", "eth0", {"debugger.host"}, {"--debug-rank=0"}},
       {"--virtual-local-rank", "1", {"workers.virtual_local_rank"}},
       {"--numa-binding", "node", {"numa_binding"}},
       {"--cpu-affinity", "0", {"workers.cpu_affinity"}},
@@ -222,7 +242,7 @@ const std::vector<effect>& effects() {
       {"--node-rank", "1", {"rendezvous.node_rank"}},
       {"--master-addr", "h", {"master_addr"}},
       {"--master-port", "1", {"master_port"}},
-      {"--local-addr", "10.0.0.1", {"rendezvous.local_addr"}},
+      {"--local-addr", "10.0.0.1", {"rendezvous.local_addr", "wire.address"}},
       {"--max-restarts", "1", {"workers.max_restarts"}},
       {"--restart-delay", "1", {"workers.restart.delay"}},
       {"--restart-delay-max", "1", {"workers.restart.delay_max"}},
@@ -264,6 +284,7 @@ const std::vector<effect>& effects() {
       {"--tee", "3", {"workers.tee"}},
       {"--log-line-prefix-template", "x", {"workers.log_line_prefix_template"}},
       {"--log-format", "json", {"workers.logs.format"}},
+      {"--merge-output", "1", {"merges_output"}},
       {"--local-ranks-filter", "0", {"workers.logs.local_ranks_filter"}},
       {"--duplicate-stdout-filters", "x", {"workers.logs.duplicate_stdout_filters"}},
       {"--duplicate-stderr-filters", "x", {"workers.logs.duplicate_stderr_filters"}},

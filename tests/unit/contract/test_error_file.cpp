@@ -19,7 +19,7 @@
 
 namespace {
 
-// A directory of this test alone, removed with what is in it.
+// A directory for this test only; the destructor removes it with its content.
 class error_file_folder {
  public:
   error_file_folder() {

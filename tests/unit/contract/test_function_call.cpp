@@ -99,12 +99,12 @@ TEST_CASE("function_call: what JSON can say arrives as it was", "[contract]") {
   }
 }
 
-TEST_CASE("function_call: what JSON cannot say is refused by name", "[contract]") {
+TEST_CASE("function_call: what JSON cannot represent is refused by name", "[contract]") {
   CHECK(complaint_of(std::nan("")) ==
-        "it holds a number that is not finite, which JSON cannot say");
+        "it holds a number that is not finite, which JSON cannot represent");
   CHECK(complaint_of({{"a", {1.0, std::numeric_limits<double>::infinity()}}}) ==
-        "it holds a number that is not finite, which JSON cannot say");
-  CHECK(complaint_of(nlohmann::json::binary({1})) == "it holds what JSON cannot say");
+        "it holds a number that is not finite, which JSON cannot represent");
+  CHECK(complaint_of(nlohmann::json::binary({1})) == "it holds a value that JSON cannot represent");
   CHECK(complaint_of("\xff").find("it cannot be written as JSON: invalid UTF-8") == 0);
   CHECK(complaint_of(std::string(999, 'x')) == "it is 1001 bytes of JSON, 1000 are allowed");
   CHECK(complaint_of(std::string(998, 'x')).empty());
@@ -236,7 +236,7 @@ TEST_CASE("call_memfd: whatever a worker writes, the agent reads a value or says
     for (std::size_t offset = header_bytes + 2; offset < bytes.size(); ++offset) {
       bytes[offset] = alphabet[below(alphabet.size())];
     }
-    // Most often a kind and a size that could be, so that the reader gets as far as the text.
+    // Mostly a valid kind and size, so that the reader gets as far as the text.
     bytes[16] = static_cast<char>(below(5));
     bytes[24] = static_cast<char>(below(2) ? below(4) : below(256));
     for (std::size_t flips = below(3); flips > 0; --flips) {

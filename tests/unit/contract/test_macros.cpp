@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/contract/environment.hpp>
 #include <support/catch.hpp>
 
 #include <cstdint>
@@ -53,6 +54,35 @@ TEST_CASE("macros: an argument gets its local rank by the rules of string.Templa
   for (const auto& [text, expected] : rows) {
     INFO(text);
     CHECK(elastic::detail::substitute_local_rank(text, 3) == expected);
+  }
+}
+
+TEST_CASE("macros: a worker and its job have values", "[contract]") {
+  elastic::worker_identity worker;
+  worker.rank = 5;
+  worker.local_rank = 1;
+  worker.world_size = 8;
+  worker.local_world_size = 4;
+  worker.group_rank = 2;
+  worker.role_name = "trainer";
+  elastic::job_context job;
+  job.master_addr = "10.0.0.1";
+  job.master_port = 29500;
+  const elastic::detail::macro_values values = elastic::detail::macros_of(worker, job);
+  CHECK(elastic::detail::substitute_macros(
+            "${rank}/${world_size} ${local_rank}/${local_world_size} ${node_rank} "
+            "${master_addr}:${master_port} ${role_name}",
+            values) == "5/8 1/4 2 10.0.0.1:29500 trainer");
+}
+
+TEST_CASE("macros: some values may be others in another epoch", "[contract]") {
+  for (const char* name : {"rank", "world_size", "node_rank", "master_addr", "master_port"}) {
+    INFO(name);
+    CHECK(elastic::detail::changes_by_epoch("a${" + std::string(name) + "}"));
+  }
+  for (const char* text : {"", "${local_rank}", "${local_world_size}", "$role_name", "$$rank"}) {
+    INFO(text);
+    CHECK_FALSE(elastic::detail::changes_by_epoch(text));
   }
 }
 

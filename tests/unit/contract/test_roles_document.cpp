@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The file of ELASTIC_ROLES, and what the nodes of a role tell each other.
+// The file of ELASTIC_ROLES, and the text that the nodes of a role exchange.
 
 #include <elastic/contract/detail/roles_document.hpp>
 

@@ -18,7 +18,7 @@
 
 #include <nlohmann/json.hpp>
 
-// What ranks of real jobs showed that stood still: tests/vectors/hangs.
+// The evidence of ranks in real stalled jobs: tests/vectors/hangs.
 namespace elastic::test {
 
 inline nlohmann::json read_hang(const std::string& fault) {

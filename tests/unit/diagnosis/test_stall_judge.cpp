@@ -498,6 +498,20 @@ TEST_CASE("nobody is blamed without a reason", "[diagnosis]") {
   }
 }
 
+TEST_CASE("a verdict without a culprit counts each rank once", "[diagnosis]") {
+  job ranks{settled(0), settled(1), settled(2), settled(3)};
+  ranks[0].processor_share = 1.0;
+  ranks[1].recorder = recorder_state::silent;
+  ranks[1].groups.clear();
+  ranks[2].recorder = recorder_state::silent;
+  ranks[2].groups.clear();
+  ranks[2].processor_share = 1.0;
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_verdict::kind::unknown);
+  CHECK(verdict.sentence ==
+        "nobody can be blamed: 0 of 4 ranks wait in operations, 2 compute, 1 gave no evidence");
+}
+
 TEST_CASE("without a recorder, stacks say who is not in the operation", "[diagnosis]") {
   job ranks = waiting_but(5, settled(5));
   for (rank_evidence& rank : ranks) {

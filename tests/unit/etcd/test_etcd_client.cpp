@@ -51,7 +51,7 @@ etcd_options options_for(const std::vector<std::uint16_t>& ports) {
   return options;
 }
 
-// Options that soon give up a server that says nothing.
+// Options with short time-outs for a server that does not answer.
 etcd_options hasty_options_for(const std::vector<std::uint16_t>& ports) {
   etcd_options options = options_for(ports);
   options.first_patience = 300ms;
@@ -177,7 +177,7 @@ CO_TEST("etcd client: one that was never reached is told before it is given up",
   CHECK(log->has(" s more", elastic::log_level::warning));
 }
 
-CO_TEST("etcd client: what is not etcd is told at once", "[store]") {
+CO_TEST("etcd client: a server that is not etcd is reported at once", "[store]") {
   const auto [server_reply, expected] = GENERATE(table<std::string, std::string>(
       {{"SSH-2.0-OpenSSH_9.2\r\n", "it begins with 'SSH-2.0-OpenSSH_9.2?'"},
        {answer("<html>"), "is not etcd: HTTP status 200, '<html>'"},
@@ -240,7 +240,7 @@ CO_TEST("etcd keys: an answer that is not in its form is refused", "[store]") {
   CHECK(is_refused);
 }
 
-CO_TEST("etcd client: a watch that cannot be had is a pause, one that was compacted a change",
+CO_TEST("etcd client: a watch that etcd refuses is a pause, one that was compacted a change",
         "[store]") {
   const auto [response, is_change] = GENERATE(table<std::string, bool>(
       {{answer("{\"result\":{\"created\":true}}\n{\"result\":{\"events\":[{}]}}\n"), true},
@@ -259,7 +259,7 @@ CO_TEST("etcd client: a watch that cannot be had is a pause, one that was compac
   json watch;
   watch["key"] = "aw==";
   co_await client->await_event(std::move(watch));
-  CHECK(log->has("etcd does not tell of changes") != is_change);
+  CHECK(log->has("etcd does not report changes") != is_change);
 }
 
 TEST_CASE("etcd keys: the end of a prefix", "[store]") {

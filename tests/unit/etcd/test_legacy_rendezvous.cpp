@@ -36,7 +36,7 @@ using elastic::test::passed;
 using elastic::test::start;
 using elastic::test::task_outcome;
 
-// A node, and its way to the others.
+// A node and its connection to the others.
 struct node {
   std::shared_ptr<leased_table_keys> keys;
   std::shared_ptr<legacy_rendezvous> meeting;
@@ -296,7 +296,7 @@ TIME_TEST("legacy rendezvous: a node that is cut off gives up the others before 
   const auto next_round = start(time, second_node->next_round());
   co_await place.pass(3s);
   CHECK(next_round->code() == errc::connection_failed);
-  CHECK(next_round->what().find("this node could not tell the others for ") == 0);
+  CHECK(next_round->what().find("this node could not send keep-alives for ") == 0);
   co_await leave(first_node, second_node);
 }
 

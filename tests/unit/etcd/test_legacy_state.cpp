@@ -107,7 +107,7 @@ TEST_CASE("legacy state: what is none is refused with what is wrong", "[rendezvo
        "it has 1048577 bytes, and 1048576 are allowed"},
       {"{}", "'status' is missing"},
       {R"({"status": 1})", "'status' is no text"},
-      {R"({"status": "merry"})", "'status' is none of setup, joinable, frozen, final, closed"},
+      {R"({"status": "merry"})", "'status' is not one of setup, joinable, frozen, final, closed"},
       {R"({"status": "joinable"})", "'version' is missing"},
       {R"({"status": "joinable", "version": 1})", "'version' is no text"},
       {R"({"status": "joinable", "version": "1/../2"})", "'version' is no whole number in a text"},

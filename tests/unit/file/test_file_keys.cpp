@@ -55,7 +55,7 @@ task<std::shared_ptr<elastic::store>> patient_store_in(std::string directory) {
   return store_in(std::move(directory), std::move(time));
 }
 
-// The error that a task ends with; none if it has a result.
+// The error with which a task ends; empty if it has a result.
 template <class Result>
 task<std::optional<error>> error_of(task<Result> work) {
   try {

@@ -94,8 +94,9 @@ TEST_CASE("entrypoint: a name is known while its object lives, and must be the o
   first_function.reset();
   CHECK(run("fleeting", list{}) == 2);
   second_function.reset();
-  CHECK_THROWS_WITH(table.find("fleeting"), Catch::StartsWith("no function of this program is "
-                                                              "registered as 'fleeting': there "));
+  CHECK_THROWS_WITH(table.find("fleeting"),
+                    Catch::StartsWith("no function of this program is registered as "
+                                      "'fleeting'; registered: "));
 }
 
 TEST_CASE("entrypoint: what a function throws is thrown, out of a task as well", "[worker]") {

@@ -63,6 +63,20 @@ TEST_CASE("liveness: nothing is expected of a worker that was promised nothing",
   CHECK_FALSE(stage.remaining());
 }
 
+TEST_CASE("liveness: if no rule counts, the worker's own do not either", "[health]") {
+  liveness_settings settings = beats_within(duration::max());
+  settings.first_heartbeat_timeout = 1s;
+  settings.learn_timeouts = 2;
+  stage stage(settings);
+  stage.pass(24h);
+  stage.beat(1s);
+  CHECK(stage.liveness.enter(stage.now, "collective", 1s));
+  CHECK(stage.liveness.arm(stage.now, "scope", 1s, SIGKILL));
+  stage.pass(24h);
+  CHECK(stage.verdict().empty());
+  CHECK_FALSE(stage.remaining());
+}
+
 TEST_CASE("liveness: heartbeats are expected from the first one on", "[health]") {
   stage stage(beats_within(10s));
   stage.pass(1h);

@@ -5,15 +5,21 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/diagnosis/detail/stall_judge.hpp>
 #include <support/catch.hpp>
 #include <support/text.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace elastic {
 namespace {
@@ -154,6 +160,56 @@ TEST_CASE("inspection: two looks tell who computes", "[inspection]") {
   CHECK(after[1].evidence.stack_moved);
   CHECK_FALSE(after[2].evidence.processor_share);
   CHECK_FALSE(after[2].evidence.stack_moved);
+}
+
+/// What the agent reads of four workers: their recorders, and that their main threads run.
+std::vector<detail::rank_evidence> evidence_in(const std::string& file) {
+  std::ifstream stored(ELASTIC_SOURCE_DIR "/tests/vectors/recorders_211/" + file + ".json");
+  const nlohmann::json recorded = nlohmann::json::parse(stored);
+  const wall_time now{std::chrono::duration_cast<wall_time::duration>(
+      std::chrono::nanoseconds(recorded["time_ns"].get<std::int64_t>()))};
+  std::vector<detail::worker_inspection> found;
+  for (const nlohmann::json& recorders : recorded["ranks"]) {
+    detail::worker_inspection& worker = found.emplace_back();
+    worker.worker.rank = static_cast<int>(found.size()) - 1;
+    worker.recorders = recorders.get<std::vector<std::string>>();
+    worker.facts.emplace().threads.emplace_back().state = process_state::running;
+  }
+  std::vector<detail::rank_evidence> evidence;
+  for (const inspected_rank& rank : detail::ranks_of(found, time_point(), now)) {
+    evidence.push_back(rank.evidence);
+  }
+  return evidence;
+}
+
+// A PyTorch that was built with NCCL has a second recorder for gloo.
+TEST_CASE("inspection: the recorders of NCCL and of gloo name the rank for which others wait",
+          "[inspection]") {
+  const std::map<std::string, std::string> sentences{
+      {"nccl_sleep", "has not entered all_reduce #6 of group default_pg"},
+      {"nccl_mismatched_operation",
+       "was in broadcast #6 of group default_pg with [[3]] Float, where 3 others are in "
+       "all_reduce with [[3]] Float"},
+      {"nccl_mismatched_size",
+       "was in all_reduce #6 of group default_pg with [[1048576]] Float, where 3 others "
+       "are in all_reduce with [[3]] Float"},
+      {"gloo_sleep", "has not entered all_reduce #6 of group default_pg"},
+      {"nccl_and_gloo_sleep", "has not entered all_reduce #6 of group "},
+  };
+  for (const auto& [file, sentence] : sentences) {
+    CAPTURE(file);
+    const stall_verdict verdict = detail::judge_stall(evidence_in(file));
+    CHECK(verdict.ranks == std::vector<int>{1});
+    CHECK_THAT(verdict.sentence, test::contains_text(sentence));
+  }
+}
+
+TEST_CASE("inspection: a recorder that nobody can read hides no other", "[inspection]") {
+  detail::worker_inspection worker;
+  worker.recorders = {"[]", R"({"version":"2.10","pg_config":{},"pg_status":{},"entries":[]})"};
+  CHECK(detail::ranks_of({worker}, {}, {})[0].evidence.recorder == recorder_state::answered);
+  worker.recorders.pop_back();
+  CHECK(detail::ranks_of({worker}, {}, {})[0].evidence.recorder == recorder_state::absent);
 }
 
 }  // namespace inspection_answer_test

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What PyTorch's analyser makes of the pickles is in tests/integration/test_diagnosis.cpp.
+// tests/integration/test_diagnosis.cpp checks that PyTorch's analyser reads the pickles.
 
 #include <elastic/inspection/detail/recorder_pickle.hpp>
 

@@ -42,12 +42,12 @@ TEST_CASE("drain file: its text is the reason, on one line and bounded", "[launc
   };
   const std::string long_text(elastic::limits::drain_text_bytes, 'x');
   const std::vector<row> rows = {
-      {{"", ""}, "the drain file '/run/d' is there"},
-      {{" \n", ""}, "the drain file '/run/d' is there"},
-      {{"GPU 3 is hot\n", ""}, "the drain file '/run/d' is there: GPU 3 is hot"},
-      {{"a\nb\x1b[2J", ""}, "the drain file '/run/d' is there: a b\\x1b[2J"},
-      {{long_text + "yz", ""}, "the drain file '/run/d' is there: " + long_text},
-      {{"", "it cannot be read: x"}, "the drain file '/run/d' is there (it cannot be read: x)"},
+      {{"", ""}, "the drain file '/run/d' exists"},
+      {{" \n", ""}, "the drain file '/run/d' exists"},
+      {{"GPU 3 is hot\n", ""}, "the drain file '/run/d' exists: GPU 3 is hot"},
+      {{"a\nb\x1b[2J", ""}, "the drain file '/run/d' exists: a b\\x1b[2J"},
+      {{long_text + "yz", ""}, "the drain file '/run/d' exists: " + long_text},
+      {{"", "it cannot be read: x"}, "the drain file '/run/d' exists (it cannot be read: x)"},
   };
   for (const row& entry : rows) CHECK(drain_reason("/run/d", entry.content) == entry.reason);
 }

@@ -29,7 +29,7 @@ using elastic::test::temporary_directory;
 using numbers = std::vector<int>;
 using texts = std::vector<std::string>;
 
-// Numbered as x86 servers do it: the second threads of all cores come after all the first ones.
+// Numbered as on x86 servers: the second threads of all cores come after all first ones.
 struct machine {
   int sockets = 2;
   int nodes_per_socket = 2;

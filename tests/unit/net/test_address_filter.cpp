@@ -3,9 +3,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/local_address.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
-
-#include <asio/io_context.hpp>
 
 #include <string>
 

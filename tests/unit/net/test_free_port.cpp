@@ -3,10 +3,8 @@
 #include <elastic/net/free_port.hpp>
 
 #include <elastic/base/error.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
-
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 
 #include <cstdint>
 #include <string>

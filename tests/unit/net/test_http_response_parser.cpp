@@ -17,7 +17,7 @@ const std::string chunked_answer =
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     "5\r\nhello\r\n1;more=yes\r\n \r\n0A\r\nworld12345\r\n0\r\nTrailer: t\r\n\r\n";
 
-// All at once, and byte by byte.
+// Parses the bytes all at once, and byte by byte.
 http_response_parser parser_of(std::string_view bytes, bool by_byte) {
   http_response_parser parser;
   if (!by_byte) parser.feed(bytes);

@@ -156,7 +156,7 @@ CO_TEST("guarded launcher: a start that hangs can be cancelled", "[process]") {
   cancel.emit(asio::cancellation_type::terminal);
   while (!has_ended) co_await asio::post(executor, asio::use_awaitable);
   REQUIRE(failure);
-  CHECK_THROWS_AS(std::rethrow_exception(failure), std::system_error);
+  CHECK_THROWS_AS(std::rethrow_exception(failure), elastic::detail::asio_system_error);
   CHECK(records->has("'/bin/true' hangs in the kernel"));
 }
 

@@ -43,7 +43,7 @@ class machine {
   temporary_directory folder_;
 };
 
-// What is said where no cgroup is full: of the user's processes, if these have a limit.
+// The text if no cgroup is full: about the user's processes, if they have a limit.
 std::string limit_of_user() {
   rlimit limit{};
   REQUIRE(::getrlimit(RLIMIT_NPROC, &limit) == 0);

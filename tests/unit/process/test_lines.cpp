@@ -15,7 +15,7 @@
 namespace elastic {
 namespace {
 
-// What comes out when `pieces` are fed one after the other and the stream ends.
+// The output when `pieces` are fed one after the other and the stream ends.
 std::string prefixed_text(const std::vector<std::string>& pieces,
                           const std::string& prefix = "[p]:") {
   detail::line_prefixer lines(prefix);

@@ -41,7 +41,7 @@ class log_stage {
   std::string path() const { return folder_ / "stdout.log"; }
   const fs::path& folder() const { return folder_; }
 
-  /// What a file holds: of the log itself, or of one put aside; "none" if there is none.
+  /// The content of the log or of a rotated file; "none" if there is no such file.
   std::string text(int number = 0) const {
     const std::string name = number == 0 ? path() : path() + "." + std::to_string(number);
     std::ifstream file(name);
@@ -51,7 +51,7 @@ class log_stage {
     return content.str();
   }
 
-  /// The files that were put aside, the oldest first, and the log itself.
+  /// The rotated files, the oldest first, and the log itself.
   std::string whole_text(int files) const {
     std::string content;
     for (int number = files; number >= 0; --number) {
@@ -82,7 +82,7 @@ TEST_CASE("log file: without a size it grows", "[process]") {
   CHECK(stage.text(1) == "none");
 }
 
-TEST_CASE("log file: a full one is put aside at the end of a line", "[process]") {
+TEST_CASE("log file: a full one is rotated at the end of a line", "[process]") {
   log_stage stage(rotation_of(10, 3));
   stage.write("aaaa\nbbbb\n");
   CHECK(stage.text() == "aaaa\nbbbb\n");
@@ -151,13 +151,14 @@ TEST_CASE("log file: however a stream is written, files keep to their size and l
   }
 }
 
-TEST_CASE("log file: one that cannot be put aside grows on, and that is said once", "[process]") {
+TEST_CASE("log file: one that cannot be rotated keeps growing, and the log says so once",
+          "[process]") {
   log_stage stage(rotation_of(10, 3));
   // A directory that is not empty cannot be replaced by a file.
   fs::create_directories(stage.path() + ".1/in the way");
   for (int i = 0; i < 10; ++i) stage.write("aaaaaaa\n");
   CHECK(stage.text().size() == 80);
-  CHECK(stage.records->count("cannot be put aside") == 1);
+  CHECK(stage.records->count("cannot be rotated") == 1);
 }
 
 TEST_CASE("log file: a full disk ends it, and that is said once", "[process]") {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/process/detail/port_use.hpp>
 
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 
 #include <sys/wait.h>
@@ -9,15 +10,14 @@
 
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
-
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 
 namespace port_use_tests {
 
 using elastic::detail::find_sockets;
+using elastic::detail::listens_at;
 using elastic::detail::look_at_port_use;
 using elastic::detail::port_use;
 using elastic::detail::sockets_to_port;
@@ -46,6 +46,7 @@ TEST_CASE("port use: sockets of a table by the port that they lead to", "[proces
   find_sockets(head + connected + connecting + listening + elsewhere + nonsense, 29500, found);
   CHECK(found.connected == std::set<std::uint64_t>{4711});
   CHECK(found.connecting == std::set<std::uint64_t>{4712});
+  CHECK(found.listening == std::set<std::uint64_t>{4713});
   // With the addresses of IPv6.
   find_sockets(
       "   0: 00000000000000000000000001000000:A1B2 00000000000000000000000001000000:733C 01 "
@@ -65,6 +66,21 @@ TEST_CASE("port use: of this process, before and after it connects", "[process]"
   CHECK(look_at_port_use(::getpid(), port, 1) == std::nullopt);
   client.close();
   CHECK(look_at_port_use(::getpid(), port, many) == port_use::none);
+}
+
+TEST_CASE("port use: who listens at a port", "[process]") {
+  asio::io_context context;
+  tcp::acceptor server(context, tcp::v4());
+  server.bind(tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const std::uint16_t port = server.local_endpoint().port();
+  CHECK(listens_at(::getpid(), port, many) == false);
+  server.listen();
+  CHECK(listens_at(::getpid(), port, many) == true);
+  CHECK(listens_at(::getpid(), port, 1) == std::nullopt);
+  tcp::socket client(context);
+  client.connect(server.local_endpoint());
+  server.close();
+  CHECK(listens_at(::getpid(), port, many) == false);
 }
 
 TEST_CASE("port use: connections of descendants count, and a process that has gone has none",

@@ -14,7 +14,7 @@
 namespace elastic {
 namespace {
 
-// A line of /proc/<pid>/stat with a name, the rest as the kernel writes it.
+// A line of /proc/<pid>/stat with this name and the rest as the kernel writes it.
 std::string stat_line(const std::string& name) {
   return "4711 (" + name +
          ") S 12 4700 4699 34816 4711 4194304 1 2 3 4 5 6 7 8 20 0 9 0 123456 1 2 3\n";

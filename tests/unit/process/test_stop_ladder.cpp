@@ -25,7 +25,7 @@ stop_plan ladder_plan(int signal, duration grace) {
   return plan;
 }
 
-// What happens at a moment, and what the ladder is to say then.
+// A moment: what happens, and the expected step of the ladder.
 struct ladder_row {
   duration at;
   std::size_t running;

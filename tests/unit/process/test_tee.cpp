@@ -26,7 +26,7 @@
 namespace elastic {
 namespace {
 
-// Keeps what is shown; can be made to stand still.
+// Keeps all output that is shown; can be made to block.
 class tee_console final : public output_sink {
  public:
   explicit tee_console(asio::any_io_executor executor) : may_go_on(std::move(executor)) {}

@@ -42,7 +42,10 @@ struct play {
     stage.workers.nproc_per_node = 3;
     stage.workers.max_restarts = 3;
     stage.start();
-    asio::co_spawn(time.context(), monkey->run(stage.agent()),
+    const chaos_monkey::worker_signal signal = [this](int rank, int number, std::string reason) {
+      stage.agent().signal_rank(rank, number, std::move(reason));
+    };
+    asio::co_spawn(time.context(), monkey->run(signal),
                    asio::bind_cancellation_slot(chaos.slot(), [](std::exception_ptr) {}));
   }
 

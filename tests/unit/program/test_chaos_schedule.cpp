@@ -21,7 +21,7 @@ using elastic::parse_chaos_plan;
 using elasticrun::chaos_schedule;
 using elasticrun::chaos_step;
 
-// "SIGSTOP 2 at 10000", one line for each of so many steps.
+// "SIGSTOP 2 at 10000", one line for each of the first `count` steps.
 std::string steps_of(const std::string& plan, int count) {
   chaos_schedule schedule(parse_chaos_plan(plan));
   std::string text;

@@ -4,15 +4,24 @@
 #include <program/commands/send_command.hpp>
 #include <program/commands/status_command.hpp>
 
+#include <elastic/net/host_name.hpp>
+#include <elastic/telemetry/journal_record.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace command_tests {
 
@@ -40,6 +49,44 @@ TEST_CASE("roles command: it shows the file of a job, by its log directory or it
   CHECK(elasticrun::shown_roles({file}, {}) == shown);
   CHECK(elasticrun::shown_roles({}, {{"ELASTIC_ROLES", file}}) == shown);
   CHECK(elasticrun::shown_roles({"--json", file}, {}) == text);
+}
+
+TEST_CASE("roles command: a job whose agent is gone was last seen when it recorded something",
+          "[program][roles]") {
+  using elastic::test::contains_text;
+  const elastic::test::temporary_directory folder;
+  using std::chrono::microseconds;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::int64_t now_us = std::chrono::duration_cast<microseconds>(now).count();
+  const auto write = [&](const std::string& state, pid_t pid, const std::string& node,
+                         std::int64_t time_us) {
+    std::ofstream(folder / "roles.json")
+        << R"({"revision": 1, "roles": {"trainer": {"state": ")" << state
+        << R"(", "ready": false, "workers": []}}})" << "\n";
+    elastic::journal_record record;
+    record.sequence = 1;
+    record.epoch = 5;
+    record.node = node;
+    record.time_us = time_us;
+    record.event.kind = elastic::job_event::type::agent_started;
+    record.event.pid = pid;
+    std::ofstream(folder / "journal.jsonl") << to_json_line(record);
+    return elasticrun::shown_roles({folder.path()}, {});
+  };
+  const auto show = [&](const std::string& state, pid_t pid, const std::string& node) {
+    return write(state, pid, node, now_us);
+  };
+  const pid_t nobody = std::numeric_limits<pid_t>::max();
+  const std::string gone = "trainer  running\nThe agent (pid {}) is gone, and was last seen at {}";
+  CHECK(write("running", nobody, elastic::host_name(), 1'767'225'600'000'000) ==
+        fmt::format(fmt::runtime(gone), nobody,
+                    "2026-01-01 00:00:00 UTC: the roles were as above then.\n"));
+  // A process that has the number of another one, which was there long ago.
+  CHECK_THAT(write("running", ::getpid(), elastic::host_name(), 1'000'000),
+             contains_text("is gone, and was last seen at 1970-01-01 00:00:01 UTC"));
+  CHECK(show("running", ::getpid(), elastic::host_name()) == "trainer  running\n");
+  CHECK(show("running", nobody, "another-host") == "trainer  running\n");
+  CHECK(show("succeeded", nobody, elastic::host_name()) == "trainer  succeeded\n");
 }
 
 TEST_CASE("roles command: what cannot be shown is refused by one sentence", "[program][roles]") {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // What viewers of a job receive, byte for byte, from the fixed journals in
-// tests/vectors/job_documents. Programs of users parse it, so a difference here is a change of a
-// contract.
+// tests/vectors/job_documents. Users' programs parse these documents, so a difference here changes
+// a contract.
 
 #include <elastic/base/version.hpp>
 #include <elastic/status/detail/job_document.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The file of a job of several roles: what it means, and how it is refused.
+// The file of a job of several roles: its meaning, and the errors for invalid files.
 
 #include <program/roles/job_file.hpp>
 #include <program/roles/job_of_roles.hpp>
@@ -13,7 +13,9 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <sstream>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,6 +57,7 @@ on_failure = "ignore"
 elastic::command_line_facts facts() {
   elastic::command_line_facts facts;
   facts.environment["PATH"] = "/usr/bin:/bin";
+  facts.injects_faults = true;
   return facts;
 }
 
@@ -131,6 +134,151 @@ stops_with = "trainer"
   CHECK_THAT(understood, elastic::test::contains_text("processes_per_node = \"2\""));
   CHECK(make(text, {"rollout.processes_per_node=5"}).options.roles[1].config.workers
             .nproc_per_node == 5);
+}
+
+TEST_CASE("job file: options beside it that are of the whole job", "[program][roles]") {
+  const std::vector<command_line_option> outer{{"--trace", "t.json", "--trace"},
+                                               {"--drain-file", "/run/drain", "--drain-file"},
+                                               {"--journal", "j.jsonl", "--journal"},
+                                               {"--no-progress", "1", "--no-progress"}};
+  CHECK_THROWS_WITH(
+      make(sound, {}, {{"--virtual-local-rank", "1", "--virtual-local-rank"}}),
+      elastic::test::contains_text("virtual_local_rank = false contradicts --virtual-local-rank"));
+  const job_of_roles job = make(sound, {}, outer);
+  CHECK(job.program.trace == "t.json");
+  CHECK(job.program.drain_file == "/run/drain");
+  CHECK(job.options.journal == "j.jsonl");
+  CHECK(make("trace = \"t.json\"\n" + sound).program.trace == "t.json");
+  CHECK(make("journal = \"a\"\n" + sound, {}, outer).options.journal == "a");
+  // The keys of a file that was printed are in the order of their names.
+  const std::string understood = text_of(parse(text_of(parse(sound, {}, outer))));
+  CHECK(text_of(parse(understood)) == understood);
+  CHECK_THAT(understood, elastic::test::contains_text("trace = \"t.json\"\n"));
+}
+
+TEST_CASE("job file: each role takes of the job what is for it", "[program][roles]") {
+  const std::string text = R"(
+warm_standby = true
+diagnose = true
+stall_after = 60
+merge_output = true
+[role.trainer]
+command = ["-m", "train"]
+chaos = "kill=rank:1@20s"
+[role.reward]
+command = ["--no-python", "true"]
+merge_output = false
+[role.rollout]
+command = ["-m", "serve"]
+processes_per_node = 2
+log_format = "json"
+stops_with = "trainer"
+)";
+  const job_file file = parse(text);
+  using options = std::vector<std::string>;
+  CHECK(file.roles[0].options ==
+        options{"--diagnose", "--merge-output", "--stall-after=60", "--warm-standby",
+                "--chaos=kill=rank:1@20s"});
+  CHECK(file.roles[1].options == options{"--diagnose", "--stall-after=60"});
+  CHECK(file.roles[2].options ==
+        options{"--diagnose", "--merge-output", "--log-format=json", "--nproc-per-node=2"});
+  const job_of_roles job = make_job(file, facts());
+  REQUIRE(job.chaos.size() == 3);
+  CHECK(to_text(job.chaos[0]) == "kill=rank:1@20s");
+  CHECK(job.chaos[1].empty());
+  // Lines that are JSON objects all differ.
+  CHECK(job.merges_output == std::vector<bool>{true, false, false});
+  const std::string understood = text_of(parse(text_of(file)));
+  CHECK(text_of(parse(understood)) == understood);
+}
+
+TEST_CASE("job file: what a role cannot have is refused with its reason", "[program][roles]") {
+  using elastic::test::contains_text;
+  const auto setting = [](const std::string& text) { make(sound, {text}); };
+  CHECK_THROWS_WITH(setting("trainer.warm_standby=true"),
+                    contains_text("--warm-standby and --no-python exclude each other"));
+  CHECK_THROWS_WITH(setting("trainer.stall_after=9"),
+                    contains_text("role 'trainer': --stall-after is for --diagnose alone"));
+  CHECK_THROWS_WITH(setting("trainer.chaos=kill=rank"), contains_text("--set trainer.chaos: "));
+  const std::string replicas = R"([role.server]
+command = ["--no-python", "true"]
+processes_per_node = 2
+)";
+  CHECK_THROWS_WITH(make(replicas + "chaos = \"kill=rank:0@1s,kill=node:0@1s\"\n"),
+                    contains_text("role 'server': chaos kill=node:0@1s: replicas have no nodes"));
+  CHECK_NOTHROW(make(replicas + "chaos = \"kill=rank:1@1s\"\n"));
+  CHECK_THROWS_WITH(make(replicas + "warm_standby = true\n"),
+                    contains_text("warm_standby is for workers with a world"));
+}
+
+TEST_CASE("job file: its fingerprint is that of its values, however it is laid out",
+          "[program][roles]") {
+  const std::string base = "name = \"a\"\n[role.x]\ncommand = [\"x.py\"]\nmax_restarts = 1\n";
+  const auto of = [](const std::string& text) { return parse(text).fingerprint; };
+  CHECK(of(base) == of("# more\nname   = 'a'\nrole = {x = {max_restarts = 1, command = [ "
+                       "\"x.py\" ]}}\n"));
+  CHECK(parse(base, {"x.max_restarts=7"}).fingerprint == of(base));
+  const auto parts_that_differ = [&](const std::string& text) {
+    std::istringstream left(of(base));
+    std::istringstream right(of(text));
+    std::string differing;
+    for (std::string mine, other; left >> mine && right >> other;) {
+      if (mine != other) differing += other.substr(0, other.find('=')) + " ";
+    }
+    return differing;
+  };
+  CHECK(parts_that_differ(base) == "");
+  CHECK(parts_that_differ("name = \"b\"\n[role.x]\ncommand = [\"x.py\"]\nmax_restarts = 1\n") ==
+        "name ");
+  for (const char* role :
+       {"command = [\"x.py\"]\nmax_restarts = 2", "command = [\"x.py\"]",
+        "command = [\"x.py\", \"\"]\nmax_restarts = 1",
+        "command = [\"x.p\", \"y\"]\nmax_restarts = 1",
+        "command = [\"x.py\"]\nmax_restarts = \"1\""}) {
+    CAPTURE(role);
+    CHECK(parts_that_differ(std::string("name = \"a\"\n[role.x]\n") + role + "\n") == "role.x ");
+  }
+}
+
+TEST_CASE("job file: roles that meet others compare it", "[program][roles]") {
+  const std::string text = R"(nodes = 2
+[role.trainer]
+command = ["--no-python", "true"]
+[role.eval]
+command = ["--no-python", "true"]
+nodes = 1
+[role.rollout]
+command = ["--no-python", "true"]
+processes_per_node = 1
+stops_with = "trainer"
+)";
+  const std::vector<command_line_option> outer{{"--rdzv-backend", "c10d", "--rdzv-backend"},
+                                               {"--rdzv-endpoint", "host0", "--rdzv-endpoint"}};
+  const job_of_roles job = make(text, {}, outer);
+  const auto conf_of = [&](std::size_t role) {
+    return job.options.roles[role].config.rendezvous.conf;
+  };
+  CHECK(conf_of(0).at("fingerprint") == parse(text).fingerprint);
+  CHECK(conf_of(2).count("fingerprint") == 0);
+  CHECK(make(sound).options.roles[0].config.rendezvous.conf.count("fingerprint") == 0);
+}
+
+TEST_CASE("job file: a role can be ready by its port", "[program][roles]") {
+  const std::string text = R"(
+[role.server]
+command = ["--no-python", "true", "${port.http}"]
+readiness = "port.http"
+)";
+  const elastic::role server = make(text).options.roles[0];
+  CHECK(server.ready_at == role_readiness::port);
+  CHECK(server.ready_port == "http");
+  const std::string understood = text_of(parse(text));
+  CHECK_THAT(understood, elastic::test::contains_text("readiness = \"port.http\"\n"));
+  CHECK(text_of(parse(understood)) == understood);
+  CHECK_THROWS_WITH(make(text, {"server.readiness=port.rpc"}),
+                    elastic::test::contains_text("there is no ${port.rpc} in its command"));
+  CHECK_THROWS_WITH(make(text, {"server.readiness=port."}),
+                    elastic::test::contains_text("must be progress, start or port.NAME"));
 }
 
 TEST_CASE("job file: replicas run on each node beside roles of several", "[program][roles]") {
@@ -283,12 +431,12 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
       {with(trainer, "command = [\"/no/such/train.py\"]"),
        "role 'trainer': the script '/no/such/train.py' does not exist"},
       {with("\"replace\"", "\"retry\""),
-       "jobs/job1.toml:14: on_failure 'retry': allowed are fail-job, restart-role, replace, "
+       "jobs/job1.toml:14: on_failure 'retry': the policies are fail-job, restart-role, replace, "
        "restart-worker, restart-job, ignore"},
       {with("data:success", "data"),
        "jobs/job1.toml:15: starts_after 'data': the form is ROLE:ready or ROLE:success"},
       {with("readiness = \"start\"", "readiness = \"port\""),
-       "jobs/job1.toml:17: readiness 'port': allowed are progress and start"},
+       "jobs/job1.toml:17: readiness 'port': must be progress, start or port.NAME"},
       {with("stops_with = \"trainer\"", "stops_with = \"trianer\""),
        "role 'rollout' stops with 'trianer', which is no role of the job (did you mean "
        "'trainer'?)"},
@@ -313,20 +461,46 @@ TEST_CASE("job file: settings and options that cannot be", "[program][roles]") {
   CHECK_THROWS_WITH(setting("trainer.nproc=3"),
                     contains_text("--set trainer.nproc: unknown key 'nproc'"));
   CHECK_THROWS_WITH(setting("trainer.on_failure=retry"),
-                    contains_text("--set trainer.on_failure: on_failure 'retry': allowed are"));
+                    contains_text("--set trainer.on_failure: on_failure 'retry': the policies "));
   CHECK_THROWS_WITH(setting("rollout.command=[\"x\", \"${port.}\"]"),
                     contains_text("--set rollout.command: command: '${port.}': the form"));
   CHECK_THROWS_WITH(setting("nproc=3"), contains_text("--set nproc: unknown key 'nproc'"));
   const auto option = [](command_line_option given) { make(sound, {}, {std::move(given)}); };
-  CHECK_THROWS_WITH(option({"--status", "8080", "--status"}),
-                    contains_text("--status and --job exclude each other"));
-  CHECK_THROWS_WITH(option({"--chaos", "random=1@20s", "PET_CHAOS"}),
-                    contains_text("PET_CHAOS and --job exclude each other"));
+  for (const auto& [name, text, source, sentence] :
+       std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
+           {"--chaos", "random=1@20s", "PET_CHAOS",
+            "PET_CHAOS and --job exclude each other: its ranks are those of one role: chaos in the "
+            "table of that role, or --set ROLE.chaos=PLAN"},
+           {"--on-failure", "replace", "--on-failure",
+            "--on-failure and --job exclude each other: each role has a policy of its own: "
+            "on_failure in the file, or --set ROLE.on_failure=POLICY"},
+           {"--rdzv-id", "7", "--rdzv-id", "or --set name=NAME"},
+           {"--role", "a", "--role", "the name of its table"},
+           {"--no-python", "1", "--no-python", "the file has the command of each role"},
+           {"--node-rank", "1", "--node-rank", "where they meet: by c10d, etcd or file"},
+           {"--master-port", "1", "--master-port", "--rdzv-endpoint"},
+           {"--start-method", "spawn", "--start-method", "a process of its own"}}) {
+    CAPTURE(name);
+    CHECK_THROWS_WITH(option({name, text, source}), contains_text(sentence));
+  }
+  CHECK_THROWS_WITH(make("on_failure = \"replace\"\n" + sound),
+                    contains_text("unknown key 'on_failure': it is one of a role, not of the job"));
+  CHECK_THROWS_WITH(make("chaos = \"kill=rank:0@1s\"\n" + sound),
+                    contains_text("unknown key 'chaos': it is one of a role, not of the job"));
+  CHECK_THROWS_WITH(setting("trainer.trace=x.json"),
+                    contains_text("unknown key 'trace': it is one of the job, not of a role"));
   CHECK_THROWS_WITH(
       option({"--nproc-per-node", "2", "--nproc-per-node"}),
-      contains_text("jobs/job1.toml:8: nproc_per_node = 4 contradicts --nproc-per-node 2: use "
-                    "--set, or leave one of them out"));
+      contains_text("jobs/job1.toml:8: nproc_per_node = 4 contradicts --nproc-per-node 2: "
+                    "leave one of them out, or override the file by --set"));
   CHECK_NOTHROW(option({"--nproc-per-node", "4", "--nproc-per-node"}));
+  // Against the command line, another --set is no help.
+  CHECK_THROWS_WITH(make(sound, {"trainer.nproc_per_node=3"},
+                         {{"--nproc-per-node", "2", "--nproc-per-node"}}),
+                    Catch::EndsWith("--set trainer.nproc_per_node: nproc_per_node = 3 contradicts "
+                                    "--nproc-per-node 2: leave one of them out"));
+  CHECK_NOTHROW(make(sound, {"trainer.nproc_per_node=2"},
+                     {{"--nproc-per-node", "2", "--nproc-per-node"}}));
 }
 
 TEST_CASE("job file: it is read up to its bound", "[program][roles]") {

@@ -26,7 +26,7 @@ using elastic::worker_observer;
 using elasticrun::lean_observer;
 using namespace std::chrono_literals;
 
-// Of files, in kB: code and constants mostly.
+// Resident memory of files, in kB: mostly code and constants.
 long resident_file_memory() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// An agent and its standbys, whose processes are the test: when they are made, and who waits for
-// them.
+// An agent and its standbys, whose processes the test plays: when standbys are made, and what waits
+// for them.
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/base/detail/unique_fd.hpp>

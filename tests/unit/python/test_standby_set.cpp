@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A set of standbys whose processes are the test: it holds the other ends of their sockets.
+// A set of standbys whose processes the test plays: it holds the other ends of their sockets.
 
 #include <elastic/python/detail/standby_message.hpp>
 #include <elastic/python/standby_set.hpp>
@@ -480,6 +480,17 @@ TEST_CASE("standby_set: workers that are soon stopped get theirs without a delay
   job.say(2, ready_of(1002));
   CHECK(is_settled);
   CHECK(job.set.missing() == 0);
+}
+
+TEST_CASE("standby_set: nor is there a delay if that is known before standbys are made",
+          "[standby]") {
+  stage job;
+  job.set.begin_attempt();
+  job.launch("1");
+  job.set.hurry();
+  job.keep_warm();
+  job.pass();
+  CHECK(job.launcher->started.size() == 2);
 }
 
 TEST_CASE("standby_set: what is expected has standbys before it is launched", "[standby]") {

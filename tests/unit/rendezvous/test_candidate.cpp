@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Who is who among the servers of a job: the real candidates, in a network that is not.
+// The roles of the servers of a job: real candidates in a simulated network.
 
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 
@@ -417,7 +417,7 @@ TIME_TEST("candidate: the log says now and then that another one is missing", "[
   co_await job.pass(10s);
   INFO(job.logs());
   CHECK(job.log(0).count(line, elastic::log_level::warning) == 1);
-  CHECK(job.log(0).has("(nobody serves there): the job bears no further loss"));
+  CHECK(job.log(0).has("(nobody serves there): the job survives no further loss"));
   co_await job.pass(9min);
   CHECK(job.log(0).count("has been missing") == 1);
   co_await job.pass(2min);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A coordinator that takes a job up as another server left it.
+// A coordinator that takes over a job from another server.
 
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Who decides how a job ends tells the others, whatever happens to the connection meanwhile.
+// The node that decides how a job ends tells the others, whatever happens to the connections
+// meanwhile.
 
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 

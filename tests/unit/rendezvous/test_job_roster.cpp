@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Who is there, as the server of the rendezvous knows it, and what nodes tell of themselves: the
-// coordinator's part, the service's and the node's.
+// The roster of nodes on the rendezvous server, and what nodes report about themselves: the parts
+// of the coordinator, the service and the node.
 
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>

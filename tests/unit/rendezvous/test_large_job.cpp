@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The coordinator's work for one event of a job with thousands of nodes grows with the nodes, and
-// for N events of N nodes not with their square. The tests count the nodes that it visits and the
-// messages that it sends.
+// In a job with thousands of nodes, the coordinator's work for one event is at most linear in the
+// number of nodes, and its work for N events of N nodes is less than quadratic. The tests count the
+// nodes that it visits and the messages that it sends.
 
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>

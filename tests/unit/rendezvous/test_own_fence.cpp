@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A leader that a registry names: the others of its round may go on without it once all of them
-// have lost it, so its own node must not have workers then.
+// A leader that is found through a registry: the other nodes of its round may continue without it
+// once all of them have lost it, so its own node must not have workers then.
 
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 

@@ -10,9 +10,9 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/testing/simulated_network.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
-#include <support/simulated_keys.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -29,7 +29,7 @@ using elastic::task;
 using elastic::detail::leader_registry;
 using elastic::detail::registered_leader;
 using elastic::test::manual_time;
-using elastic::test::simulated_keys;
+using elastic::testing::simulated_network;
 
 /// A registry, and the agents that lead a job there, without nodes.
 class stage {
@@ -81,7 +81,7 @@ class stage {
   std::vector<std::shared_ptr<asio::cancellation_signal>> cancels_;
 
  public:
-  simulated_keys keys;
+  simulated_network keys;
 };
 
 TIME_TEST("registered leader: a job that goes on asks the registry once in 5 s at most",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// How much memory nodes can take of the server of a rendezvous, and for how long.
+// How much memory of a rendezvous server nodes can use, and for how long.
 
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>

@@ -84,6 +84,8 @@ class stage {
   std::map<char, std::int64_t> most_terms;
   /// Whose own the server is.
   char host = '-';
+  /// What the job of the next node is made from.
+  std::string fingerprint;
 
   /// The node connects and says hello.
   void connect(char name, rendezvous_coordinator::addresses ends = {}) {
@@ -97,6 +99,7 @@ class stage {
     greeting.name = std::string("gpu-") + static_cast<char>(name | 0x20);
     greeting.settings = settings;
     greeting.hosts = name == host;
+    greeting.fingerprint = fingerprint;
     greeting.has_witness = have_witnesses;
     if (former.count(name) != 0) {
       greeting.former = former.at(name);
@@ -935,6 +938,51 @@ TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rende
   CHECK(job.answers_to('b') == texts{"welcome"});
 }
 
+TEST_CASE("coordinator: nodes with another job file are refused, with what differs",
+          "[rendezvous]") {
+  struct row {
+    std::string fingerprint;
+    std::string answer;
+  };
+  const auto refusal = [](const std::string& names) {
+    return "refused: the job 'job' was begun with another job file than that of this node: they "
+           "differ in " +
+           names + "; start all nodes with the same file";
+  };
+  for (const row& each : std::vector<row>{
+           {"nodes=1 role.eval=2 role.trainer=3", "welcome"},
+           {"role.trainer=3 role.eval=2 nodes=1", "welcome"},
+           {"", "welcome"},
+           {"nodes=1 role.eval=2 role.trainer=4", refusal("role.trainer")},
+           {"nodes=1 role.trainer=3", refusal("role.eval")},
+           {"nodes=2 role.eval=2 role.trainer=3 role.x=1", refusal("nodes, role.x")},
+           {"a=1 b=1 c=1 d=1 nodes=2", refusal("nodes, role.eval, role.trainer, a, b and more")},
+           {"\n=1 nodes=1 role.eval=2 role.trainer=3", refusal("a nameless part")}}) {
+    CAPTURE(each.fingerprint);
+    stage job(1, 2);
+    job.fingerprint = "nodes=1 role.eval=2 role.trainer=3";
+    job.connect('a');
+    job.fingerprint = each.fingerprint;
+    job.connect('b');
+    CHECK(job.last_answer_to('b') == each.answer);
+  }
+}
+
+TEST_CASE("coordinator: where nobody is left, a node may come with another job file",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.connect('a');
+  job.fingerprint = "nodes=1";
+  job.connect('b');
+  job.fingerprint = "nodes=2";
+  job.connect('c');
+  CHECK(job.last_answer_to('c').starts_with("refused: "));
+  job.say('a', leave{});
+  job.say('b', leave{});
+  job.connect('c');
+  CHECK(job.last_answer_to('c') == "welcome");
+}
+
 TEST_CASE("coordinator: another version of the protocol is refused, both named", "[rendezvous]") {
   rendezvous_coordinator coordinator("job");
   coordinator.connected(1, {});
@@ -1232,12 +1280,12 @@ TEST_CASE("coordinator: who tells of numbers that cannot be is refused, and the 
   for (const char stranger : {'x', 'y'}) {
     job.connect(stranger);
     const std::string sentence = job.last_answer_to(stranger);
-    CHECK(sentence.rfind("refused: this node tells of round ", 0) == 0);
+    CHECK(sentence.rfind("refused: this node reports round ", 0) == 0);
   }
   job.connect('z');
   job.ask_join('z', std::numeric_limits<std::int64_t>::max() - 1);
   CHECK(job.last_answer_to('z') ==
-        "refused: this node tells of round 9223372036854775806, which never was");
+        "refused: this node reports round 9223372036854775806, which never existed");
   job.gather("ab");
   CHECK(job.last_answer_to('a') == "round 0: 0 of 2 at a.example, 0 restarts");
   CHECK(job.coordinator.term() == 1000);

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-// A node's connection to the servers that its job has, one after the other.
+// A node's connection to the servers of its job, one after the other.
 namespace rendezvous_link_tests {
 
 using namespace std::chrono_literals;

@@ -15,7 +15,6 @@ namespace rendezvous_message_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::detail::rendezvous_messages;
-// The system has one of this name.
 using elastic::errc;
 using elastic::rendezvous_change;
 using elastic::rendezvous_handler;
@@ -23,7 +22,7 @@ using elastic::detail::parse_rendezvous_answer;
 using elastic::detail::parse_rendezvous_request;
 using elastic::detail::rendezvous_answer;
 using elastic::detail::rendezvous_request;
-using elastic::detail::rendezvous_messages::pause;
+using elastic::detail::rendezvous_messages::pause;  // <unistd.h> declares one, too
 
 hello full_hello() {
   hello greeting;
@@ -71,7 +70,7 @@ constexpr std::string_view full_hello_text =
     R"("restarts": 4, "until_end": true, "server": "10.0.0.1", "reports": true, )"
     R"("witness": true, "name": "gpu8", "excluded": "1000 gpu7 hot\n2000 gpu9 \n", )"
     R"("node_counts": "2,4,7", "scale_up_ms": 1500, "keep_alive_ms": 250, )"
-    R"("keep_alive_attempts": 9, "grace_ms": 10})";
+    R"("keep_alive_attempts": 9, "grace_ms": 10, "fingerprint": "nodes=1 role.eval=2"})";
 
 TEST_CASE("rendezvous message: what a node says has its bytes, and is read from them",
           "[rendezvous]") {
@@ -85,6 +84,7 @@ TEST_CASE("rendezvous message: what a node says has its bytes, and is read from 
   full.excluded = {{"gpu7", 1s, "hot"}, {"gpu9", 2s, ""}};
   full.settings.node_counts = {2, 4, 7};
   full.settings.scale_up_delay = 1500ms;
+  full.fingerprint = "nodes=1 role.eval=2";
   const std::vector<sample<rendezvous_request>> samples = {
       {full_hello(), hello_text},
       {full, full_hello_text},

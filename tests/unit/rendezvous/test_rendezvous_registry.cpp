@@ -25,8 +25,8 @@ constexpr bool is_header_only = true;
 constexpr bool is_header_only = false;
 #endif
 
-// A registry of every backend: a compiled library's has all of them, a header-only program adds
-// them.
+// A registry with every backend: that of a compiled library contains all; a header-only program
+// adds them.
 rendezvous_registry every_backend() {
   rendezvous_registry registry;
 #if defined(ELASTIC_HEADER_ONLY)

@@ -20,7 +20,7 @@ using namespace elastic::detail::rendezvous_messages;
 using elastic::detail::rendezvous_request;
 using elastic::test::contains_text;
 
-// A client of the service: what it says arrives at once, and so does what it is told.
+// A client of the service: messages in both directions arrive at once.
 class caller final : public elastic::detail::store_extension::client {
  public:
   explicit caller(elastic::detail::rendezvous_service& service)

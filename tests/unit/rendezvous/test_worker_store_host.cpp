@@ -3,6 +3,7 @@
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 
@@ -12,8 +13,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-
-#include <asio/ip/tcp.hpp>
 
 namespace worker_store_host_tests {
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Whether and when a replica that failed starts again: the restarts are those of all replicas, the
-// pause is each one's own.
+// Whether and when a failed replica restarts: all replicas share the number of restarts, but each
+// has its own delay.
 
 #include <elastic/roles/detail/replica_ledger.hpp>
 

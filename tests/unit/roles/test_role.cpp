@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What a job of several roles may say, and how it is refused otherwise.
+// The allowed settings of a job of several roles, and the errors for all others.
 
 #include <elastic/roles/role.hpp>
 #include <elastic/roles/role_group.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/telemetry/job_journal.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 
 #include <functional>
@@ -15,8 +16,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <asio/io_context.hpp>
 
 namespace role_tests {
 
@@ -112,8 +111,16 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
          roles[1].config.rendezvous.backend = "c10d";
          roles[1].config.rendezvous.max_nodes = 2;
        },
-       "role 'rollout' has several nodes and stops with the replicas of role 'trainer', which end "
-       "on each node for themselves"},
+       "role 'rollout' ends on all nodes at the same time, and cannot stop with the replicas of "
+       "role 'trainer', which end on each node for themselves"},
+      {[](auto& roles) {
+         roles[1].ready_at = elastic::role::readiness::port;
+         roles[1].ready_port = "http";
+       },
+       "role 'rollout' is ready when its port 'http' is open, but there is no ${port.http} in its "
+       "command"},
+      {[](auto& roles) { roles[1].ready_port = "http"; },
+       "role 'rollout': ready_port is for readiness port alone"},
       {[](auto& roles) { roles[0].config.workers.role = "actor"; },
        "role 'trainer': workers.role is set by the role_group"},
       {[](auto& roles) { roles[0].config.workers.log_dir = "/tmp"; },
@@ -146,7 +153,17 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
          roles[2].config.rendezvous.max_nodes = 2;
        },
        "role 'rollout' starts on each of its 4 nodes when role 'reward' is ready there, which has "
-       "only 2 nodes"},
+       "only 2"},
+      {[](auto& roles) {
+         for (role& each : roles) {
+           each.config.standalone = false;
+           each.config.rendezvous.backend = "c10d";
+           each.config.rendezvous.max_nodes = 4;
+         }
+         roles[2].config.rendezvous.max_nodes = 1;
+       },
+       "role 'rollout' starts on each of its 4 nodes when role 'reward' is ready there, which has "
+       "only 1"},
   };
   for (const row& each : rows) {
     CAPTURE(each.sentence);
@@ -154,6 +171,21 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
     each.mistake(roles);
     CHECK_THROWS_WITH(validate(roles), each.sentence);
   }
+}
+
+TEST_CASE("roles: one of one node may meet where those of several nodes do", "[roles]") {
+  std::vector<role> roles = sound_roles();
+  for (role& each : roles) {
+    each.config.standalone = false;
+    each.config.rendezvous.backend = "c10d";
+    each.config.rendezvous.endpoint = "host0:29400";
+    each.config.rendezvous.max_nodes = 1;
+  }
+  roles[1].starts_after.clear();
+  CHECK_THROWS_WITH(validate(roles),
+                    elastic::test::contains_text("would both serve at host0:29400"));
+  roles[0].config.rendezvous.max_nodes = 2;
+  CHECK_NOTHROW(validate(roles));
 }
 
 TEST_CASE("roles: what a group cannot do is refused before it runs", "[roles]") {

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What the workers of a job are told of its roles, and which ports they get.
+// What the workers of a job learn about its roles, and which ports they get.
 
 #include <elastic/roles/detail/port_book.hpp>
 #include <elastic/roles/detail/role_board.hpp>
 #include <elastic/roles/detail/role_post.hpp>
 
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
@@ -18,8 +19,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <asio/io_context.hpp>
 
 namespace role_board_tests {
 
@@ -154,7 +153,7 @@ TEST_CASE("role post: the workers of all nodes are on the board while they run",
   post->met({mine, others});
   stage.settle();
   CHECK(stage.file().roles[1].workers.empty());
-  post->started(5);
+  post->started(5, {});
   stage.settle();
   const roles_document::role all = stage.file().roles[1];
   CHECK(all.epoch == 5);
@@ -179,7 +178,7 @@ TEST_CASE("role post: one that ends while the others are started is not on the b
   post->choose_ports({0, 1});
   post->met({post->places(0)});
   post->ended(1);
-  post->started(0);
+  post->started(0, {});
   post->ended(1);
   stage.settle();
   REQUIRE(stage.file().roles[1].workers.size() == 1);

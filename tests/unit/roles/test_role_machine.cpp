@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What follows for the roles of a job from what happens to each. The stories are the documentation
-// of the policies; the exploration looks whether promises hold in any order of events.
+// How an event of one role affects the roles of a job. The stories document the policies; the
+// exploration checks the invariants in every order of events.
 
 #include <elastic/roles/detail/role_machine.hpp>
 
@@ -243,7 +243,7 @@ std::vector<story> stories() {
        1,
        {{"begin", {"start 0"}}, {"failed 0", {"start 0"}}, {"failed 0", {}}},
        worker_state::failed,
-       "all 1 restarts of the job are used up",
+       "the only restart of the job is used up",
        0},
       {"restart-job: not where a new start would end in the same way",
        {rule("trainer", role_policy::restart_job)},

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// When the workers of a role are ready, as far as their agent is told.
+// When the workers of a role are ready, as far as their agent knows.
 
 #include <elastic/roles/detail/role_log.hpp>
 #include <elastic/roles/detail/role_watch.hpp>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs whose nodes meet at three candidates, each an agent's: besides the agents, all that leads,
-// votes, writes down and looks for who leads is the real thing; the network is not.
+// Jobs whose nodes meet at three candidates, each in an agent. The agents, leaders, votes,
+// registers and the search for the leader are real; the network is simulated.
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: candidates*"
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs whose nodes meet as torchrun's do: each takes its own steps in a state that all share. The
-// agents and their rendezvous are the real ones; the place of the state, the ways to it and between
-// the nodes, and the clocks are not.
+// Jobs whose nodes meet as torchrun's do: each makes its own steps in a shared state. The agents
+// and their rendezvous are real; the backend of the state, the network and the clocks are
+// simulated.
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: *"
 

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs whose nodes meet at the agent that a registry names, such as a directory or an etcd: agents,
-// handlers, leaders and coordinators are the real ones; the registry, the ways to it and between
-// the nodes, and the clocks are not.
+// Jobs whose nodes meet at the agent that a registry names, such as a directory or etcd. Agents,
+// handlers, leaders and coordinators are real; the registry, the network and the clocks are
+// simulated.
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: a registry*"
 
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
@@ -18,10 +19,10 @@
 #include <elastic/rendezvous/native/detail/registry_connector.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/testing/simulated_network.hpp>
 #include <support/catch.hpp>
 #include <support/coordinated_job.hpp>
 #include <support/manual_time.hpp>
-#include <support/simulated_keys.hpp>
 #include <support/simulated_mesh.hpp>
 #include <support/simulation_seeds.hpp>
 #include <support/task_outcome.hpp>
@@ -51,7 +52,7 @@ using elastic::detail::c10d_rendezvous;
 using elastic::detail::leader_registry;
 using elastic::detail::registry_connector;
 using elastic::test::manual_time;
-using elastic::test::simulated_keys;
+using elastic::testing::simulated_network;
 using elastic::test::simulated_mesh;
 using elastic::test::simulated_node;
 
@@ -122,12 +123,26 @@ class registry_world {
   }
 
   simulated_mesh mesh;
-  simulated_keys keys;
+  simulated_network keys;
 
  private:
   duration grace_;
   std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
 };
+
+/// The leader of another job, which writes a key of its own to the same registry.
+task<void> write_often(manual_time& time, simulated_network& registry, const bool& is_over) {
+  constexpr int its_node = -1;
+  const auto keys = registry.keys_of(its_node);
+  const std::string key = "neighbour";
+  while (!is_over) {
+    try {
+      co_await keys->put(key, key);
+    } catch (const elastic::error&) {  // the registry is away, or the answer was lost
+    }
+    co_await time.sleep_until(time.now() + 3s);
+  }
+}
 
 class registry_job final : public elastic::test::coordinated_job {
  public:
@@ -135,7 +150,13 @@ class registry_job final : public elastic::test::coordinated_job {
       : coordinated_job(time, seed), world_(time, random_, 10s) {
     if (random_.below(2) == 0) keys_.lose_one_in(1 + random_.below(20));
     if (random_.below(2) == 0) keys_.skip_one_in(1 + random_.below(5));
-    if (random_.below(2) == 0) keys_.delay_entries(200ms);
+    // A shared directory, or an etcd that other jobs use, too.
+    if (random_.below(2) == 0) {
+      if (random_.below(2) == 0) keys_.delay_entries(200ms);
+    } else {
+      keys_.share_revision();
+      spawn(write_often(time_, keys_, over_));
+    }
   }
 
  private:
@@ -211,7 +232,7 @@ class registry_job final : public elastic::test::coordinated_job {
 
   registry_world world_;
   simulated_mesh& mesh_ = world_.mesh;
-  simulated_keys& keys_ = world_.keys;
+  simulated_network& keys_ = world_.keys;
 };
 
 TEST_CASE("simulation: a registry names one leader after the other, and the job stays whole",
@@ -246,6 +267,52 @@ TIME_TEST("registry: a job that goes on asks it once in 5 s at most, however man
   for (const auto& node : nodes) co_await node->shutdown();
   world.end();
   co_await time.sleep_until(time.now() + 10s);
+}
+
+TIME_TEST("registry: the last node takes over after the lease, however often other jobs write",
+          "[rendezvous]") {
+  elastic::detail::random_source random{1};
+  registry_world world(time, random, 60s);
+  bool is_over = false;
+  const bool is_etcd = GENERATE(false, true);
+  if (is_etcd) world.keys.share_revision();
+  asio::co_spawn(time.context(), write_often(time, world.keys, is_over), asio::detached);
+  std::vector<std::shared_ptr<rendezvous_handler>> nodes;
+  std::vector<std::shared_ptr<elastic::test::task_outcome<rendezvous_round>>> rounds;
+  for (int node = 0; node < 3; ++node) {
+    rendezvous_parameters parameters;
+    parameters.run_id = "job";
+    parameters.min_nodes = 1;
+    parameters.max_nodes = 3;
+    parameters.share_worker_store = false;
+    parameters.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
+    nodes.push_back(world.make_handler(node, std::move(parameters)));
+    rounds.push_back(elastic::test::start(time, nodes.back()->next_round()));
+  }
+  co_await time.sleep_until(time.now() + 10s);
+  for (const auto& round : rounds) REQUIRE(round->value);
+
+  // Two hosts lose their power at once, and one of them led the job unless the last one does.
+  const int last = GENERATE(0, 1, 2);
+  for (int node = 0; node < 3; ++node) {
+    if (node == last) continue;
+    world.mesh.part(node);
+    world.keys.part(node);
+  }
+  const auto change = elastic::test::start(time, nodes[last]->wait_for_change());
+  co_await time.sleep_until(time.now() + 30s);
+  REQUIRE(change->value);
+  const auto next = elastic::test::start(time, nodes[last]->next_round());
+  co_await time.sleep_until(time.now() + 120s);
+  REQUIRE(next->value);
+  CHECK(next->value->group_world_size == 1);
+
+  is_over = true;
+  world.end();
+  for (const auto& node : nodes) {
+    elastic::test::start(time, elastic::test::passed(node->shutdown()));
+  }
+  co_await time.sleep_until(time.now() + 1min);
 }
 
 }  // namespace simulated_registry_tests

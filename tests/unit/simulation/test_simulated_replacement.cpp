@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs with workers that outlive their rounds: agents, links, the server's coordinator and the
-// control channels are the real ones; the network, the clocks and the workers are not.
+// Jobs with workers that outlive their rounds. Agents, links, the server's coordinator and the
+// control channels are real; the network, the clocks and the workers are simulated.
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "replacement simulation*"
 

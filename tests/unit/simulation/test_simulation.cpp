@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Jobs whose nodes meet in elasticrun's own way: besides the agents, the links and the server's
-// coordinator are the real ones; the network between them is not.
+// Jobs whose nodes meet in elasticrun's own way. Agents, links and the server's coordinator are
+// real; the network between them is simulated.
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: *"
 

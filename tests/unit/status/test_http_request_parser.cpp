@@ -15,7 +15,7 @@ namespace http_request_parser_tests {
 using elastic::detail::http_request_parser;
 using state = http_request_parser::state;
 
-// All at once, or byte by byte.
+// Parses the bytes all at once, or byte by byte.
 http_request_parser parser_of(std::string_view bytes, bool by_byte) {
   http_request_parser parser;
   if (!by_byte) parser.feed(bytes);
@@ -106,7 +106,7 @@ TEST_CASE("http request: what could be read in two ways is refused", "[status]")
       {"GET /\xc3\xa4 HTTP/1.1\r\n", first_line},
       {"G(T / HTTP/1.1\r\n", first_line},
       {" / HTTP/1.1\r\n", first_line},
-      {"GET / HTTP/2.0\r\n", "505 only HTTP/1.1 and HTTP/1.0 are spoken here"},
+      {"GET / HTTP/2.0\r\n", "505 only HTTP/1.1 and HTTP/1.0 are supported"},
       {"GET / HTTP/1.1\n", line_end},
       {"\n", line_end},
       {head + "a: b\n", line_end},
@@ -117,18 +117,18 @@ TEST_CASE("http request: what could be read in two ways is refused", "[status]")
       {head + ": b\r\n", "400 ': b' is no header"},
       {head + "a\r\n", "400 'a' is no header"},
       {head + "\x1b[2J\r\n", "400 '\\x1b[2J' is no header"},
-      {head + "Host: b\r\n", "400 'host' is there twice"},
-      {head + "Content-Length: 1\r\ncontent-length: 1\r\n", "400 'content-length' is there twice"},
+      {head + "Host: b\r\n", "400 'host' appears twice"},
+      {head + "Content-Length: 1\r\ncontent-length: 1\r\n", "400 'content-length' appears twice"},
       {head + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
        "400 the length is told in two ways"},
-      {head + "Transfer-Encoding: chunked\r\n\r\n", "501 bodies in chunks are not taken"},
-      {head + "Transfer-Encoding: \r\n\r\n", "501 bodies in chunks are not taken"},
+      {head + "Transfer-Encoding: chunked\r\n\r\n", "501 chunked bodies are not supported"},
+      {head + "Transfer-Encoding: \r\n\r\n", "501 chunked bodies are not supported"},
       {head + "Content-Length: +1\r\n\r\n", "400 'content-length' is no number"},
       {head + "Content-Length: 1, 1\r\n\r\n", "400 'content-length' is no number"},
       {head + "Content-Length:\r\n\r\n", "400 'content-length' is no number"},
       {head + "Content-Length: 8193\r\n\r\n", "413 a body has 8192 bytes at most"},
       {head + "Content-Length: 99999999999999999999\r\n\r\n", "413 a body has 8192 bytes at most"},
-      {head + "Expect: 100-continue\r\n\r\n", "417 nothing is expected here"},
+      {head + "Expect: 100-continue\r\n\r\n", "417 the header 'expect' is not supported"},
       {head + many_headers, "431 there are over 64 headers"},
       {head + "a: " + std::string(9000, 'b'), "431 the head has over 8192 bytes"},
       {"GET /" + std::string(9000, 'b'), "431 the head has over 8192 bytes"}};

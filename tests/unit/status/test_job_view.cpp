@@ -363,6 +363,35 @@ TEST_CASE("job view: as text for a terminal", "[status]") {
         "  rank 1     pid 201      running  \n");
 }
 
+TEST_CASE("job view: a replica that starts again has another process, and the rest keep theirs",
+          "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).wait(10).end_worker(1, 0, 9);
+  job_event decided = journal_story::of(job_event::type::restart_decided, "restart 1 of 3");
+  decided.restarts = 1;
+  story.tell(decided).wait(1);
+  job_event again = journal_story::of(job_event::type::ranks_replaced);
+  again.rank = 1;
+  again.ranks = {1};
+  again.pid = 4711;
+  again.seconds = 1;
+  story.tell(again).wait(5);
+  const job_view view = view_of(story.records);
+  CHECK(view.activity() == elastic::detail::agent_activity::running);
+  CHECK(view.reason().empty());
+  REQUIRE(view.workers().size() == 2);
+  CHECK(view.workers()[0].pid == 0);
+  CHECK(view.workers()[1].pid == 4711);
+  CHECK(view.workers()[1].state == elastic::detail::viewed_worker::condition::running);
+  CHECK_FALSE(view.workers()[1].signal);
+  CHECK(view.workers()[1].replacements == 1);
+  REQUIRE(view.attempts().size() == 2);
+  CHECK(view.attempts()[0].lost_seconds == 1);
+  CHECK(view.attempts()[1].end == elastic::detail::attempt_end::none);
+  CHECK(view.attempts()[1].replaced == std::vector<std::int64_t>{1});
+  CHECK(view.seconds(elastic::detail::time_use::training, story.now_us) == 15);
+}
+
 // ---- metrics ------------------------------------------------------------------------------------
 
 TEST_CASE("metrics: both formats", "[status]") {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace trace_tests {
@@ -62,6 +63,47 @@ TEST_CASE("trace: a trace has what the agent was at, and the lives of its worker
     CHECK(event.at("tid") == 2);
   }
   CHECK(moments == 1);
+}
+
+TEST_CASE("trace: each role of a job is a process of its own", "[status]") {
+  using kind = job_event::type;
+  detail::trace_events events(3);
+  std::vector<std::string> seen;
+  const auto take = [&](kind what, std::int64_t epoch, const std::string& role,
+                        const std::string& run_id = "") {
+    journal_record record;
+    record.node = "node0";
+    record.epoch = epoch;
+    record.event.kind = what;
+    record.event.role = role;
+    record.event.run_id = run_id;
+    for (const std::string& text : events.take(record)) {
+      const json event = json::parse(text);
+      const bool is_name = event.at("ph") == "M" && event.at("name") == "process_name";
+      const json& named = is_name ? event.at("args") : event;
+      const std::string name = named.value("name", std::string("-"));
+      if (event.at("ph") == "M" && !is_name) continue;
+      const std::int64_t process = event.at("pid");
+      seen.push_back(fmt::format("{}+{} {} {}", process % (1 << 20), process >> 20,
+                                 event.at("ph").get<std::string>(), name));
+    }
+  };
+  take(kind::agent_started, 10, "trainer", "grpo/trainer");
+  take(kind::agent_started, 11, "rollout", "grpo/rollout");
+  take(kind::workers_starting, 10, "trainer");
+  // All roles start again.
+  take(kind::agent_started, 12, "trainer", "grpo/trainer_1");
+  take(kind::workers_starting, 11, "rollout");
+  CHECK(seen == std::vector<std::string>{
+                    "3+0 M trainer on node0", "3+0 B rendezvous", "3+1 M rollout on node0",
+                    "3+1 B rendezvous", "3+0 E -", "3+0 B start", "3+0 E -",
+                    "3+0 M trainer on node0", "3+0 B rendezvous", "3+1 E -", "3+1 B start"});
+  seen.clear();
+  // In a job without roles, only the first event has the name of one.
+  take(kind::agent_started, 20, "default", "job");
+  take(kind::workers_starting, 20, "");
+  CHECK(seen == std::vector<std::string>{"3+2 M node0", "3+2 B rendezvous", "3+2 E -",
+                                         "3+2 B start"});
 }
 
 TEST_CASE("trace: a trace can be read whenever its agent ends", "[status]") {

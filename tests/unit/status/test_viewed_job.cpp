@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The job as a whole, on the node that serves its rendezvous: what nodes tell, and what is made of
-// it.
+// The view of the whole job on the node that serves its rendezvous, made from the reports of the
+// nodes.
 
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_metrics.hpp>

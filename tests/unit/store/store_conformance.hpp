@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-// Awaits once and compares. Not by CHECK(co_await …): g++ 12 executes a co_await within it twice,
-// because Catch2 2.13 writes the expression a second time, where it is not to be evaluated.
+// Awaits once and compares. It does not use CHECK(co_await …): Catch2 2.13 repeats the expression
+// in an unevaluated context, and g++ 12 nevertheless executes the co_await there.
 #define CHECK_AWAITED(expected, ...) \
   ::elastic::test::check_equal(co_await __VA_ARGS__, expected, #__VA_ARGS__, __LINE__)
 

@@ -52,7 +52,7 @@ std::shared_ptr<tcp_store> client_of(asio::any_io_executor executor, std::uint16
   return std::make_shared<tcp_store>(std::move(executor), options);
 }
 
-// A client of each generation against a server of ours.
+// A client of each generation with our server.
 using client_test = task<void> (*)(std::shared_ptr<tcp_store>, generation);
 
 task<void> with_server(client_test body, generation client_generation,

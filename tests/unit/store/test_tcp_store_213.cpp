@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-// What real clients of PyTorch 2.13.0 and their server said to each other
+// The messages between real clients of PyTorch 2.13.0 and their server
 // (tests/vectors/record_tcp_store.py), replayed in the order in which it was recorded.
 namespace elastic::detail {
 namespace {

@@ -182,7 +182,7 @@ TEST_CASE("tcp_store_server: listens on every address of a name", "[store]") {
     for (const char* address : {"127.0.0.1", "::1"}) {
       asio::ip::tcp::socket socket(context);
       const asio::ip::tcp::endpoint target(asio::ip::make_address(address), server->port());
-      asio::error_code failure;
+      detail::asio_error_code failure;
       socket.connect(target, failure);
       const bool has_no_v6 = failure == asio::error::address_family_not_supported ||
                              failure == std::errc::address_not_available;
@@ -206,13 +206,13 @@ TEST_CASE("tcp_store_server: listens at some addresses of the host, and at no ot
     const auto attempt = [&](const char* address) {
       asio::ip::tcp::socket socket(context);
       const asio::ip::tcp::endpoint target(asio::ip::make_address(address), server->port());
-      asio::error_code failure;
+      detail::asio_error_code failure;
       socket.connect(target, failure);
       return failure;
     };
     CHECK_FALSE(attempt("127.0.0.2"));
     CHECK_FALSE(attempt("127.0.0.3"));
-    const asio::error_code v6_failure = attempt("::1");
+    const detail::asio_error_code v6_failure = attempt("::1");
     const bool has_no_v6 = v6_failure == asio::error::address_family_not_supported ||
                            v6_failure == std::errc::address_not_available;
     if (!has_no_v6) CHECK_FALSE(v6_failure);
@@ -240,7 +240,7 @@ TEST_CASE("tcp_store_server: may be dropped with clients and without being run",
     context.run_for(std::chrono::seconds(5));
     CHECK(context.stopped());
     char byte = 0;
-    asio::error_code failure;
+    detail::asio_error_code failure;
     client.read_some(asio::buffer(&byte, 1), failure);
     CHECK(failure == asio::error::eof);
     // One that never ran.

@@ -12,7 +12,7 @@
 
 namespace {
 
-// The event that a line recorded by torchrun speaks of.
+// The event of a line that was recorded from torchrun.
 elastic::event event_of_line(const std::string& line) {
   const auto root = nlohmann::json::parse(line);
   const auto& outer = root["metadata"];

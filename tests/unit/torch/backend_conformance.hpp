@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-// What every backend of a rendezvous has to do, wherever it keeps the state.
+// The requirements on every rendezvous backend, wherever it keeps the state.
 namespace elastic::test {
 
 inline detail::torch_state state_with(const std::string& host) {

@@ -39,7 +39,7 @@ using elastic::test::passed;
 using elastic::test::start;
 using elastic::test::task_outcome;
 
-// Nodes whose state is in one table; each is named by a letter.
+// Nodes that share their state in one table; each is named by a letter.
 class town {
  public:
   explicit town(manual_time& clock) : time(clock) {
@@ -512,7 +512,7 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
   }
   if (change->value) {
     CHECK(change->value->kind == rendezvous_change::cause::node_lost);
-    CHECK(change->value->what.find("this node could not tell the others for ") == 0);
+    CHECK(change->value->what.find("this node could not send keep-alives for ") == 0);
     CHECK(change->value->grace <= silence / 4);
   }
   CHECK_FALSE(fence->ended);
@@ -524,7 +524,7 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
     const auto next_round = start(time, nodes[0]->next_round());
     co_await place.pass(3s);
     CHECK(next_round->code() == errc::connection_failed);
-    CHECK(next_round->what().find("this node could not tell the others for ") == 0);
+    CHECK(next_round->what().find("this node could not send keep-alives for ") == 0);
   }
   co_await shut_down(nodes);
 }

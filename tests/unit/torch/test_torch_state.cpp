@@ -448,8 +448,8 @@ TEST_CASE("torch state: an unknown attribute is kept, whatever it is made of", "
 TEST_CASE("torch state: an unknown attribute that cannot be written again is refused",
           "[rendezvous]") {
   for (const auto& [value, part] :
-       texts{{object("_RendezvousState", attributes()), "should be a node"},
-             {global(torch_module, "_NodeDesc") + ")\x81", "should be a node"},
+       texts{{object("_RendezvousState", attributes()), "is not a node"},
+             {global(torch_module, "_NodeDesc") + ")\x81", "is not a node"},
              {object("_NodeDesc", ""), "not made of fqdn or addr"},
              {global("datetime", "datetime"), "name stands where a value"},
              {global("datetime", "datetime") + "\x85", "name stands where a value"},
@@ -660,8 +660,8 @@ TEST_CASE("torch state: nodes that are none are refused", "[rendezvous]") {
   CHECK_THAT(refusal(made(text("fqdn") + "N" + pid + local_id)), contains_text("by no text"));
   CHECK_THAT(refusal(made(host + text("pid") + "\x88" + local_id)), contains_text("no integer"));
   CHECK_THAT(refusal(made(host + pid + text("local_id") + text("0"))), contains_text("no integer"));
-  CHECK_THAT(refusal(participants(text("x"))), contains_text("should be a node"));
-  CHECK_THAT(refusal(state_with("wait_list", "\x8f(N\x90")), contains_text("should be a node"));
+  CHECK_THAT(refusal(participants(text("x"))), contains_text("is not a node"));
+  CHECK_THAT(refusal(state_with("wait_list", "\x8f(N\x90")), contains_text("is not a node"));
   CHECK_THAT(refusal(participants(global(torch_module, "_NodeDesc") + ")\x81")),
              contains_text("cannot be hashed"));
   const std::string long_host = "X"s + bytes({1, 4, 0, 0}) + std::string(1025, 'h');

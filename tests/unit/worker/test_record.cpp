@@ -20,7 +20,7 @@ struct record_outcome {
   std::optional<elastic::error_file_content> error_file;
 };
 
-// Runs a body as a worker's main would, with stderr and the error file in a folder of its own.
+// Runs a body as a worker's main would, with stderr and the error file in a separate folder.
 template <class Body>
 record_outcome record_body(Body body, bool with_file = true) {
   std::string folder = "/tmp/elastic_record_XXXXXX";

@@ -3,7 +3,9 @@
 #include <elastic/worker/worker_channel.hpp>
 
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/health/detail/worker_channels.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -11,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -123,6 +126,69 @@ TIME_TEST("worker channel: a worker leaves an epoch and joins the next one", "[w
   co_await stage.agent->close();
   CHECK_FALSE(worker.is_change(5, "alone"));
   CHECK_THROWS_WITH(worker.rejoin(5), contains_text("epoch 5 has no successor"));
+}
+
+// ---- without blocking a thread ------------------------------------------------------------------
+
+/// Keeps what a worker is told until the agent is gone.
+task<void> follow(worker_channel& channel, std::vector<agent_message>& heard) {
+  for (;;) {
+    task<std::optional<agent_message>> waiting = channel.next();
+    std::optional<agent_message> message = co_await std::move(waiting);
+    if (!message) co_return;
+    heard.push_back(std::move(*message));
+  }
+}
+
+TIME_TEST("worker channel: a worker on Asio awaits messages until the agent is gone", "[worker]") {
+  stage stage(time);
+  worker_channel worker(stage.worker(0));
+  std::vector<agent_message> heard;
+  bool has_ended = false;
+  asio::co_spawn(time.context(), follow(worker, heard), [&](std::exception_ptr failure) {
+    has_ended = failure == nullptr;
+  });
+  co_await stage.quiet();
+  CHECK(heard.size() == 1);  // the welcome
+  stage.agent->pause();
+  stage.agent->resume();
+  co_await stage.quiet();
+  REQUIRE(heard.size() == 3);
+  CHECK(std::holds_alternative<messages::pause_work>(heard[1]));
+  CHECK(std::holds_alternative<messages::resume_work>(heard[2]));
+  CHECK_FALSE(has_ended);
+  co_await stage.agent->close();
+  co_await stage.quiet();
+  CHECK(has_ended);
+}
+
+TIME_TEST("worker channel: a wait that is cancelled loses no message", "[worker][cancellation]") {
+  stage stage(time);
+  worker_channel worker(stage.worker(0));
+  asio::cancellation_signal cancel;
+  std::vector<agent_message> heard;
+  std::exception_ptr failure;
+  asio::co_spawn(time.context(), follow(worker, heard),
+                 asio::bind_cancellation_slot(
+                     cancel.slot(), [&](std::exception_ptr thrown) { failure = thrown; }));
+  co_await stage.quiet();
+  cancel.emit(asio::cancellation_type::terminal);
+  co_await stage.quiet();
+  REQUIRE(failure);
+  CHECK(elastic::detail::is_cancellation(failure));
+  stage.agent->pause();
+  const auto kept = worker.poll();
+  REQUIRE(kept);
+  CHECK(std::holds_alternative<messages::pause_work>(*kept));
+  co_await stage.agent->close();
+}
+
+TIME_TEST("worker channel: without an agent there is no next message", "[worker]") {
+  worker_channel alone(environment_map{});
+  task<std::optional<agent_message>> waiting = alone.next();
+  const std::optional<agent_message> message = co_await std::move(waiting);
+  CHECK_FALSE(message);
+  CHECK(time.elapsed() == 0s);
 }
 
 // ---- the roles of the job -----------------------------------------------------------------------

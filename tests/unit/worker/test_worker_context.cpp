@@ -8,7 +8,7 @@
 
 namespace {
 
-// What an agent gives to the second worker of the second of three nodes.
+// The variables that an agent gives to the second worker of the second of three nodes.
 elastic::environment_map worker_context_variables() {
   elastic::worker_identity worker;
   worker.local_rank = 1;

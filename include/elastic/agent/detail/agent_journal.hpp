@@ -24,13 +24,12 @@
 
 namespace elastic::detail {
 
-/// What an agent writes into the journal: each of its decisions, with the round and the attempt
-/// that it belongs to.
+/// Writes each decision of an agent to the journal, with its round and attempt.
 ///
 /// Thread-safety: the agent's strand.
 class agent_journal {
  public:
-  /// All of them must outlive it.
+  /// All arguments must outlive this object.
   ELASTIC_DECL agent_journal(job_journal& journal, const worker_spec& spec,
                              const worker_group& group, time_source& time);
 
@@ -40,16 +39,16 @@ class agent_journal {
   /// The name of this node, for people.
   std::string node() const { return journal_.node().empty() ? host_name() : journal_.node(); }
 
-  // ---- what later events belong to --------------------------------------------------------------
+  // ---- context of later events ------------------------------------------------------------------
 
   ELASTIC_DECL void begin_round(std::int64_t round);
-  /// @param attempt  how often workers had failed when it began
+  /// @param attempt  how often workers had failed when the attempt began
   void begin_attempt(std::int64_t attempt) { attempt_ = attempt; }
   void leave_rounds() { round_.reset(); }
 
   // ---- the run ----------------------------------------------------------------------------------
 
-  /// An event of which nothing is known but its kind, and why.
+  /// Notes an event that has only a kind and a reason.
   ELASTIC_DECL void note(job_event::type kind, std::string reason = {});
 
   ELASTIC_DECL void note_start(std::string run_id, std::string backend);
@@ -57,35 +56,35 @@ class agent_journal {
   ELASTIC_DECL void note_stop_request(std::string reason, int signal);
   ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
 
-  // ---- an attempt -------------------------------------------------------------------------------
+  // ---- attempts ---------------------------------------------------------------------------------
 
   ELASTIC_DECL void note_round(const rendezvous_round& round, const assigned_ranks& ranks,
                                time_point began);
-  /// @param starts  how they were started; none: nobody counted that
+  /// @param starts  how the workers were started; empty: not counted
   ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
                                  const std::optional<worker_starts>& starts, time_point began);
   ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures);
 
-  /// Workers of the last round go on in this one.
-  /// @param change  what ended the last one
-  /// @param ended   when that was known here
+  /// Notes that workers of the last round continue in this one.
+  /// @param change  what ended the last round
+  /// @param ended   when this node learned of it
   ELASTIC_DECL void note_replacement(const rendezvous_change& change, time_point ended);
-  /// The workers have come as far as any of this node before.
+  /// Notes that the workers have reached the furthest step of any earlier worker of this node.
   ELASTIC_DECL void note_step(std::int64_t step, time_point since);
 
-  /// What became of the workers that ran; once for each round.
+  /// Notes how the workers of a round ended, once for each round.
   ELASTIC_DECL void note_verdict();
-  /// @param replaces  the others keep their processes, as far as this node knows
+  /// @param replaces  the other workers keep their processes, as far as this node knows
   ELASTIC_DECL void note_decision(const restart_ledger::decision& decision, int failures,
                                   bool replaces);
-  /// What the worker left whose failure ended the attempt, if it was one of this node.
+  /// Notes what was left by the worker whose failure ended the attempt, if it ran on this node.
   ELASTIC_DECL void note_cause();
 
   ELASTIC_DECL void note_checkpoint(const checkpoint_outcome& outcome, time_point began);
   ELASTIC_DECL void note_exit_barrier(std::string state, std::string reason, time_point began);
 
-  /// Carries out what stops the workers, and notes how long it takes; nothing, if none is left to
-  /// be stopped. Errors and cancellation: those of `stopping`.
+  /// Awaits `stopping`, which stops the workers, and notes how long it takes; notes nothing if no
+  /// worker runs. Errors and cancellation: those of `stopping`.
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
 
  private:
@@ -98,11 +97,11 @@ class agent_journal {
   const worker_spec& spec_;
   const worker_group& group_;
   time_source& time_;
-  /// None before the first round, and after the last.
+  /// Empty before the first round and after the last.
   std::optional<std::int64_t> round_;
   std::int64_t attempt_ = 0;
   bool is_judged_ = false;
-  /// That the workers of the attempt are gone is written down.
+  /// The end of the attempt's workers has been noted.
   bool is_stopped_ = true;
 };
 

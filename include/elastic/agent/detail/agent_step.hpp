@@ -11,36 +11,36 @@
 
 namespace elastic::detail {
 
-/// What an agent knows when it chooses its next step.
+/// The facts from which an agent chooses its next step.
 struct agent_view {
   /// The job has succeeded without this node.
   bool is_late = false;
-  /// Somebody asked the agent to stop.
+  /// The agent was asked to stop.
   bool is_stopping = false;
-  /// A worker or the node check said that this node is bad.
+  /// A worker or the node check reported that this node is bad.
   bool is_node_bad = false;
   /// The state of the attempt's workers; `init` if they were not started.
   worker_state workers = worker_state::init;
   /// The other nodes were informed of how the workers ended, as far as they could be.
   bool is_reported = false;
-  /// What the end of the round leads to; none if the round goes on.
+  /// The decision that follows the end of the round; empty while the round continues.
   std::optional<restart_ledger::decision> after_round;
 };
 
-/// What an agent does next, and the half sentence that says why.
+/// The next step of an agent, and a clause that gives the reason.
 struct agent_step {
   enum class action {
     /// Watch the workers until their outcome is known, the round ends or a stop is requested.
     watch,
     /// Wait at the exit barrier for the workers of the other nodes.
     wait_for_others,
-    /// Tell the other nodes that workers failed here, and learn what that leads to.
+    /// Tell the other nodes that workers failed here, and learn the decision.
     report_failure,
     /// Stop the workers and begin the next attempt.
     restart,
     /// Stop the workers; the job has failed.
     give_up,
-    /// Stop the workers and leave the job, which goes on without this node.
+    /// Stop the workers and leave the job, which continues without this node.
     leave_job,
     /// Stop the workers as requested.
     stop,

@@ -20,17 +20,17 @@
 
 namespace elastic::detail {
 
-/// What an agent records of itself and its workers, in torchelastic's names and shape.
+/// Records events and metrics of an agent and its workers, with torchelastic's names and structure.
 ///
-/// A handler that throws is logged; the job goes on.
+/// An exception from a handler is logged; the job continues.
 /// Thread-safety: the agent's strand.
 class agent_telemetry {
  public:
   ELASTIC_DECL agent_telemetry(agent_services services, const worker_spec& spec, std::string run_id,
                                std::string rdzv_backend);
 
-  /// A step of the agent: emits at its end how long it took, and whether it ended by an exception
-  /// or was told to have failed, under the name that torchelastic gives it.
+  /// Times a step of the agent. At the step's end it emits the duration and whether the step failed
+  /// (by an exception or explicitly), under torchelastic's name for it.
   class timed_step {
    public:
     ELASTIC_DECL timed_step(agent_telemetry& telemetry, std::string step);
@@ -47,26 +47,26 @@ class agent_telemetry {
     bool failed_ = false;
   };
 
-  /// Runs a task as a phase, as torchelastic names it: an event at its end, with the time that it
-  /// took, however it ended.
+  /// Runs a task as a phase, in torchelastic's terms: records an event with its duration, however
+  /// it ends.
   template <class T>
   task<T> phase(std::string state, task<T> work) {
     const timed_phase timer(*this, std::move(state));
     co_return co_await std::move(work);
   }
 
-  /// How often workers have failed, for the events of phases.
+  /// Sets how often workers have failed, for the events of phases.
   void set_restarts(int restarts) { restarts_ = restarts; }
 
-  /// One event for each worker that was started; the phases from now on name its round.
+  /// Records one event for each started worker; later phases name the workers' round.
   ELASTIC_DECL void record_start(const worker_group& group);
 
-  /// Some workers were replaced while the others went on: an event with the time that it took, and
-  /// a metric of how many.
+  /// Records that some workers were replaced while the others continued: an event with the
+  /// duration, and a metric with the number.
   ELASTIC_DECL void record_replacement(std::size_t replaced, duration took);
 
-  /// The metrics of a look at the workers, periodic and when their fate is known: the restarts that
-  /// are left, and a 1 under the state's name. Looking takes no time: nothing is polled.
+  /// Emits the state metrics, periodically and once the outcome is known: the remaining restarts,
+  /// and a 1 under the state's name. Their duration is always zero, since nothing is polled.
   ELASTIC_DECL void emit_state(worker_state state, int remaining_restarts);
 
   /// Runs a task as a timed_step.
@@ -76,14 +76,15 @@ class agent_telemetry {
     co_return co_await std::move(work);
   }
 
-  /// The metrics of a run that ended by itself.
+  /// Emits the metrics of a run that ended by itself.
   ELASTIC_DECL void emit_result(const run_result& result);
 
-  /// One event per worker of the last attempt, how it ended; none for those that never started.
+  /// Records how each worker of the last attempt ended, one event each; none for workers that never
+  /// started.
   ELASTIC_DECL void record_workers(const worker_group& group, const run_result& result);
 
-  /// The agent's own event: SUCCEEDED if it did its work, whatever the workers did; FAILED with
-  /// the reason if it could not.
+  /// Records the agent's own event: SUCCEEDED if the agent did its work, however the workers ended;
+  /// FAILED with the reason if it could not.
   ELASTIC_DECL void record_agent(const worker_group& group, int restarts,
                                  const std::optional<std::string>& failure);
 

@@ -29,18 +29,18 @@ struct worker_arrival {
 
 /// Which workers have connected to the workers' store.
 struct arrivals {
-  /// In the order of their ranks.
+  /// The workers of this node, by rank.
   std::vector<worker_arrival> own = {};
   /// Whether all workers of this node still run.
   bool do_all_run = true;
-  /// The number of ranks of the job that have; empty: this node does not serve the store.
+  /// How many ranks of the job have connected; empty: this node does not serve the store.
   std::optional<std::int64_t> come = {};
   std::int64_t world = 1;
   /// "10.0.0.7:29500".
   std::string store = {};
 };
 
-/// Looks at the connections of workers to a port, on a thread of its own.
+/// Inspects the connections of workers to a port, on a separate thread.
 ///
 /// @param workers  without `use`
 /// Cancellation: all types.

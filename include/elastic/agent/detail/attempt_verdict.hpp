@@ -10,27 +10,27 @@
 
 namespace elastic::detail {
 
-/// What has happened to the workers of one attempt on this node so far.
+/// The ends of the workers of one attempt on this node so far.
 struct attempt_tally {
   std::size_t workers = 0;
   std::size_t ended = 0;
-  /// Of those that ended, how many did so with success.
+  /// How many of the ended workers succeeded.
   std::size_t succeeded = 0;
-  /// A worker ended without success, and nobody had asked it to end.
+  /// A worker failed, and nobody had asked it to end.
   bool has_failure = false;
-  /// A worker said that this node is bad.
+  /// A worker reported that this node is bad.
   bool is_node_bad = false;
   /// The workers were asked to end.
   bool is_stopping = false;
 };
 
-/// The state of the worker group, and the half sentence that says why.
+/// The state of the worker group, and a clause that gives the reason.
 struct attempt_verdict {
   worker_state state = worker_state::healthy;
   std::string_view reason;
 };
 
-/// Judges an attempt whose workers were all started; `healthy` if its outcome is open.
+/// Judges an attempt whose workers were all started; `healthy` while its outcome is open.
 ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
 
 }  // namespace elastic::detail

@@ -21,22 +21,22 @@ struct epoch_agreement {
   std::string reason;
 };
 
-/// What a node tells the others of its workers and of itself. Agents that do not replace ranks read
-/// what they know of it.
+/// The text that a node sends to the others about its workers and itself. Agents that do not
+/// replace ranks ignore the fields that they do not know.
 ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch& self,
                                          int group_rank);
 
-/// What another node has told; one that does not replace ranks is `node_epoch()`.
-/// Errors: `errc::protocol_violation`, naming the node.
+/// Parses the text of another node; a node that does not replace ranks yields `node_epoch()`.
+/// Errors: `errc::protocol_violation`; the message names the node.
 ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank);
 
-/// What the node of group rank 0 answers to each node, and what it reads.
+/// Writes and parses the answer of the node of group rank 0 to each node.
 /// Errors: `errc::protocol_violation`.
 ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement);
 ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text);
 
-/// The exchange of ranks among nodes that keep workers: it costs what the exchange of PyTorch's
-/// agents costs, in whose keys it lies, and two more keys for each node.
+/// Exchanges ranks among nodes that keep workers. It uses the keys of PyTorch's exchange and costs
+/// as much, plus two more keys for each node.
 ///
 /// Errors and cancellation: those of `exchange_ranks`.
 ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,

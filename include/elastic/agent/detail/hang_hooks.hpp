@@ -27,37 +27,38 @@ namespace elastic::detail {
 /// One run of the hook.
 struct hang_hook_call {
   worker_observer::hung_worker worker;
-  /// What the variables of the hook are added to.
+  /// The environment to which the variables of the hook are added.
   environment_map environment;
   /// Its working directory; empty: the agent's.
   std::string directory;
-  /// The directory of the worker's log files, and the file for what the hook writes; empty: none.
+  /// The directory of the worker's log files, and the file for the hook's output; empty: none.
   std::string log_directory;
   std::string output_file;
-  /// False: it is looked at, and no command runs.
+  /// False: the worker is only looked at; no command runs.
   bool has_command = true;
 };
 
-/// What `hang_hooks` works with.
+/// The services that `hang_hooks` uses.
 struct hang_hooks_services {
   /// Starts the hooks. Null: as for a process_set.
   std::shared_ptr<process_launcher> launcher{};
   /// Null: `system_time`.
   std::shared_ptr<time_source> time{};
   logger log{};
-  /// Where hooks without a file write to; null: nowhere.
+  /// The output of hooks without a file; null: discarded.
   std::shared_ptr<output_sink> console{};
-  /// Awaited before the command of each call, once all workers are as they were; its result is for
-  /// the command. It ends by itself. Empty: nothing is.
+  /// Awaited before the command of each call, while no worker has been killed yet; the command gets
+  /// its result. It must end by itself. Empty: not used.
   std::function<task<std::string>()> look{};
-  /// The hooks are over, and their workers may be ended. Must not throw.
+  /// Called when the hooks are done, so that their workers may be killed. Must not throw.
   std::function<void()> over{};
 };
 
-/// Runs hooks for hung workers, side by side and all within the time of one, counted from the
-/// first. When it is over, whatever is left of them is killed.
+/// Runs hooks for hung workers concurrently. All share one time-out, counted from the first; then
+/// whatever is left of them is killed.
 ///
-/// Whatever becomes of a hook, it is said in the log and keeps nobody from ending the workers.
+/// The log reports how each hook ended. A failed hook does not prevent the workers from being
+/// killed.
 /// Thread-safety: one strand at a time, the one it was given.
 class hang_hooks {
  public:
@@ -72,30 +73,30 @@ class hang_hooks {
     state_->services.look = std::move(look);
   }
 
-  /// Whether `begin` would do anything: there is a command or a look, and those of before are not
+  /// Whether `begin` would do anything: there is a command or a `look`, and earlier hooks are not
   /// being killed.
   ELASTIC_DECL bool accepts() const;
 
-  /// Looks, and runs the hook for one more worker; `over` is called when all are done, which may be
-  /// before this returns. A worker has one hook at a time.
+  /// Awaits `look` and runs the hook for one more worker. `over` is called when all are done, which
+  /// may be before this returns. A worker has one hook at a time.
   ///
-  /// Result: false if it does not accept one.
+  /// Result: false if no hook is accepted.
   ELASTIC_DECL bool begin(hang_hook_call call);
 
-  /// Whether hooks run that are waited for.
+  /// Whether the workers still have to wait for hooks.
   bool is_open() const { return state_->is_open; }
 
-  /// Kills the hooks that run, now. Their workers may be ended.
+  /// Kills the running hooks now. Their workers may then be killed.
   ELASTIC_DECL void hurry();
 
-  /// Waits until the hooks are over, at most `within`; they are killed then.
+  /// Waits at most `within` until the hooks are done; then kills them.
   ///
-  /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
+  /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
   ELASTIC_DECL task<void> finish(duration within);
 
   /// Waits until nothing of the hooks is left.
   ///
-  /// Cancellation: all types; throws `operation_aborted`, and they end all the same.
+  /// Cancellation: all types; throws `operation_aborted`, and the hooks still end.
   task<void> wait_for_end() { return state_->ended.wait(); }
 
  private:
@@ -106,7 +107,7 @@ class hang_hooks {
     bool has_ended = false;
   };
 
-  // Shared with the coroutines in the background, which may outlive this by a moment.
+  // Shared with background coroutines, which may briefly outlive this object.
   struct state {
     ELASTIC_DECL state(asio::any_io_executor executor, shell_command chosen,
                        hang_hooks_services parts);
@@ -118,10 +119,10 @@ class hang_hooks {
     hang_hooks_services services;
     /// By local rank.
     std::map<std::size_t, hook> hooks;
-    /// How many have not ended, and of these, how many are being started.
+    /// How many hooks have not ended, and how many of these are being started.
     int open = 0;
     int starting = 0;
-    /// Something of it runs; and is waited for.
+    /// Some hook runs; and the workers wait for it.
     bool is_running = false;
     bool is_open = false;
     bool hurried = false;
@@ -136,9 +137,9 @@ class hang_hooks {
   ELASTIC_DECL static process_set::process hook_process(const state& shared,
                                                         const hang_hook_call& call);
 
-  // A worker names its sections and timers as it likes.
+  // Removes zero bytes: a worker may give its sections and timers any name.
   ELASTIC_DECL static std::string without_zero_bytes(std::string text);
-  // Result: false if there is no command to run any more.
+  // Result: false if no command should run any more.
   ELASTIC_DECL static task<bool> look_first(state_pointer shared, hang_hook_call& call);
   ELASTIC_DECL static task<void> start_hook(state_pointer shared, std::size_t slot,
                                             hang_hook_call call);

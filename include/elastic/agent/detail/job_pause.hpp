@@ -14,34 +14,34 @@
 
 namespace elastic::detail {
 
-/// The pause of a job, as far as this node knows of it. The workers of all nodes are stopped;
-/// waiting for the next round is then all that an agent does: no worker has a peer that stands
-/// still, for which it would wait until a time-out ends it.
+/// The pause of a job, as far as this node knows. The workers of all nodes are stopped, and each
+/// agent only waits for the next round. So no worker waits for a paused peer until a time-out.
 ///
 /// Thread-safety: the agent's strand.
 class job_pause {
  public:
-  /// @param rendezvous  null as long as it is not chosen
-  /// All of them must outlive it.
+  /// @param rendezvous  null until it is chosen
+  /// All arguments must outlive this object.
   ELASTIC_DECL job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
                          agent_journal& journal, const logger& log);
 
-  /// Has the job pause. The command is answered by `settle`; at once, if there is nothing to do.
+  /// Pauses the job. `settle` answers the command; if there is nothing to do, this answers it at
+  /// once.
   ELASTIC_DECL void begin(std::shared_ptr<pending_command> pending);
 
   /// Ends the pause that this node began, and answers the command.
   ELASTIC_DECL void resume(pending_command& pending);
 
-  /// The job pauses, here or on another node.
+  /// Notes that the job pauses, by request of this node or of another one.
   ELASTIC_DECL void note(std::string why);
 
-  /// No worker of this node runs any more.
+  /// Notes that no worker of this node runs any more, and answers the command.
   ELASTIC_DECL void settle();
 
-  /// A round was met: the job goes on.
+  /// Notes that a round was joined: the job continues.
   void forget() { reason_.reset(); }
 
-  /// Why the job pauses; none: it does not, as far as is known.
+  /// Why the job pauses; empty: it does not, as far as this node knows.
   const std::optional<std::string>& reason() const { return reason_; }
 
  private:

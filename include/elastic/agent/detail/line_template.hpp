@@ -11,22 +11,23 @@
 
 namespace elastic::detail {
 
-/// The template of what stands before each line that a worker's output is copied with: text in
-/// which `${role_name}`, `${rank}`, `${local_rank}`, `${pid}`, `${hostname}` and `${time}` (or
-/// `$rank`, and so on) stand for the worker's and `$$` for a `$`. A `$` that starts no name stays.
+/// The template of the prefix of each copied line of a worker's output: text in which
+/// `${role_name}`, `${rank}`, `${local_rank}`, `${pid}`, `${hostname}` and `${time}` (or `$rank`,
+/// and so on) are replaced by the worker's values and `$$` by a `$`. A `$` that starts no name is
+/// kept.
 ///
-/// Source: torch.distributed.elastic's log_line_prefix_template, which leaves a name that it does
-/// not know as it is, and has neither `${pid}` nor `${time}`.
+/// Source: torch.distributed.elastic's log_line_prefix_template, which keeps unknown names
+/// unchanged and has neither `${pid}` nor `${time}`.
 class line_template {
  public:
-  /// What torchrun prints: "[<role><local_rank>]:".
+  /// torchrun's prefix: "[<role><local_rank>]:".
   line_template() : text_("[${role_name}${local_rank}]:") {}
 
-  /// Empty text: as made by default.
-  /// Errors: `errc::invalid_argument` for a field that there is not, naming those that there are.
+  /// Empty text: the default template.
+  /// Errors: `errc::invalid_argument` for an unknown field; the message lists the known ones.
   ELASTIC_DECL explicit line_template(const std::string& text);
 
-  /// What stands before the lines of one worker.
+  /// The prefix of one worker's lines.
   ELASTIC_DECL line_head head_of(const worker_identity& who, const std::string& host) const;
 
  private:

@@ -18,32 +18,32 @@
 
 namespace elastic::detail {
 
-/// How the check of a node went.
+/// The outcome of a node check.
 struct node_check_outcome {
-  /// Why it could not be started, or not be ended; empty: it was.
+  /// Why the command could not be started or killed; empty: no such problem.
   std::string problem;
-  /// How it ended; none: not in time.
+  /// How the command ended; empty: not in time.
   std::optional<exit_status> status;
-  /// The end of what it wrote, and whether it wrote more.
+  /// The end of its output, and whether there was more.
   std::string output;
   bool is_cut = false;
 };
 
-/// What is wrong with the node, one sentence without line ends; none: nothing.
+/// What is wrong with the node, in one sentence without line ends; empty: nothing.
 ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
                                               const node_check_outcome& outcome);
 
-/// What `look_at_node` works with.
+/// The services that `look_at_node` uses.
 struct node_check_services {
   std::shared_ptr<process_launcher> launcher;
   std::shared_ptr<time_source> time;
   logger log;
 };
 
-/// Runs the check of a node, and ends what is left of it.
+/// Runs the check of a node, and then kills what is left of its processes.
 ///
-/// Result: how it went; nothing is thrown for what the command does.
-/// Cancellation: all types; throws `operation_aborted` when nothing of it is left.
+/// Result: the outcome; nothing that the command does is thrown as an error.
+/// Cancellation: all types; throws `operation_aborted` once none of its processes is left.
 ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
                                                    shell_command check,
                                                    environment_map environment,

@@ -10,7 +10,8 @@
 
 namespace elastic::detail {
 
-/// A command that somebody waits for. It is answered once, at the latest when it is forgotten.
+/// A command whose sender waits for the answer. It is answered once, at the latest when it is
+/// destroyed.
 class pending_command {
  public:
   using answer_taker = std::function<void(job_command::outcome)>;

@@ -14,10 +14,10 @@ namespace elastic::detail {
 /// "ended by signal 9 (SIGKILL)", "ended with exit code 1".
 ELASTIC_DECL std::string end_clause(const exit_status& status);
 
-/// What an agent says when it replaces ranks.
-/// @param failed    the workers of this node that failed by themselves; empty: none did
-/// @param change    why the round ended, half a sentence
-/// @param decision  the half sentence of the restart decision: "restart 1 of 3"
+/// The log line of an agent that replaces ranks.
+/// @param failed    the workers of this node that failed by themselves; may be empty
+/// @param change    why the round ended, as a clause
+/// @param decision  the clause of the restart decision: "restart 1 of 3"
 ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
                                           const std::string& change, const std::string& decision);
 

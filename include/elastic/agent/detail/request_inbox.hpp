@@ -18,35 +18,34 @@
 
 namespace elastic::detail {
 
-/// To pass a signal on to the workers, which end or do not as they like.
+/// Passes a signal on to the workers. It need not end them.
 struct signal_request {
   int number = 0;
 };
 
-/// To send a signal to one worker of the job, if it runs on this node.
+/// Sends a signal to one worker of the job, if that runs on this node.
 struct rank_signal_request {
   int rank = 0;
   int number = 0;
-  /// Logged with it; empty: it is not logged but for debugging.
+  /// Logged with it; empty: logged at debug level only.
   std::string reason = {};
 };
 
 using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
                                    worker_request, std::shared_ptr<pending_command>>;
 
-/// Carries requests from any thread to the strand of the agent that they are for. Those that come
-/// before the agent runs wait for it; those that come after it are dropped.
+/// Carries requests from any thread to the strand of an agent. Requests that arrive before the
+/// agent runs are kept for it; requests that arrive after it are dropped.
 class request_inbox : public std::enable_shared_from_this<request_inbox> {
  public:
   /// From any thread.
   ELASTIC_DECL void push(agent_request request);
 
-  /// On the strand: from now on each request is given to `take`, there.
+  /// On the strand: passes each request to `take` from now on, there.
   ELASTIC_DECL void open(asio::any_io_executor strand,
                          std::function<void(const agent_request&)> take);
 
-  /// On the strand: nothing is taken any more, and the strand, whose context may end now, is let
-  /// go of.
+  /// On the strand: accepts no more requests and releases the strand, whose context may then end.
   ELASTIC_DECL void close();
 
  private:
@@ -59,7 +58,7 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
   std::function<void(const agent_request&)> take_;
 };
 
-/// What a cancellation asks for: the gentlest of the types that it has.
+/// The stop that a cancellation requests: that of its gentlest type.
 ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
 
 }  // namespace elastic::detail

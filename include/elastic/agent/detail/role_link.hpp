@@ -4,6 +4,8 @@
 
 #include <elastic/base/asio.hpp>
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,8 +15,8 @@
 
 namespace elastic::detail {
 
-/// What an agent tells a job of several roles of its own role, and what its workers are told of the
-/// others; see `agent_services::roles`.
+/// Connects an agent to a job of several roles: passes news of its own role to the job, and news of
+/// the other roles to its workers. See `agent_services::roles`.
 ///
 /// Thread-safety: called on the strand of the agent.
 class role_link {
@@ -29,31 +31,33 @@ class role_link {
   /// The revision of that file.
   virtual std::int64_t revision() const = 0;
 
-  /// Calls this on the executor when the file has a new revision; until `close`.
+  /// Until `close`: calls `call` on `executor` whenever the file has a new revision.
   virtual void open(asio::any_io_executor executor, std::function<void(std::int64_t)> call) = 0;
   virtual void close() = 0;
 
-  /// These workers are going to be started: chooses ports for each. The others keep theirs.
-  /// Errors: `errc::connection_failed` if there is none.
+  /// Chooses ports for workers that are about to start. The other workers keep theirs.
+  /// Errors: `errc::connection_failed` if no port is free.
   virtual void choose_ports(const std::vector<std::size_t>& slots) = 0;
 
-  /// Those of one worker, by their names.
+  /// The ports of one worker, by name.
   virtual const port_map& ports(std::size_t slot) const = 0;
 
-  /// What this node tells the others of its workers, in a round in which their ranks begin there.
+  /// What this node tells the other nodes about the addresses of its workers, whose ranks begin at
+  /// `base_rank` in this round.
   virtual std::string places(int base_rank) = 0;
 
-  /// What the nodes of the round have told, this one included.
+  /// Takes the `places` of all nodes of the round, including this one.
   /// Errors: `errc::protocol_violation`.
   virtual void met(const std::vector<std::string>& places) = 0;
 
-  /// The workers of this node run, in a round of this number.
-  virtual void started(std::int64_t round) = 0;
+  /// Called when the workers of this node run, in the round of this number.
+  /// @param pids  by local rank; 0: it does not run
+  virtual void started(std::int64_t round, std::vector<pid_t> pids) = 0;
 
-  /// One of them has ended.
+  /// Called when a worker has ended.
   virtual void ended(std::size_t slot) = 0;
 
-  /// All of them are stopped, and those of the other nodes, too.
+  /// Called when all workers are stopped, including those of the other nodes.
   virtual void stopped() = 0;
 };
 

@@ -18,37 +18,38 @@
 
 namespace elastic::detail {
 
-/// Checks what a rendezvous handler returned as a round.
+/// Checks a round that a rendezvous handler returned.
 /// @param backend  the handler's name
-/// Errors: `errc::rendezvous_state`, naming the backend and what is wrong.
+/// Errors: `errc::rendezvous_state`; the message names the backend and the problem.
 ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend);
 
 /// What the agents of a round agree on over its store.
 struct round_agreement {
   assigned_ranks ranks;
   rendezvous_round::master_endpoint master;
-  /// Of nodes that keep workers; the ranks are those above.
+  /// Set for nodes that keep workers; it has the same ranks.
   std::optional<epoch_agreement> epoch;
-  /// Where the workers of each node are, as it has told; empty: nobody was asked.
+  /// Where the workers of each node are, as reported by the node; empty: not asked for.
   std::vector<std::string> places;
 };
 
-/// What this node tells of its workers for those of other roles, when it knows their ranks; empty:
-/// nothing. May be called again in the same round.
+/// Returns what this node tells workers of other roles about its own, once it knows their ranks.
+/// Empty: nothing. May be called again in the same round.
 using place_teller = std::function<std::string(const round_agreement&)>;
 
-/// Tells the other agents of a round about this node's workers; learns their ranks, and where their
-/// master is.
+/// Tells the other agents of a round about this node's workers; learns the workers' ranks and the
+/// address of their master.
 ///
-/// A connection that is left from the last round may have broken unseen: so it is tried twice. A
-/// store that is gone, with the node that hosted it, makes the round end soon: then that is what
-/// counts, and the store's error comes only after `limits::rendezvous_reconnect_timeout`.
+/// It tries twice, since a connection left from the last round may have broken unnoticed. If the
+/// store is gone with its node, the round will end soon, and that is the error that matters. So the
+/// store's own error is thrown only after `limits::rendezvous_reconnect_timeout`.
 ///
 /// @param mine    this node's workers
-/// @param self    what this node knows of the last epoch; none: it does not replace ranks
-/// @param places  where the job has other roles, which all of its nodes say alike
-/// Errors: `errc::rendezvous_timeout` if not all have told within the round's `exchange_timeout`;
-/// those of `exchange_ranks`. Cancellation: all types; values written stay in the store.
+/// @param self    what this node knows about the last epoch; empty: it does not replace ranks
+/// @param places  set if the job has other roles; must be set on all of its nodes or on none
+/// Errors: `errc::rendezvous_timeout` if a node has not answered within the round's
+/// `exchange_timeout`; those of `exchange_ranks`. Cancellation: all types; values that were written
+/// stay in the store.
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
                                                   std::optional<node_epoch> self = std::nullopt,

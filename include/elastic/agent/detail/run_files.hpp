@@ -16,35 +16,36 @@
 
 namespace elastic::detail {
 
-/// What a run leaves on disk: the log directory with the workers' files and the report, and the
-/// journal's file.
+/// The files of a run: the log directory with the workers' files and the report, and the journal's
+/// file.
 ///
-/// A file system that does not answer holds up the end no longer than its patience.
+/// A file system that does not answer delays the end by at most `limits::log_directory_patience`.
 /// Thread-safety: the agent's strand.
 class run_files {
  public:
-  /// All of them must outlive it.
+  /// All arguments must outlive this object.
   ELASTIC_DECL run_files(job_journal& journal, time_source& time, const logger& log);
 
   run_files(const run_files&) = delete;
   run_files& operator=(const run_files&) = delete;
 
-  /// Of the workers' files. Empty until `open` has ended.
+  /// The layout of the workers' files. Empty until `open` has ended.
   log_layout& layout() { return layout_; }
 
-  /// Makes the directory, and adds the journal's file.
+  /// Creates the directory, and adds the journal's file.
   ///
-  /// @param log_dir  below which the directory is made; "/dev/null": none
-  /// @param log_name  of the directory; empty: one that nobody else has
-  /// @param journal_path  empty: in the log directory, if there is one; "/dev/null": none
+  /// @param log_dir  the parent of the directory; "/dev/null": no directory
+  /// @param log_name  the name of the directory; empty: a unique one
+  /// @param journal_path  the file of the journal; empty: in the log directory, if there is one;
+  ///     "/dev/null": none
   /// Errors: those of `log_layout`.
   ELASTIC_DECL task<void> open(std::string run_id, std::string log_dir, std::string log_name,
                                std::string journal_path);
 
-  /// Leaves the directory as promised, with the report if the job failed, and notes in the result
-  /// where it is. Errors: none; what cannot be written is logged.
+  /// Keeps or removes the directory as documented, writes the report if the job failed, and sets
+  /// the directory in the result. Errors: none; the log says what cannot be written.
   ///
-  /// @param result  null: the job broke down
+  /// @param result  null: the run ended with an exception
   ELASTIC_DECL task<void> leave(run_result* result);
 
  private:
@@ -52,7 +53,7 @@ class run_files {
   time_source& time_;
   const logger& log_;
   log_layout layout_;
-  /// Null until the log directory is there, or without one.
+  /// Null without a log directory, and until that exists.
   std::shared_ptr<journal_file> journal_file_;
 };
 

@@ -24,18 +24,18 @@
 namespace elastic::detail {
 
 struct survivors_options {
-  /// False: no worker outlives its epoch, and nothing here does anything.
+  /// False: no worker outlives its epoch, and `survivors` does nothing.
   bool is_on = false;
-  /// How long a worker may take to leave its epoch, and the agent to answer a question.
+  /// How long a worker may take to leave its epoch, and the agent to answer a worker's question.
   duration timeout{};
   std::shared_ptr<time_source> time;
   logger log;
-  /// Ends a worker that has left an epoch of the others.
+  /// Kills a worker that has left an epoch in which the others continue.
   std::function<void(std::size_t slot)> kill;
 };
 
-/// The workers of this node that can outlive an epoch: what they have said, and the conversation in
-/// which they leave one epoch and join the next. `rejoin_machine` decides.
+/// The workers of this node that can outlive an epoch: their state, and the messages by which they
+/// leave one epoch and join the next. `rejoin_machine` decides.
 ///
 /// Thread-safety: one strand at a time, that of the channels.
 class survivors {
@@ -46,43 +46,44 @@ class survivors {
 
   bool is_on() const { return options_.is_on; }
 
-  // ---- what happens -----------------------------------------------------------------------------
+  // ---- events -----------------------------------------------------------------------------------
 
-  /// An epoch begins for those that run, and for those of which `started` tells next.
+  /// Begins an epoch for the workers that run, and for those that `started` adds next.
   ELASTIC_DECL void begin(std::int64_t epoch, std::size_t workers, bool has_survivors);
   ELASTIC_DECL void started(std::size_t slot, int rank);
   ELASTIC_DECL void ended(std::size_t slot, bool succeeded);
   ELASTIC_DECL void take(int local_rank, const worker_message& message);
 
-  // ---- what is known ----------------------------------------------------------------------------
+  // ---- state ------------------------------------------------------------------------------------
 
-  /// Why all workers of the job have to start again if one fails now; empty: as far as this node
-  /// knows, the others can stay.
+  /// Why all workers of the job must restart if one fails now; empty: as far as this node knows,
+  /// the others can stay.
   ELASTIC_DECL std::string obstacle() const;
 
   /// Whether a worker waits for the next epoch.
   bool is_ready(std::size_t slot) const { return slot < places_.size() && places_[slot].is_ready; }
 
-  /// How many wait.
+  /// How many workers wait for the next epoch.
   ELASTIC_DECL int ready() const;
 
-  /// Whether every worker that runs waits, so that none is in an epoch.
+  /// Whether every running worker waits for the next epoch, so that none is in one.
   ELASTIC_DECL bool are_apart() const;
 
-  // ---- the conversation -------------------------------------------------------------------------
+  // ---- messages ---------------------------------------------------------------------------------
 
-  /// While the epoch goes on: answers workers that ask whether it has ended, as late as it may.
+  /// During the epoch: answers workers that ask whether it has ended, as late as the time-out
+  /// allows.
   ///
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> answer() &;
 
-  /// The epoch ends: has every worker that can stay leave it, within the time-out and `most`.
+  /// Ends the epoch: makes every worker that can stay leave it, within the time-out and `most`.
   ///
-  /// Result: why all workers have to start again; empty: those that are ready can stay.
+  /// Result: why all workers must restart; empty: those that are ready can stay.
   /// Cancellation: all types; some may have left.
   ELASTIC_DECL task<std::string> leave(bool is_pause, duration most) &;
 
-  /// A worker that is ready takes part in the epoch that has begun.
+  /// Tells a ready worker to take part in the epoch that has begun.
   /// Result: false if it cannot be told.
   /// Errors: those of `to_line`.
   ELASTIC_DECL bool rejoin(std::size_t slot, int rank, const control_messages::rejoin& message);
@@ -90,7 +91,7 @@ class survivors {
  private:
   struct place : survivor_facts {
     bool is_told = false;
-    /// Since when the epoch has kept it waiting: it has asked, or has left by itself.
+    /// Since when it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
   };
 
@@ -104,7 +105,7 @@ class survivors {
   void take(place&, const Message&) {}
   ELASTIC_DECL void tell(std::size_t slot, const control_messages::agent_message& message);
   ELASTIC_DECL void tell_change(duration within);
-  // Result: when to look again.
+  // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 
   worker_channels& channels_;

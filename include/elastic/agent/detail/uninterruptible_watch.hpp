@@ -12,22 +12,22 @@
 
 namespace elastic::detail {
 
-/// How long a worker may be in uninterruptible sleep: the seconds that
-/// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT says. 0 if that is no positive number: for ever.
+/// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
+/// in seconds. 0, which means forever, if that is not a positive number.
 ///
 /// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
 ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment);
 
-/// Since when which workers are in uninterruptible sleep, as far as looks at them show.
+/// Tracks how long each worker has been in uninterruptible sleep, as far as samples show.
 class uninterruptible_watch {
  public:
   explicit uninterruptible_watch(duration limit) : limit_(limit) {}
 
-  /// How long to wait between two looks.
+  /// The time between two samples.
   ELASTIC_DECL duration period() const;
 
-  /// Notes the state of a worker, as in /proc. Result: for how long it has been in uninterruptible
-  /// sleep, if that is as long as the limit; none otherwise.
+  /// Notes the state of a worker, as in /proc. Result: how long it has been in uninterruptible
+  /// sleep, if that reaches the limit; empty otherwise.
   ELASTIC_DECL std::optional<duration> look(std::size_t slot, char state, time_point now);
 
  private:

@@ -17,64 +17,63 @@
 
 namespace elastic::detail {
 
-/// How a worker looks at one moment.
+/// A sample of a worker.
 struct worker_sight {
-  /// What its processes have used so far; none: nobody can say.
+  /// The processor time of its processes so far; empty: unknown.
   std::optional<duration> processor_time = {};
   std::size_t processes = 0;
-  /// One of them that a signal or a debugger has stopped, and one in uninterruptible sleep; 0:
-  /// none.
+  /// A process that a signal or a debugger has stopped, and one in uninterruptible sleep; 0: none.
   pid_t stopped = 0;
   pid_t blocked = 0;
-  /// What it wrote so far, as far as that is known, in bytes.
+  /// Its output so far, in bytes, as far as that is known.
   std::uint64_t written = 0;
-  /// The last step that it reported, and when it first did; -1: none.
+  /// The last step that it reported, and when it first reported it; -1: none.
   std::int64_t step = -1;
   time_point step_at{};
 };
 
-/// A worker that has begun or ceased to look as if something were wrong with it.
+/// The beginning or the end of a suspicion about a worker.
 struct suspicion_change {
   std::size_t local_rank = 0;
   job_event::suspicion suspicion = job_event::suspicion::none;
-  /// Why: half a sentence.
+  /// The reason, as a clause.
   std::string reason = {};
 };
 
-/// Judges by looks at the workers of a node which of them hold up the others. Pure: what was seen
-/// and the time go in, what has changed comes out.
+/// Judges from samples of a node's workers which of them hold up the others. Pure: it takes samples
+/// and the time, and returns what has changed.
 ///
-/// - **Stopped**: by a signal or a debugger, at two looks in a row.
-/// - **Blocked**: in uninterruptible sleep, and used no processor, for six periods.
-/// - **Idle**: did nothing for six periods (no step, no output, no process that came or went, less
+/// - **Stopped**: by a signal or a debugger, in two samples in a row.
+/// - **Blocked**: in uninterruptible sleep, without processor use, for six periods.
+/// - **Idle**: no activity for six periods (no step, no output, no process started or ended, less
 ///   than 2 % of a processor) while at least half of the others worked (a step, or 20 %).
-/// - **Slow**: for three workers at least that report steps, it takes more than `straggler_ratio`
-///   times the median for one, at three looks in a row. Where none reports any, it got less than
-///   half of the median of processor time for twelve periods, of a median of at least 50 %.
+/// - **Slow**: if at least three workers report steps, it takes more than `straggler_ratio` times
+///   the median time for a step, in three samples in a row. If none reports steps, it used less
+///   than half of the median processor time for twelve periods, with a median of at least 50 %.
 class worker_watch {
  public:
-  /// @param period  between two looks
+  /// @param period  the time between two samples
   explicit worker_watch(duration period = std::chrono::seconds(5)) : period_(period) {}
 
-  /// @param sights  by local rank; none of a worker that does not run
+  /// @param sights  by local rank; empty for a worker that does not run
   ELASTIC_DECL std::vector<suspicion_change> look(
       const std::vector<std::optional<worker_sight>>& sights, time_point now);
 
  private:
   struct record {
     std::optional<worker_sight> last = {};
-    /// For how long it has looked so.
+    /// How long each state has lasted.
     duration stopped{};
     duration blocked{};
     duration idle{};
     duration slow{};
     duration quick{};
-    /// What a step takes it, in seconds, smoothed; 0: not known.
+    /// Its smoothed time for a step, in seconds; 0: unknown.
     double pace = 0;
     job_event::suspicion suspicion = job_event::suspicion::none;
-    // Since the last look:
+    // Since the last sample:
     bool is_compared = false;
-    /// Of a processor; none: not known.
+    /// Its share of one processor; empty: unknown.
     std::optional<double> share = {};
     bool is_active = false;
     bool works = false;

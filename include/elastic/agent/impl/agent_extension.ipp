@@ -18,6 +18,12 @@ ELASTIC_DECL task<void> agent_extension::until_ready() { co_return; }
 
 ELASTIC_DECL task<void> agent_extension::prepare_attempt() { co_return; }
 
+ELASTIC_DECL task<void> agent_extension::agree(rendezvous_round, assigned_ranks) { co_return; }
+
+ELASTIC_DECL void agent_extension::change_environment(const worker_identity&, environment_map&) {}
+
+ELASTIC_DECL int agent_extension::passed_descriptor(int) { return -1; }
+
 ELASTIC_DECL void agent_extension::begin_attempt(const rendezvous_round&) {}
 
 ELASTIC_DECL void agent_extension::begin_replacement(const rendezvous_round& round) {

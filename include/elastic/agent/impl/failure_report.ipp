@@ -22,12 +22,12 @@ namespace elastic {
 
 namespace detail {
 
-/// How long the agent may learn of a death after the dead worker's peers have: their lost
-/// connections wake them at the same time, and a busy machine runs them first.
+/// How much later than its peers the agent may learn of a worker's death: the peers' lost
+/// connections wake them at the same time, and a busy machine may run them first.
 inline constexpr std::chrono::seconds notice_delay{1};
 
-/// Whether a signal that the agent did not send ended the worker, one that a peer's failure does
-/// not lead to: SIGABRT and SIGPIPE are how programs end that lost a connection.
+/// Whether the worker was ended by a signal that neither the agent sent nor a peer's failure
+/// causes. SIGABRT and SIGPIPE do not count: they end programs that lost a connection.
 inline bool was_struck(const run_result::failure& failure) {
   const auto number = failure.status.signal();
   return number && *number != SIGABRT && *number != SIGPIPE && !failure.stopped_by_agent;
@@ -43,7 +43,7 @@ inline wall_time earliest_moment(const run_result::failure& failure) {
   return was_struck(failure) ? failure.at - notice_delay : failure.at;
 }
 
-/// When the first worker failed that the agent had not stopped; none if it had stopped all.
+/// When the first worker failed that the agent had not stopped; empty if it had stopped all.
 inline std::optional<wall_time> first_own_failure(
     const std::vector<run_result::failure>& failures) {
   std::optional<wall_time> first;
@@ -55,8 +55,8 @@ inline std::optional<wall_time> first_own_failure(
   return first;
 }
 
-/// Whether a worker failed only because the agent stopped it. One that had left its error file
-/// before anybody else failed was failing by itself, and was still busy ending when it was stopped.
+/// Whether a worker failed only because the agent stopped it. A worker that wrote its error file
+/// before any other failure was failing by itself, and was still ending when it was stopped.
 inline bool is_victim(const run_result::failure& failure,
                       const std::optional<wall_time>& first_own) {
   if (!failure.stopped_by_agent || !first_own) return failure.stopped_by_agent;
@@ -98,7 +98,7 @@ inline std::string indented(std::string_view text, std::string_view indent) {
   return result;
 }
 
-/// What stands at "traceback :": torchelastic's words, which people search for.
+/// The text after "traceback :". It keeps torchelastic's wording, which people search for.
 inline std::string report_message(const run_result::failure& failure) {
   if (failure.error) {
     return indented(failure.error->callstack.value_or(failure.error->message), "  ");
@@ -140,7 +140,7 @@ ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std:
   return text;
 }
 
-/// The same for workers that failed in the same way, as far as the report goes.
+/// A key that is equal for workers that failed in the same way, as far as the report shows.
 inline std::string name_of_kind(const run_result::failure& failure) {
   const std::string message = failure.status.signal() ? "" : report_message(failure);
   std::string name;
@@ -193,13 +193,14 @@ struct failure_kind {
   std::vector<int> ranks;
 };
 
-/// The failures that are nobody else's doing, by their kinds, in the order of the first ones.
+/// The failures that are no consequence of others, grouped by kind, in the order of each kind's
+/// first failure.
 inline std::vector<failure_kind> kinds_of(const std::vector<run_result::failure>& failures,
                                           const std::optional<wall_time>& first_own,
                                           const run_result::failure* root) {
   std::vector<failure_kind> kinds;
   std::unordered_map<std::string, std::size_t> places;
-  // Of its kind the root cause is the one to be shown.
+  // The root cause represents its kind.
   kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
   places.emplace(name_of_kind(*root), 0);
   for (std::size_t index = 0; index < failures.size(); ++index) {

@@ -9,6 +9,7 @@
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/arrivals.hpp>
+#include <elastic/agent/detail/command_reply.hpp>
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/program_environment.hpp>
@@ -58,13 +59,13 @@ namespace elastic {
 
 namespace detail {
 
-/// Closes the inbox, also if the context is destroyed while the agent runs.
+/// Closes the inbox, even if the context is destroyed while the agent runs.
 struct inbox_closer {
   std::shared_ptr<request_inbox> inbox;
   ~inbox_closer() { inbox->close(); }
 };
 
-/// One run of an agent, from its first round to its end. All of it happens on its strand.
+/// One run of an agent, from its first round to its end. Everything runs on its strand.
 class agent_run {
  public:
   agent_run(asio::any_io_executor strand, const worker_spec& spec,
@@ -92,7 +93,8 @@ class agent_run {
         stop_requested_(strand),
         requests_(strand),
         inspections_(strand) {
-    // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
+    // The other workers must stop whether the group restarts or the job ends, in the same way as by
+    // `usual_stop`.
     group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
     if (extension_->looks_last()) {
       group_.look_last([this] { return extension_->last_look(); });
@@ -102,19 +104,24 @@ class agent_run {
       extension_->stepped(step);
     });
     group_.on_prepared([this] { extension_->prepared(); });
+    group_.equip(
+        [this](const worker_identity& worker, environment_map& variables) {
+          extension_->change_environment(worker, variables);
+        },
+        [this](int local_rank) { return extension_->passed_descriptor(local_rank); });
   }
 
   agent_run(const agent_run&) = delete;
   agent_run& operator=(const agent_run&) = delete;
 
-  /// A signal to be passed on; between two attempts no worker is there to get it.
+  /// Passes a signal on to the workers. Between two attempts there is none, and the signal is lost.
   void take(const signal_request& request) {
     log_.info("{} passed on to {} workers", signal_name(request.number),
               group_.running() + group_.starting());
     group_.signal(request.number);
   }
 
-  /// A signal for one worker, which may be another node's.
+  /// Sends a signal to one worker, which may be on another node.
   void take(const rank_signal_request& request) {
     for (const worker_group::worker& entry : group_.workers()) {
       if (entry.identity.rank != request.rank || entry.pid == 0) continue;
@@ -136,7 +143,7 @@ class agent_run {
     }
   }
 
-  /// A request to be passed on to the workers over the control channel.
+  /// Queues a request to the workers over the control channel.
   void take(const worker_request& request) {
     if (group_.state() == worker_state::healthy) requests_.push({request, nullptr});
   }
@@ -151,7 +158,7 @@ class agent_run {
     }
   }
 
-  /// A request to stop. The first is carried out by the coroutine that waits for it.
+  /// Takes a stop request. The first one wakes the coroutine that carries it out.
   void take(const stop_request& request) {
     if (stop_ && !request.escalates) return;
     const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
@@ -171,7 +178,8 @@ class agent_run {
     stop_requested_.set();
   }
 
-  /// Runs the job on this node to its end; then no worker is left and the rendezvous was left.
+  /// Runs the job on this node to its end. Then no worker is left, and the node has left the
+  /// rendezvous.
   task<run_result> run() {
     agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
     const time_point began = time_.now();
@@ -210,6 +218,7 @@ class agent_run {
     context.launcher = services.launcher;
     context.time = services.time;
     context.log = services.log;
+    context.local_world_size = spec_.nproc_per_node;
     context.job_may_grow = job_may_grow_;
     context.first_workers = [this] { return group_.expected_processes(factory_.run_id()); };
     context.workers = [this] { return group_.attempt_workers(); };
@@ -223,7 +232,7 @@ class agent_run {
     return services.extension(std::move(context));
   }
 
-  /// Result: the services, with the launcher of the extension.
+  /// Replaces the launcher by that of the extension, if it has one.
   agent_services by_extension(agent_services services) {
     if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
     return services;
@@ -232,26 +241,27 @@ class agent_run {
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
     rendezvous_round round;
-    /// Why the round is to end.
+    /// Why the round must end; empty while it need not.
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
-    /// Some workers of the job go on in it.
+    /// Some workers of the job continue in it.
     bool keeps_survivors = false;
-    /// The same, and this node was in the epoch before.
+    /// The same, and this node took part in the previous epoch.
     bool replaces = false;
-    /// What this node told of its workers for those of other roles; empty: nothing yet.
+    /// What this node has told workers of other roles about its own; empty: nothing yet.
     std::string places = {};
   };
 
-  /// The way of the workers back to the furthest step that any of this node has reported.
+  /// Measures how long the workers take to regain the furthest step that any worker of this node
+  /// has reported.
   struct catch_up {
     std::optional<std::int64_t> furthest;
-    /// When what is made up for was known to have ended; none: they are there.
+    /// When this node learned that the interrupted epoch had ended; empty: the step is regained.
     std::optional<time_point> since;
   };
 
-  /// A request for the workers, and the command that waits for its outcome; null: none.
+  /// A request to the workers, and the command that waits for its outcome (null: none).
   struct worker_order {
     worker_request request;
     std::shared_ptr<pending_command> command;
@@ -263,23 +273,25 @@ class agent_run {
     if (stop_) return pending->settle(false, "not paused: this node leaves the job");
     if (is_between_epochs()) return pause_later(pending);
     pause_.begin(pending);
-    // If it waits for the others to succeed, they may do so before they learn of the pause.
+    // At the exit barrier, the other nodes may still succeed before they learn of the pause.
     if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
   }
 
-  /// Workers leave an epoch, or wait for the next one.
+  /// Whether workers are leaving an epoch or wait for the next one.
   bool is_between_epochs() const {
     if (!group_.stayers().is_on() || group_.running() == 0) return false;
     const rendezvous_change* const change = round_end();
     return group_.stayers().ready() > 0 || (change && !ends_all(*change));
   }
 
-  /// A pause in which nobody saves is that of a node that leaves the others.
+  /// Whether a change pauses the whole job. A pause without checkpoints comes from a node that
+  /// leaves the job.
   static bool ends_all(const rendezvous_change& change) {
     return change.is_pause && change.saves_first;
   }
 
-  /// Workers that wait for the next epoch cannot save now, nor can their memory be given up.
+  /// Postpones a pause: workers that wait for the next epoch can neither save now nor give up their
+  /// memory.
   void pause_later(const std::shared_ptr<pending_command>& pending) {
     if (pause_for_epoch_) return pending->settle(false, "not paused: a pause is asked for already");
     log_.warning("the job pauses when the workers have begun the next epoch");
@@ -289,7 +301,7 @@ class agent_run {
   void resume(pending_command& pending) {
     if (!pause_for_epoch_) return pause_.resume(pending);
     std::exchange(pause_for_epoch_, nullptr)->settle(false, "not paused: resumed before");
-    pending.settle(true, "the job goes on: it does not pause");
+    pending.settle(true, "the job is not paused");
   }
 
   void ask_for_checkpoint(const std::shared_ptr<pending_command>& pending) {
@@ -306,8 +318,8 @@ class agent_run {
     inspections_.push(pending);
   }
 
-  /// Workers of other nodes fail when their peers here end. They are stopped before, so that nobody
-  /// is charged with that, and have time to save if those of this node do.
+  /// Stops the workers of the other nodes. They would fail once their peers here end, which would
+  /// count as a failure of the job. They get time to save if the workers of this node do.
   void stop_others(const std::string& why, bool saves_first) {
     if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
     try {
@@ -318,14 +330,14 @@ class agent_run {
     }
   }
 
-  /// The workers of all nodes are asked at about the same time.
+  /// Saves a checkpoint before a pause. All nodes do so at about the same time.
   task<void> save_before_pause() {
     const duration within =
         spec_.preempt_grace > duration::zero() ? spec_.preempt_grace : job_command().within;
     if (group_.state() == worker_state::healthy) co_await save(within);
   }
 
-  /// As a drain file does.
+  /// Does the same as a drain file.
   void drain(pending_command& pending) {
     if (stop_) return pending.settle(true, "this node leaves the job already");
     stop_request request;
@@ -337,8 +349,9 @@ class agent_run {
 
   // ---- the loop ---------------------------------------------------------------------------------
 
-  /// All nodes may be told to stop at the same time. The one that hosts the rendezvous then may end
-  /// before others have heard of their own request, which is what counts.
+  /// Runs until the job ends or a stop is requested. All nodes may be asked to stop at the same
+  /// time, and the one that hosts the rendezvous may end before another has seen its own request.
+  /// That node should then still report its stop.
   task<run_result> run_to_stop() {
     std::optional<run_result> result;
     std::exception_ptr closed;
@@ -357,7 +370,7 @@ class agent_run {
     co_return co_await finish_stopped();
   }
 
-  /// The whole life of the job on this node.
+  /// Runs attempts until the job ends on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
     task<void> opening =
@@ -395,7 +408,7 @@ class agent_run {
     }
   }
 
-  /// Kills the workers of each attempt when the other nodes can go on without this one.
+  /// Kills the workers of each attempt once the other nodes may continue without this one.
   task<void> kill_at_fence() {
     for (;;) {
       co_await started_.wait();
@@ -406,7 +419,7 @@ class agent_run {
         log_.error("killing the workers: other nodes may go on without this one");
         journal_.note(job_event::type::fence_reached, "other nodes may go on without this one");
       }
-      // Workers that have left their epoch disturb nobody.
+      // Workers that have left their epoch disturb no other node.
       if (!group_.stayers().are_apart()) group_.kill();
       fenced_.set();
     }
@@ -423,7 +436,7 @@ class agent_run {
     return view;
   }
 
-  /// Why this node is to leave the job, if it is.
+  /// Why this node must leave the job; empty: it need not.
   const std::optional<std::string>& bad_node() const {
     return failed_check_ ? failed_check_ : group_.bad_node();
   }
@@ -439,16 +452,16 @@ class agent_run {
       refused.is_hopeless = group_.is_hopeless();
       return refused;
     }
-    // The end of a worker that is a consequence of another node's failure has no say.
+    // A worker that ended because of another node's failure does not influence the decision.
     const worker_group::worker* const failed =
         change.on_other_node ? nullptr : group_.first_failed();
     const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
     return ledger_.decide(change.kind, status, time_.now());
   }
 
-  // ---- the begin of an attempt ------------------------------------------------------------------
+  // ---- beginning an attempt ---------------------------------------------------------------------
 
-  /// Until the workers run, a stop is requested, or nothing is left to do.
+  /// Returns once the workers run, a stop is requested, or nothing is left to do.
   task<void> begin_attempt() {
     if (stop_) co_return;
     if (!spec_.node_check.command.empty()) co_await race(check_node(), stop_requested_.wait());
@@ -464,7 +477,7 @@ class agent_run {
     }
   }
 
-  /// Asks the command of the user whether this node is fit to take part.
+  /// Runs the user's command that checks whether this node may take part.
   task<void> check_node() {
     task<node_check_outcome> looking =
         look_at_node(strand_, spec_.node_check, program_environment(spec_.environment),
@@ -491,7 +504,7 @@ class agent_run {
     }
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
-    // The last may have been started after the fence.
+    // The last workers may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
     const std::optional<worker_starts> starts = extension_->starts();
@@ -514,7 +527,7 @@ class agent_run {
     if (pause_for_epoch_) pause(std::exchange(pause_for_epoch_, nullptr));
   }
 
-  /// The rendezvous. No ranks: the job's restarts are used up.
+  /// Meets the other nodes. `ranks` stays empty if the job's restarts are used up.
   task<void> meet(std::optional<assigned_ranks>& ranks) {
     if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
     const time_point began = time_.now();
@@ -535,7 +548,8 @@ class agent_run {
     journal_.note_round(attempt_->round, *ranks, began);
   }
 
-  /// Result: false if the other nodes can go on without this one meanwhile; no worker runs then.
+  /// Starts the workers. Result: false if the other nodes may meanwhile continue without this one;
+  /// no worker runs then.
   task<bool> start_before_fence(rendezvous_round round, assigned_ranks ranks) {
     fenced_.reset();
     started_.set();
@@ -554,8 +568,7 @@ class agent_run {
     has_ended = true;
   }
 
-  /// Says from time to time that this node waits for others, so that nobody wonders why it is
-  /// silent.
+  /// Logs from time to time that this node waits for others, so that its silence is explained.
   task<void> report_wait() {
     const time_point begun = time_.now();
     for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
@@ -573,9 +586,9 @@ class agent_run {
     }
   }
 
-  /// Joins a round and learns the ranks of this node's workers; again, if a node is lost before all
-  /// have exchanged them. Result: none if the job's restarts are used up, which a node that lost
-  /// the others may learn only now.
+  /// Joins a round and learns the ranks of this node's workers; repeats that if a node is lost
+  /// before all have exchanged their ranks. Result: empty if the job's restarts are used up, which
+  /// a node that had lost the others may learn only now.
   task<std::optional<assigned_ranks>> join_round() {
     for (;;) {
       co_await telemetry_.phase("RENDEZVOUS", next_round());
@@ -639,10 +652,12 @@ class agent_run {
     attempt_->round.master = agreement.master;
     if (agreement.epoch) take_epoch(*agreement.epoch);
     if (services_.roles) services_.roles->met(agreement.places);
+    co_await extension_->agree(attempt_->round, agreement.ranks);
     co_return agreement.ranks;
   }
 
-  /// Where the workers of this node are going to be, for those of other roles: the same each time.
+  /// Where the workers of this node will be, for workers of other roles. Returns the same text when
+  /// called again in the attempt.
   std::string places_in(const round_agreement& agreed) {
     std::string& places = attempt_->places;
     if (!places.empty()) return places;
@@ -676,8 +691,8 @@ class agent_run {
     last_epoch_.place = agreement.place;
   }
 
-  /// Has the workers that can stay leave their epoch, and stops the others; all of them, if the job
-  /// starts all of them again.
+  /// Makes the workers that can stay leave their epoch and stops the others; stops all if the whole
+  /// job restarts.
   task<void> end_epoch() {
     const rendezvous_change& change = *attempt_->change;
     std::optional<std::string> obstacle;
@@ -690,7 +705,7 @@ class agent_run {
     co_await stop_usually();
   }
 
-  /// Tells the journal, the events and the result which workers of this node are new.
+  /// Reports the new workers of this node to the journal, the events and the result.
   void take_replacement(worker_observer::started_workers& start, time_point ended) {
     for (const worker_group::worker& entry : group_.workers()) {
       if (entry.has_stayed) {
@@ -714,7 +729,7 @@ class agent_run {
               replaced.size() == 1 ? "has" : "have each", seconds);
   }
 
-  /// The agent knows that the epoch is over, by whatever it learned first.
+  /// Notes when the agent first learned that the epoch is over.
   void note_epoch_end() {
     if (epoch_ended_) return;
     epoch_ended_ = time_.now();
@@ -735,14 +750,14 @@ class agent_run {
     return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
   }
 
-  /// The nodes have agreed that all workers start again.
+  /// Stops survivors if the nodes have agreed that all workers restart.
   task<void> end_survivors() {
     if (!attempt_->keeps_survivors && group_.running() > 0) co_await stop_usually();
   }
 
-  // ---- while the workers run --------------------------------------------------------------------
+  // ---- while workers run ------------------------------------------------------------------------
 
-  /// Until the workers' outcome is known, the round is to end or a stop is requested.
+  /// Returns once the workers' outcome is known, the round must end or a stop is requested.
   task<void> watch() {
     std::exception_ptr closed;
     try {
@@ -755,11 +770,11 @@ class agent_run {
       closed = std::current_exception();
     }
     if (group_.state() != worker_state::succeeded) note_epoch_end();
-    // They were for these workers, not for the next.
+    // Pending requests were meant for these workers, not for the next ones.
     requests_.clear();
     inspections_.clear();
     if (closed) {
-      // All nodes may be told to stop, and the one that hosts the rendezvous be the first to end.
+      // All nodes may have been asked to stop, and the one that hosts the rendezvous may end first.
       co_await stop_usually();
       if (!stop_) std::rethrow_exception(closed);
     }
@@ -767,7 +782,7 @@ class agent_run {
     if (!stop_ && group_.state() != worker_state::succeeded) extension_->end_attempt();
   }
 
-  /// Names once the workers that have not come to the store in which they find each other.
+  /// Logs once which workers have not connected to the store through which they find each other.
   task<void> report_missing() {
     const rendezvous_round::master_endpoint master = attempt_->round.master;
     if (master.served_by_agent) {
@@ -790,7 +805,7 @@ class agent_run {
     co_await group_.wait_for_outcome();
   }
 
-  /// Until the round is to end; workers that are well go on while the extension wants them to.
+  /// Returns once the round must end. Healthy workers continue for as long as the extension asks.
   task<void> until_round_ends() {
     co_await note_change();
     // Workers that stay need no standbys.
@@ -803,9 +818,9 @@ class agent_run {
     co_await with_deadline(time_, deadline_after(time_.now(), within), extension_->until_ready());
   }
 
-  /// Ends by cancellation, or by a stop.
+  /// Runs the extension beside the workers. Ends only by cancellation or by a stop.
   task<void> run_beside_workers() {
-    // Restarts that were used up may be there again when the window has passed.
+    // With a window, restarts that were used up may become available again.
     const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
     const bool is_windowed = spec_.restart.window > duration::zero();
     task<void> working = extension_->beside_workers(may_change || is_windowed ||
@@ -814,7 +829,7 @@ class agent_run {
     co_await stop_requested_.wait();
   }
 
-  /// Ends by cancellation alone.
+  /// Awaits `work` and then never returns. Ends only by cancellation.
   task<void> endless(task<void> work) {
     co_await std::move(work);
     co_await time_.sleep_until(time_point::max());
@@ -833,7 +848,7 @@ class agent_run {
     attempt_->change = std::move(change);
   }
 
-  /// Says once that this node cannot tell whether the job gets on.
+  /// Logs once that this node cannot tell whether the job makes progress.
   void note_missing_steps() {
     if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
     log_.warning(
@@ -842,7 +857,7 @@ class agent_run {
         spec_.restart.while_progress);
   }
 
-  /// The periodic state metrics; without a handler for them it waits for ever.
+  /// Emits the periodic state metrics. Without a handler it waits forever.
   task<void> report_state() {
     if (!services_.metrics) co_await time_.sleep_until(time_point::max());
     for (;;) {
@@ -853,13 +868,14 @@ class agent_run {
 
   void emit_state() { telemetry_.emit_state(group_.state(), spec_.max_restarts - restarts_); }
 
-  /// Of workers that are not watched, since their outcome was known when all were started.
+  /// Emits the state of workers that are never watched because their outcome was known as soon as
+  /// all were started.
   void emit_early_outcome() {
     const bool has_begun = !stop_ && !is_late_ && !failed_check_ && !round_end();
     if (has_begun && group_.state() != worker_state::healthy) emit_state();
   }
 
-  /// Tells the workers what `ask` asked for; ends by cancellation only.
+  /// Passes the requests of `ask` on to the workers. Ends only by cancellation.
   task<void> pass_on_requests() {
     for (;;) {
       const worker_order order = co_await requests_.pop();
@@ -871,7 +887,8 @@ class agent_run {
     }
   }
 
-  /// Beside other requests, which may take long. Ends by cancellation only.
+  /// Answers inspections concurrently with other requests, which may take long. Ends only by
+  /// cancellation.
   task<void> answer_inspections() {
     for (;;) {
       const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
@@ -885,7 +902,7 @@ class agent_run {
     if (order.command) order.command->settle(outcome.is_done, outcome.text);
   }
 
-  /// Has the workers save a checkpoint, and logs the outcome.
+  /// Asks the workers to save a checkpoint, and logs the outcome.
   task<job_command::outcome> save(duration within) {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
@@ -893,7 +910,7 @@ class agent_run {
     journal_.note_checkpoint(outcome, began);
     job_command::outcome answer;
     if (outcome.asked == 0) {
-      answer.text = "no worker wants to be asked for a checkpoint";
+      answer.text = "no worker accepts requests for a checkpoint";
       log_.info("{}", answer.text);
       co_return answer;
     }
@@ -908,16 +925,16 @@ class agent_run {
     co_return answer;
   }
 
-  // ---- the end of an attempt --------------------------------------------------------------------
+  // ---- ending an attempt ------------------------------------------------------------------------
 
   task<void> wait_for_others() {
-    // The workers have ended; a slow reader of their output is waited for.
+    // The workers have ended. The endless grace period waits for a slow reader of their output.
     co_await stop_workers({SIGKILL, duration::max()});
     co_await wait_at_exit_barrier();
     attempt_->is_reported = true;
   }
 
-  /// Until the other nodes have succeeded, too, or the round is to end.
+  /// Returns once the other nodes have succeeded, too, or the round must end.
   task<void> wait_at_exit_barrier() {
     const time_point began = time_.now();
     const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
@@ -963,11 +980,11 @@ class agent_run {
       is_sent = false;
       end_reason_ = failure.what();
     }
-    // Without the others no attempt follows; the failure of this node is reported all the same.
+    // If the others cannot be reached, no attempt follows; this node still reports its own failure.
     if (!is_sent) co_await stop_workers(usual_stop());
   }
 
-  /// What failed first, for the other nodes.
+  /// The first failure, as a text for the other nodes.
   std::string first_failure() const {
     const worker_group::worker* const first = group_.first_failed();
     if (!first) return "workers failed";
@@ -976,7 +993,7 @@ class agent_run {
     return fmt::format("rank {} ended: {}", rank, first->end->status.text());
   }
 
-  /// What the worker left whose failure ended the attempt.
+  /// Notes what was left by the worker whose failure ended the attempt.
   void note_cause() {
     const rendezvous_change* const change = round_end();
     if (!change || !change->on_other_node) journal_.note_cause();
@@ -984,7 +1001,7 @@ class agent_run {
 
   void log_change(const restart_ledger::decision& decision) {
     std::vector<const worker_group::worker*> failed = group_.failed();
-    // That the others are stopped is no news.
+    // Leaves out workers that the agent stopped itself.
     std::erase_if(failed, [](const worker_group::worker* entry) {
       return entry->stopped_by_agent && entry->hung.empty();
     });
@@ -1002,7 +1019,7 @@ class agent_run {
                  failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
   }
 
-  /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
+  /// Ends the attempt and waits for `delay` before the next, unless a stop is requested meanwhile.
   task<void> restart(duration delay) {
     if (attempt_->change->saves_first) co_await race(save_before_pause(), stop_requested_.wait());
     co_await end_epoch();
@@ -1017,7 +1034,8 @@ class agent_run {
 
   // ---- stopping ---------------------------------------------------------------------------------
 
-  /// A node that has lost the others has no more time than they leave it.
+  /// The usual way to stop workers. A node that has lost the others only has the time until they
+  /// continue without it.
   stop_plan usual_stop() const {
     duration grace = spec_.shutdown_timeout;
     if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
@@ -1028,7 +1046,7 @@ class agent_run {
     return telemetry_.timed("LocalElasticAgent._stop_workers", stop_workers(usual_stop()));
   }
 
-  /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
+  /// Stops the workers by `plan`, or by the stop request if there is one or one arrives meanwhile.
   task<void> stop_workers(stop_plan plan) { return journal_.time_stop(plan, carry_out(plan)); }
 
   task<void> carry_out(stop_plan plan) {
@@ -1039,7 +1057,8 @@ class agent_run {
     co_await group_.stop(plan);
   }
 
-  /// Hooks that look into hung workers may go on to their deadline, as far as the others wait.
+  /// Stops the workers after the hooks that inspect hung workers. The hooks have until their
+  /// deadline, as long as the other nodes wait.
   task<void> stop_after_hooks(stop_plan plan) {
     const time_point began = time_.now();
     const rendezvous_change* const change = round_end();
@@ -1049,8 +1068,8 @@ class agent_run {
     co_await group_.stop(plan);
   }
 
-  /// On preemption the workers save what they have before they are stopped. A second request to
-  /// stop kills the workers, which ends the wait.
+  /// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
+  /// request kills the workers, which ends the wait.
   task<void> save_before_stop(int signal) {
     const duration within = spec_.preempt_grace;
     if (signal != SIGTERM || within <= duration::zero()) co_return;
@@ -1060,7 +1079,7 @@ class agent_run {
     co_await save(within);
   }
 
-  // ---- the end of the job -----------------------------------------------------------------------
+  // ---- ending the job ---------------------------------------------------------------------------
 
   run_result finish_succeeded() {
     run_result result = finish(worker_state::succeeded, "all workers ended with success");
@@ -1068,7 +1087,7 @@ class agent_run {
     return result;
   }
 
-  /// The job had succeeded before this node could take part, or again.
+  /// The job succeeded before this node could join or rejoin.
   run_result finish_late() {
     log_.warning("this node has nothing left to do: {}", end_reason_);
     return finish(worker_state::succeeded, end_reason_);
@@ -1081,8 +1100,8 @@ class agent_run {
     return result;
   }
 
-  /// Workers failed, and the other nodes could not be told. They may go on without this one: it is
-  /// not for this node to end the job, which it could do when they are reached again.
+  /// Workers failed, and the other nodes could not be told. They may continue without this node, so
+  /// it must not end the job, which it could do once it reached them again.
   run_result finish_unreported() {
     run_result result = finish(worker_state::failed, end_reason_);
     job_end_.reset();
@@ -1100,7 +1119,8 @@ class agent_run {
     co_return result;
   }
 
-  /// This node is bad. The job is not over: the others go on as when a node is lost.
+  /// Leaves the job because this node is bad. The job is not over: the others continue as after the
+  /// loss of a node.
   task<run_result> leave_job() {
     const std::string reason = *bad_node();
     log_.error("this node leaves the job: {}", reason);
@@ -1131,8 +1151,8 @@ class agent_run {
     return result;
   }
 
-  /// However the run ends: no worker, no membership. A job that ended is closed for the other
-  /// nodes; an agent that was stopped or broke down only leaves.
+  /// Leaves the rendezvous, however the run ended. If the job ended, this closes it for the other
+  /// nodes, too; an agent that was stopped or failed only leaves.
   task<void> leave_rendezvous() {
     std::exception_ptr failure;
     try {
@@ -1154,7 +1174,7 @@ class agent_run {
     if (failure) std::rethrow_exception(failure);
   }
 
-  /// A step out of the rendezvous, which holds up nothing if it fails.
+  /// Runs one step of leaving the rendezvous. A failure is only logged.
   task<void> run_and_log(task<void> step) {
     try {
       co_await std::move(step);
@@ -1180,12 +1200,12 @@ class agent_run {
   std::string notice_;
   std::string meeting_;
   rendezvous_factory factory_;
-  /// While the node waits for its first round it is the one that is tried, or null.
+  /// Until the first round, this is the handler that is being tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
   std::unique_ptr<agent_extension> extension_;
   agent_services services_;
-  /// Of all attempts; nothing is counted without an extension that takes part in them.
+  /// Totals of all attempts; nothing is counted unless an extension starts workers.
   worker_starts starts_;
   const logger& log_;
   asio::any_io_executor strand_;
@@ -1195,37 +1215,38 @@ class agent_run {
   agent_journal journal_;
   agent_telemetry telemetry_;
   job_pause pause_;
-  /// A pause that comes between two epochs.
+  /// A pause that was requested between two epochs.
   std::shared_ptr<pending_command> pause_for_epoch_;
-  /// Of the failures of the job's workers, on all nodes.
+  /// Counts the failures of the job's workers, on all nodes.
   restart_ledger ledger_;
   bool are_missing_steps_noted_ = false;
-  /// None before the first round, and after the last.
+  /// Empty before the first round and after the last.
   std::optional<attempt> attempt_;
-  /// Where workers can outlive an epoch: what the other nodes are told of the last one.
+  /// If workers can outlive an epoch: what this node tells the others about the last one.
   node_epoch last_epoch_;
-  /// When the last epoch was known to have ended; none while one goes on. And what ended it.
+  /// When this node learned that the last epoch had ended (empty during an epoch), and what ended
+  /// it.
   std::optional<time_point> epoch_ended_;
   std::optional<rendezvous_change> last_change_;
   run_result::rank_replacements replacements_;
   catch_up catch_up_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
-  /// Workers were started of whom the fence does not know.
+  /// Workers were started that `kill_at_fence` does not know yet.
   event_flag started_;
-  /// Those that were started last had to go.
+  /// The workers that were started last were killed at the fence.
   event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
   bool is_at_exit_barrier_ = false;
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;
-  /// For the workers. Bounded by the callers of `ask`.
+  /// Requests to the workers. Their number is bounded by the callers of `ask`.
   mailbox<worker_order> requests_;
   mailbox<std::shared_ptr<pending_command>> inspections_;
   /// The job has succeeded without this node.
   bool is_late_ = false;
-  /// The job ended by itself, which ends it for the other nodes, too.
+  /// Set if the job ended by itself, which ends it for the other nodes, too.
   std::optional<rendezvous_handler::job_end> job_end_;
   std::string end_reason_;
 };
@@ -1252,7 +1273,7 @@ ELASTIC_DECL task<run_result> local_agent::run() & {
   std::optional<run_result> result;
   std::exception_ptr failure;
   try {
-    // The body gets an empty slot: what is asked of it comes through the inbox alone.
+    // The body gets an empty cancellation slot: requests reach it only through the inbox.
     task<void> serving = detail::keep_result(serve(strand), result);
     co_await detail::run_on(strand, std::move(serving), asio::cancellation_slot());
   } catch (...) {
@@ -1278,54 +1299,14 @@ ELASTIC_DECL void local_agent::signal_rank(int rank, int number, std::string rea
 
 ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(request); }
 
-namespace detail {
-
-/// The answer to a command, on its way from the agent to the caller.
-struct command_reply {
-  explicit command_reply(asio::any_io_executor its_strand)
-      : strand(its_strand), is_there(std::move(its_strand)) {}
-
-  asio::any_io_executor strand;
-  event_flag is_there;
-  job_command::outcome outcome;
-};
-
-/// On a strand.
-inline task<job_command::outcome> reply_to(job_command command,
-                                           std::shared_ptr<request_inbox> inbox) {
-  const asio::any_io_executor strand = co_await asio::this_coro::executor;
-  const auto reply = new_shared<command_reply>(strand);
-  const pending_command::answer_taker answer =
-      [weak = std::weak_ptr<command_reply>(reply)](job_command::outcome outcome) {
-        const auto waiting = weak.lock();
-        if (!waiting) return;
-        // Set once, before the strand reads it.
-        waiting->outcome = std::move(outcome);
-        post_work(waiting->strand, [waiting] { waiting->is_there.set(); });
-      };
-  inbox->push(new_shared<pending_command>(std::move(command), answer));
-  co_await reply->is_there.wait();
-  co_return reply->outcome;
-}
-
-inline task<job_command::outcome> reply_on_strand(job_command command,
-                                                  std::shared_ptr<request_inbox> inbox) {
-  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-  task<job_command::outcome> replying = reply_to(std::move(command), std::move(inbox));
-  co_return co_await run_on(strand, std::move(replying), cancellation.slot());
-}
-
-}  // namespace detail
-
 ELASTIC_DECL task<job_command::outcome> local_agent::carry_out(job_command command) & {
-  return detail::reply_on_strand(std::move(command), inbox_);
+  return detail::command_by_inbox(std::move(command), inbox_);
 }
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
   agent_services services = complete(std::exchange(options_.services, {}), strand);
-  // The run owns them: they may hold on to the context, which this object may outlive.
+  // Moved into the run: they may refer to the context, which this object may outlive.
   detail::agent_run run(strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
                         std::move(services), std::exchange(options_.notice, {}),
                         std::exchange(options_.meeting, {}), options_.job_may_grow);

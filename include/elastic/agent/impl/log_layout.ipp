@@ -49,7 +49,7 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
 
 ELASTIC_DECL bool log_layout::base_may_hang(const std::string& base) {
   if (!base.empty()) return detail::may_hang(base);
-  // As std::filesystem looks for the temporary folder, which asks the file system.
+  // The same search as std::filesystem::temp_directory_path, which would touch the file system.
   for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
     if (const char* const folder = std::getenv(name)) return detail::may_hang(folder);
   }

@@ -62,7 +62,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attem
   } else if (redirected || teed) {
     plan.kind = plan.file.empty() ? output_plan::how::null : output_plan::how::file;
   } else if (is_err) {
-    plan.kind = output_plan::how::copy;  // for its end
+    plan.kind = output_plan::how::copy;  // to keep its last lines
   } else if (!shown) {
     plan.kind = output_plan::how::null;
   }

@@ -60,7 +60,7 @@ ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) 
                           group_rank, text));
 }
 
-/// In the order of the group ranks.
+/// Parses the infos of all nodes, in the order of the group ranks.
 inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& texts) {
   std::vector<role_info> nodes;
   for (const std::string& text : texts) {
@@ -84,7 +84,7 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
   return {ranks[0], ranks[1], ranks[2], ranks[3]};
 }
 
-/// Tells each node its ranks.
+/// Writes each node's ranks.
 inline task<void> tell_ranks(std::shared_ptr<store> agents, std::vector<assigned_ranks> assigned) {
   std::vector<std::pair<std::string, std::string>> answers;
   for (const assigned_ranks& ranks : assigned) {
@@ -94,8 +94,8 @@ inline task<void> tell_ranks(std::shared_ptr<store> agents, std::vector<assigned
   co_await agents->multi_set(std::move(answers));
 }
 
-/// All nodes are alike. A node that was not told so finds what it asks for all the same, but for
-/// what nodes of torchrun do not say.
+/// All nodes are alike, so each computes its own ranks. A node without that option still finds what
+/// it reads, except for what nodes of torchrun do not write.
 /// Source: TORCH_ELASTIC_WORKER_IDENTICAL of PyTorch 2.4 and newer.
 inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_info mine,
                                          int group_rank, int group_world_size) {
@@ -109,7 +109,7 @@ inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_inf
   co_return ranks;
 }
 
-/// The node of group rank 0 gathers what all told and assigns.
+/// The node of group rank 0 gathers the infos of all nodes and assigns the ranks.
 /// Source: the exchange of PyTorch 2.4 and newer (`torchelastic/role_info`,
 /// `torchelastic/assigned_ranks`).
 inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents, std::string mine,
@@ -127,7 +127,7 @@ inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents,
   co_return parse_assigned_ranks(text);
 }
 
-/// Everybody reads what all told, and comes to the same result.
+/// Every node reads the infos of all nodes and computes the same result.
 /// Source: the exchange of PyTorch before 2.4 (`torchelastic/role_info`).
 inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents, std::string mine,
                                                   int group_rank, int group_world_size) {

@@ -44,7 +44,9 @@ ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::
   const std::string within =
       is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
   if (is_used_up(now)) {
-    return {false, fmt::format("all {} restarts{} are used up", max_restarts_, within)};
+    return {false, max_restarts_ == 1
+                       ? fmt::format("the only restart{} is used up", within)
+                       : fmt::format("all {} restarts{} are used up", max_restarts_, within)};
   }
   decision next{true, {}, delay()};
   next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
@@ -59,7 +61,7 @@ ELASTIC_DECL void restart_ledger::started(time_point now) {
   started_ = now;
 }
 
-/// Whether the attempt came further than any before it.
+/// Whether the attempt reached a further step than all before it.
 ELASTIC_DECL bool restart_ledger::take_progress() {
   const std::optional<std::int64_t> step = std::exchange(reached_, std::nullopt);
   if (!step || (furthest_ && *step <= *furthest_)) return false;
@@ -69,7 +71,7 @@ ELASTIC_DECL bool restart_ledger::take_progress() {
 }
 
 ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
-  // An attempt counts once, in whatever way its failures become known.
+  // An attempt counts once, however its failures become known.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
   std::erase_if(recent_, [&](const noted& entry) { return entry.at <= now - terms_.window; });

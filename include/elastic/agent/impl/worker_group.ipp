@@ -78,9 +78,19 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
   return !signal || *signal == stop_signal || *signal == SIGKILL || *signal == SIGTERM;
 }
 
-/// The path of a file in the log directory; of others nobody knows whether they hang: none.
+/// The path if it is in the log directory; else empty: whether files elsewhere hang is unknown.
 inline std::string path_in(const log_layout& layout, const std::string& path) {
   return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
+}
+
+/// A shell that executes the command with the program and its arguments, so that no other process
+/// is between them.
+inline void wrap_process(process_spec& process, std::string_view command) {
+  std::vector<std::string> words = {"-c", fmt::format("exec {} \"$@\"", command), "sh",
+                                    std::move(process.program)};
+  words.insert(words.end(), process.arguments.begin(), process.arguments.end());
+  process.program = "/bin/sh";
+  process.arguments = std::move(words);
 }
 
 /// How many descriptors the workers of an agent need.
@@ -122,24 +132,32 @@ ELASTIC_DECL worker_group::~worker_group() {
   if (roles_) roles_->close();
 }
 
-ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
-                                            std::string run_id, int restart_count) & {
+ELASTIC_DECL task<void> worker_group::make_room() {
   if (processes_.running() + processes_.starting() > 0) {
     throw error(errc::invalid_argument,
                 fmt::format("worker_group::start: {} workers run and {} are being started; stop "
                             "them first",
                             processes_.running(), processes_.starting()));
   }
-  // Where a process may open few files, the workers are started with what there is.
+  // If this process may open only few files, the workers start with what there is.
   const std::size_t most_needed = detail::descriptor_limit() / 2;
   const std::size_t needed = std::min(detail::descriptors_of(spec_), most_needed);
   co_await detail::make_room_for_descriptors(time_, needed);
-  co_await make_directories(restart_count);
-  const job_context job = context_of(round, std::move(run_id), restart_count);
-  attempt_ = new_attempt(round, ranks, restart_count);
+}
+
+ELASTIC_DECL void worker_group::open_attempt(attempt next) {
+  attempt_ = std::move(next);
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
-  survivors_.begin(round.round, attempt_.workers.size(), false);
+  survivors_.begin(attempt_.round, attempt_.workers.size(), false);
+}
+
+ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
+                                            std::string run_id, int restart_count) & {
+  co_await make_room();
+  co_await make_directories(restart_count);
+  const job_context job = context_of(round, std::move(run_id), restart_count);
+  open_attempt(new_attempt(round, ranks, restart_count));
   std::vector<std::size_t> slots(attempt_.workers.size());
   std::iota(slots.begin(), slots.end(), std::size_t{0});
   stop_plan at_once;
@@ -169,10 +187,13 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   return next;
 }
 
-/// Some may have ended while others were started.
+/// Tells the role link about the started workers. Some may have ended while others were being
+/// started.
 ELASTIC_DECL void worker_group::tell_of_start() {
   if (!roles_) return;
-  roles_->started(attempt_.round);
+  std::vector<pid_t> pids;
+  for (const worker& each : attempt_.workers) pids.push_back(each.pid);
+  roles_->started(attempt_.round, std::move(pids));
   for (const std::size_t slot : attempt_.ended) roles_->ended(slot);
 }
 
@@ -202,6 +223,32 @@ ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::strin
   tell_of_start();
 }
 
+ELASTIC_DECL task<void> worker_group::start_replicas(rendezvous_round round, assigned_ranks ranks,
+                                                     std::string run_id,
+                                                     named<std::vector<int>> restart_counts) & {
+  std::vector<int> counts = *restart_counts;
+  co_await make_room();
+  open_attempt(new_attempt(round, ranks, 0));
+  stop_plan at_once;
+  at_once.signal = SIGKILL;
+  co_await with_rollback(start_each(round, ranks, std::move(run_id), std::move(counts)),
+                         stop(at_once));
+  attempt_.state = worker_state::healthy;
+  tell_of_start();
+  update_state();
+}
+
+ELASTIC_DECL task<void> worker_group::start_each(rendezvous_round round, assigned_ranks ranks,
+                                                 std::string run_id,
+                                                 std::vector<int> restart_counts) {
+  for (std::size_t slot = 0; slot < restart_counts.size(); ++slot) {
+    std::vector<std::size_t> slots{slot};
+    co_await make_directories(restart_counts[slot], slots);
+    const job_context job = context_of(round, run_id, restart_counts[slot]);
+    co_await start_some(worker_identities(spec_, round, ranks), std::move(slots), job);
+  }
+}
+
 ELASTIC_DECL void worker_group::forget(std::size_t slot) {
   worker fresh;
   fresh.identity = attempt_.workers[slot].identity;
@@ -221,7 +268,7 @@ ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration
   if (is_told_to_end()) co_return epoch_obstacle();
   const std::string obstacle = co_await survivors_.leave(is_pause, most);
   if (!obstacle.empty()) co_return obstacle;
-  // Those that are killed now have not got far enough to stay.
+  // The workers that are killed now had not come far enough to stay.
   attempt_.stop_signal = SIGKILL;
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
     if (!survivors_.is_ready(slot)) co_await processes_.clear(slot);
@@ -274,12 +321,13 @@ ELASTIC_DECL environment_map worker_group::news_for(const worker_identity& ident
                                                     const job_context& job) const {
   const environment_map all = environment_from(environment_of(identity, job, ""));
   environment_map names = environment_from(worker_environment({}, identity, job, ""));
-  // It goes on in the files that it has.
+  // A worker that stays keeps its files.
   names.erase("TORCHELASTIC_ERROR_FILE");
   // The other values are the same in every epoch, and may be too long for a message.
   for (const auto& [name, value] : spec_.env) {
-    if (detail::names_rank(value)) names[name] = value;
+    if (detail::changes_by_epoch(value)) names[name] = value;
   }
+  if (change_environment_) change_environment_(identity, names);
   for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
   return names;
 }
@@ -300,7 +348,7 @@ ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>&
     } catch (const error& failure) {
       problem = failure.what();
     }
-    // Its end is the end of this epoch.
+    // Its death then ends this epoch.
     log_.error("rank {} cannot be told of epoch {} and is killed: {}", identities[slot].rank,
                attempt_.round, problem);
     processes_.signal(slot, SIGKILL);
@@ -351,7 +399,7 @@ ELASTIC_DECL task<void> worker_group::watch_work() & {
     for (const detail::suspicion_change& change : attempt_.watch.look(seen, began)) {
       note_suspicion(change);
     }
-    // However many processes there are, no more than a hundredth of the time goes to them.
+    // Limits the time spent on sampling to one percent, however many processes there are.
     constexpr int part = 100;
     pause = std::max(period, part * (time_->now() - began));
   }
@@ -362,7 +410,7 @@ ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
   sights seen(attempt_.workers.size());
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
     seen[slot] = look_at_worker(slot);
-    // What else there is to do gets its turn.
+    // Lets other work on the strand run.
     constexpr std::size_t at_once = 32;
     if (slot % at_once == at_once - 1) co_await asio::post(executor, asio::use_awaitable);
   }
@@ -607,7 +655,8 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_
   }
 }
 
-/// A new worker would want what this one holds in the kernel: a GPU, a file system.
+/// Ends a stuck worker without a restart: a new worker would need what this one holds in the
+/// kernel, such as a GPU or a file system.
 ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
   detail::liveness_verdict verdict;
   verdict.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
@@ -658,7 +707,8 @@ ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_
   return started;
 }
 
-/// PyTorch's watchdogs abort a worker that waits too long; the others may wait as it did.
+/// Looks at the other workers after one has aborted: PyTorch's watchdogs abort a worker that waits
+/// too long, and the others may wait for the same thing.
 ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
   if (!has_aborted || !look_ || attempt_.stop_signal || !hooks_.accepts()) return;
@@ -687,7 +737,7 @@ ELASTIC_DECL task<std::string> worker_group::look() {
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
                                         const detail::worker_messages::progress& progress) {
   auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
-  // A worker that outlived its round may report the step again that it had reported there.
+  // A worker that outlived its round may repeat the step that it last reported there.
   const bool is_news =
       last.number != progress.step || progress.step > attempt_.furthest_step.value_or(-1);
   if (last.number != progress.step) {
@@ -766,8 +816,8 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
     const worker_identity& identity, const job_context& job, const std::string& error_file) const {
   environment_map variables = detail::program_environment(spec_.environment);
   for (const auto& [name, value] : channels_.environment()) {
-    // An empty value keeps a variable from the workers: they would write into a timer file that is
-    // no FIFO.
+    // An empty value removes the variable: otherwise the workers would write to a timer file that
+    // is not a FIFO.
     if (value.empty()) {
       variables.erase(name);
     } else {
@@ -775,9 +825,10 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
     }
   }
   if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
+  if (change_environment_) change_environment_(identity, variables);
+  const detail::macro_values macros = detail::macros_of(identity, job);
   for (const auto& [name, value] : spec_.env) {
-    variables[name] = detail::substitute_macros(
-        value, detail::macros_of(identity.role_name, identity.rank, identity.local_rank));
+    variables[name] = detail::substitute_macros(value, macros);
   }
   worker_identity shown = identity;
   if (spec_.virtual_local_rank) {
@@ -798,7 +849,12 @@ ELASTIC_DECL process_spec worker_group::process_of(const worker_identity& identi
   for (const std::string& argument : spec_.arguments) {
     process.arguments.push_back(detail::substitute_ports(argument, identity.local_rank, ports));
   }
+  if (spec_.wrap.is_for(identity.rank)) {
+    const detail::macro_values macros = detail::macros_of(identity, job);
+    detail::wrap_process(process, detail::substitute_macros(spec_.wrap.command, macros));
+  }
   process.environment = environment_of(identity, job, error_file);
+  if (descriptor_of_) process.passed_fd = descriptor_of_(identity.local_rank);
   if (!spec_.cpu_affinity.empty()) {
     process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
   }
@@ -936,7 +992,7 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   journal_->record(std::move(event));
 }
 
-/// Those that ended because they were told to are only counted, when all are gone.
+/// Workers that ended because they were told to are only counted, once all have ended.
 ELASTIC_DECL void worker_group::note_end_in_journal(const process_set::process_end& end) {
   const worker_group::worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent) return;
@@ -952,7 +1008,7 @@ ELASTIC_DECL void worker_group::update_state() {
   if (verdict.state == worker_state::healthy) return;
   attempt_.state = verdict.state;
   log_.debug("the workers of this node: {}", verdict.reason);
-  // While hooks look into some of them, none is stopped for the failure of another.
+  // While hooks inspect hung workers, no worker is stopped because of another's failure.
   if (attempt_.state == worker_state::failed && !hooks_.is_open()) begin_stop_on_failure();
   outcome_known_.set();
 }
@@ -1042,7 +1098,7 @@ ELASTIC_DECL auto worker_group::log_reader_of(const worker_group::worker& failed
 ELASTIC_DECL auto worker_group::core_reader_of(const worker_group::worker& failed) const
     -> leftovers_reader {
   if (!failed.end->status.core_dumped()) return [](leftovers&) {};
-  // The directory is that in which the agent's programs start: relative names are of there.
+  // Relative core names refer to the directory in which the agent's programs start.
   return [pid = failed.pid, directory = spec_.directory,
           since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& content) {
     content.core_file = detail::find_core(pid, directory, since);
@@ -1062,7 +1118,8 @@ ELASTIC_DECL task<void> worker_group::read_leftovers() {
     cores.emplace_back(slot, core_reader_of(entry));
   }
   if (logs.empty()) co_return;
-  // Nothing is read if nobody is to wait. That one of the two hangs says nothing about the other.
+  // If the log directory was given up, its files are not read. The two readers have separate time
+  // limits: one may hang without the other.
   const duration patience = limits::log_directory_patience;
   const bool is_given_up = layout_.is_given_up();
   std::optional<leftovers_by_slot> in_logs;

@@ -38,11 +38,11 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
              spec.cpu_affinity.size() == static_cast<std::size_t>(spec.nproc_per_node),
          fmt::format("processors are given for {} workers, but the node has {}",
                      spec.cpu_affinity.size(), spec.nproc_per_node));
-  std::size_t bytes_with_rank = 0;
+  std::size_t changing_bytes = 0;
   for (const auto& [name, value] : spec.env) {
-    if (detail::names_rank(value)) bytes_with_rank += name.size() + value.size();
+    if (detail::changes_by_epoch(value)) changing_bytes += name.size() + value.size();
     demand(!name.empty() && name.find('=') == std::string::npos,
-           fmt::format("'{}' is no name of a variable", name));
+           fmt::format("'{}' is not a name for a variable", name));
     demand(!is_set_by_agent(name),
            fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
   }
@@ -60,10 +60,10 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.on_failure == on_failure::restart || !spec.virtual_local_rank,
          "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
          "rank cannot be told apart on the control channel");
-  demand(spec.on_failure == on_failure::restart || bytes_with_rank <= limits::control_value_bytes,
-         fmt::format("env: the variables with ${{rank}} have {} bytes; workers that stay can be "
-                     "told of up to {} (on_failure replace)",
-                     bytes_with_rank, limits::control_value_bytes));
+  demand(spec.on_failure == on_failure::restart || changing_bytes <= limits::control_value_bytes,
+         fmt::format("env: the variables with ${{rank}} or other values of an epoch have {} bytes; "
+                     "workers that stay can be told of up to {} (on_failure replace)",
+                     changing_bytes, limits::control_value_bytes));
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
@@ -74,6 +74,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.watch_interval == duration::zero() ||
              spec.watch_interval >= limits::least_watch_interval,
          "watch_interval must be 0 (never) or 10 ms at least");
+  demand(spec.wrap.command.find('\0') == std::string::npos,
+         "wrap: the command has a zero byte in it");
   demand_command("hang_hook", spec.hang_hook);
   demand_command("node_check", spec.node_check);
   const liveness_settings& liveness = spec.liveness;

@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// Standbys say some of the reasons, and may say a new one each time.
+/// The number of reasons is limited: some come from standbys, which may send a new one each time.
 ELASTIC_DECL void worker_starts::add_cold(const std::string& reason, std::size_t count) {
   const bool has_room = cold.size() + 1 < most_reasons || cold.count(reason) != 0;
   cold[has_room ? reason : "of other reasons"] += count;

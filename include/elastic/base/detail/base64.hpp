@@ -9,19 +9,19 @@
 #include <string>
 #include <string_view>
 
-// Base64 with the standard alphabet and padding, without line ends (RFC 4648, section 4).
+// Base64 with the standard alphabet and padding, without line breaks (RFC 4648, section 4).
 namespace elastic::detail {
 
 inline constexpr std::string_view base64_letters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// How many letters stand for `bytes` bytes.
+/// The length of the text for `bytes` bytes.
 constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
 
 ELASTIC_DECL std::string to_base64(std::string_view bytes);
 
-/// Result: empty if `text` is not what `to_base64` makes of some bytes. So each value has one
-/// text, and texts can be compared instead of values.
+/// Result: empty if `text` is not a possible result of `to_base64`. Each value therefore has
+/// exactly one text, and comparing texts compares values.
 ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace elastic::detail

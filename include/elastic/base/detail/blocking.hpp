@@ -15,30 +15,30 @@
 
 namespace elastic::detail {
 
-/// A thread that takes none of the process's signals: they are for the program's own threads.
-/// Errors: `std::system_error` if no thread can be made.
+/// A thread that receives none of the process's signals, which are for the program's own threads.
+/// Errors: `std::system_error` if no thread can be created.
 ELASTIC_DECL std::thread start_thread(std::function<void()> work);
 
-/// Runs a call that may block, such as one of a network file system, on a thread of its own, which
-/// has ended when this returns; if none can be made, here.
+/// Runs a call that may block, such as one on a network file system, on its own thread, which has
+/// ended when this returns. If no thread can be created, runs the call on this one.
 ///
-/// Name the callable first: g++ 12 destroys one that is made within the `co_await` twice.
+/// Name the callable first: g++ 12 destroys a temporary in the `co_await` expression twice.
 /// Errors: those of `work`.
-/// Cancellation: all types, at once; the call goes on by itself, and what comes of it is dropped.
+/// Cancellation: all types, at once; the call continues by itself, and its result is discarded.
 ELASTIC_DECL task<void> run_blocking(std::function<void()> work);
 
 /// The same for a call that has a result.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
-  // Shared with the thread, which may outlive this.
+  // Shared with the thread, which may outlive this coroutine.
   const auto result = new_shared<std::optional<Result>>();
   std::function<void()> keeping = [result, work = std::move(work)] { result->emplace(work()); };
   co_await run_blocking(std::move(keeping));
   co_return std::move(**result);
 }
 
-/// Closes a file on a thread, which nobody waits for: where a file system does not answer, a file
-/// can be as hard to close as to write.
+/// Closes a file on a thread without waiting for it: if a file system hangs, closing a file can
+/// hang like writing to it.
 ELASTIC_DECL void close_on_thread(unique_fd file) noexcept;
 
 }  // namespace elastic::detail

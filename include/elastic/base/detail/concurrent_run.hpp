@@ -15,25 +15,25 @@
 
 namespace elastic::detail {
 
-/// Whether this is the end of something that was cancelled.
+/// Whether a task ended because it was cancelled.
 ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure);
 
-/// How tasks that ran at once ended: in which order, and each with what.
+/// How tasks that ran at once ended: their order, and the error of each.
 struct concurrent_outcome {
   std::vector<std::size_t> order;
   std::vector<std::exception_ptr> failures;
 };
 
-/// What cancels the tasks that still run.
+/// Which event cancels the tasks that still run.
 enum class cancelled_by { first_end, first_failure };
 
-// Tasks that run at once until the last of them has ended. Unlike a parallel_group it lets every
-// request of the caller through, not only the first one: a stop that escalates arrives, also after
-// the tasks were cancelled.
+// Runs tasks at once until the last of them has ended. Unlike a parallel_group, it passes on every
+// request of the caller, not only the first: a stop that escalates takes effect even after the
+// tasks were cancelled.
 template <class Handler>
 class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handler>> {
  public:
-  // The caller's requests go to the first `addressees` of the tasks.
+  // The caller's requests go to the first `addressees` tasks.
   concurrent_run(Handler handler, std::size_t count, std::size_t addressees, cancelled_by reason)
       : handler_(std::move(handler)),
         addressees_(addressees),
@@ -91,7 +91,7 @@ ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor exe
                                                        std::size_t addressees, cancelled_by reason,
                                                        std::vector<task<void>> tasks);
 
-/// The first to end cancels the others. The caller's requests go to the first `addressees`.
+/// The first task to end cancels the others. The caller's requests go to the first `addressees`.
 template <class... Tasks>
 task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t addressees,
                                   Tasks... tasks) {

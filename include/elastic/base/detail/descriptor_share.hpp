@@ -11,11 +11,11 @@
 #include <functional>
 #include <memory>
 
-// How the parts of a process share its file descriptors. Servers reserve those that agents need
-// for their workers, and close connections if too few are left.
+// Distributes the process's file descriptors among its parts. Servers reserve those that agents
+// need for their workers, and close connections if too few are left.
 namespace elastic::detail {
 
-/// The most descriptors that this process may have.
+/// The maximum number of descriptors of this process.
 ELASTIC_DECL std::size_t descriptor_limit();
 
 /// How many more descriptors it can open; `descriptor_limit()` if the kernel does not tell.
@@ -55,14 +55,14 @@ class descriptor_lender {
  public:
   using request = std::shared_ptr<descriptor_request>;
 
-  /// @param give_up  called by any thread, must not block; it, or what it posts, counts `given` up
-  ///                 and `unanswered` down
+  /// @param give_up  called by any thread, must not block; it, or what it posts, increases `given`
+  ///                 and decreases `unanswered`
   ELASTIC_DECL explicit descriptor_lender(std::function<void(request)> give_up);
   ELASTIC_DECL ~descriptor_lender();
   descriptor_lender(const descriptor_lender&) = delete;
   descriptor_lender& operator=(const descriptor_lender&) = delete;
 
-  /// Asks every lender.
+  /// Sends a request to every lender.
   ELASTIC_DECL static request ask(std::size_t count);
 
  private:
@@ -72,7 +72,7 @@ class descriptor_lender {
   std::function<void(request)> give_up_;
 };
 
-/// Makes room for `count` more descriptors, as far as lenders release some within
+/// Makes room for `count` more descriptors, or for fewer if lenders release too few within
 /// `limits::descriptor_patience`.
 ///
 /// Cancellation: all types.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The ways on which work reaches an executor. Asio makes some thirty functions for each type of a
-// handler; these have one type for the whole library.
+// The ways by which work reaches an executor. Asio instantiates some thirty functions for each
+// handler type; these functions use one type for the whole library.
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/asio_core.hpp>
@@ -21,8 +21,8 @@
 
 namespace elastic::detail {
 
-/// A callable that is called at most once. It is held in place, so it needs no memory of its own:
-/// what is larger than six words is to be shared by the callable.
+/// A callable that is called at most once. It is stored in place, without an allocation: a callable
+/// larger than six words must hold its state by a shared pointer.
 template <class... Arguments>
 class single_call {
  public:
@@ -66,23 +66,23 @@ class single_call {
 };
 
 using executor_work = single_call<>;
-/// Is given what a task threw, or null.
+/// Receives the exception of a task, or null.
 using end_handler = single_call<std::exception_ptr>;
 
 /// Runs `work` on the executor, never within this call.
 ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work);
 ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, executor_work work);
 
-/// Runs `work` on the strand, within this call if this is on the strand.
+/// Runs `work` on the strand; within this call if the caller is on the strand.
 ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& strand,
                                 executor_work work);
 
-/// Runs a task on the executor and then `on_end` with what the task threw. The slot cancels it.
+/// Runs a task on the executor, and then `on_end` with its exception or null. The slot cancels it.
 ELASTIC_DECL void start_task(const asio::any_io_executor& executor, task<void> work,
                              end_handler on_end, asio::cancellation_slot slot = {});
 
-/// Runs a task on another executor to its end. It is cancelled through the slot alone: that of the
-/// caller's cancellation state lets requests to the caller through, an empty one lets none.
+/// Runs a task on another executor to its end. Only the slot cancels it: that of the caller's
+/// cancellation state passes on the caller's requests, an empty one passes on none.
 /// Errors: those of `work`.
 ELASTIC_DECL task<void> run_on(const asio::any_io_executor& executor, task<void> work,
                                asio::cancellation_slot slot);

@@ -10,8 +10,8 @@
 
 namespace elastic::detail {
 
-/// Texts or whole numbers in one text, with the separator between them. (`fmt::join` would compile
-/// the whole of fmt's formatting into each program.)
+/// Joins texts or integers with a separator. (`fmt::join` would compile all of fmt's formatting
+/// into each program.)
 template <class Part>
 std::string joined_text(std::span<const Part> parts, std::string_view separator) {
   std::string text;

@@ -19,18 +19,18 @@
 
 namespace elastic::detail {
 
-/// Reads a message that is one JSON object and comes from outside: each field by its type and
-/// within its bounds. Refers to the text of the message and to the subject, which must outlive it.
+/// Reads a message from outside that is one JSON object: each field by its type and within its
+/// bounds. Refers to the text of the message and to the subject, which must outlive it.
 ///
 /// Errors of every member: `errc::protocol_violation`, a sentence that begins with the subject and
 /// names the field.
 class json_fields {
  public:
-  /// @param subject     what errors call it: "a message of the rendezvous"
-  /// @param most_bytes  a longer text is refused, and not parsed
+  /// @param subject     the name in errors: "a message of the rendezvous"
+  /// @param most_bytes  a longer text is refused without being parsed
   ELASTIC_DECL json_fields(std::string_view subject, std::string_view text, std::size_t most_bytes);
 
-  /// An object within a message.
+  /// Reads an object within a message.
   ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::ordered_json& value);
 
   json_fields(const json_fields&) = delete;
@@ -39,14 +39,14 @@ class json_fields {
   /// Whether there is such a field, and it is not null.
   ELASTIC_DECL bool has(const char* name) const;
 
-  /// A whole number within bounds, which are part of it.
+  /// An integer from `least` to `most`, both included.
   ELASTIC_DECL std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const;
 
   ELASTIC_DECL double real(const char* name) const;
   ELASTIC_DECL bool flag(const char* name) const;
   ELASTIC_DECL std::string_view text(const char* name) const;
 
-  /// A text of at most so many bytes.
+  /// A text of at most `most_bytes` bytes.
   ELASTIC_DECL std::string_view text(const char* name, std::size_t most_bytes) const;
 
   /// A field of any type.
@@ -62,16 +62,16 @@ class json_fields {
   [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
 
  private:
-  // Null if there is none. Of several of one name the last one counts.
+  // Null if there is none. If several fields have the name, the last one counts.
   ELASTIC_DECL const plain_field* find(std::string_view name) const;
   ELASTIC_DECL const plain_field& get(const char* name) const;
   ELASTIC_DECL void read_document();
-  // Refuses the message for the depth of its JSON, or for the members of an object in it.
+  // Refuses the message because its JSON is nested too deeply, or an object has too many members.
   [[noreturn]] ELASTIC_DECL void refuse_shape() const;
 
   std::string_view subject_;
   std::string_view text_;
-  // Refer to the text, or to the document.
+  // They refer to the text, or to the document.
   std::vector<plain_field> fields_;
   // Null until a caller needs a field that is not plain.
   mutable std::shared_ptr<const nlohmann::ordered_json> document_;

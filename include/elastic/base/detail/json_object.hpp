@@ -16,8 +16,8 @@
 
 namespace elastic::detail {
 
-/// Writes a JSON object, field by field and on one line: `json_object().add("step", 3).text()`
-/// is {"step": 3}. Names are not escaped.
+/// Builds a JSON object on one line, field by field: `json_object().add("step", 3).text()` is
+/// {"step": 3}. Does not escape names.
 class json_object {
  public:
   json_object() {
@@ -26,7 +26,7 @@ class json_object {
     text_ += '{';
   }
 
-  /// A byte of `value` that is not UTF-8 is replaced by U+FFFD.
+  /// Each byte of `value` that is not UTF-8 becomes U+FFFD.
   json_object& add(std::string_view name, std::string_view value) {
     begin(name);
     text_ += '"';
@@ -38,7 +38,7 @@ class json_object {
     return add(name, std::string_view(value));
   }
 
-  /// A whole number, true or false, or a finite number.
+  /// An integer, a boolean, or a finite floating-point number.
   template <class Value>
     requires std::integral<Value> || std::floating_point<Value>
   json_object& add(std::string_view name, Value value) {
@@ -54,7 +54,7 @@ class json_object {
     return *this;
   }
 
-  /// A value that is JSON already.
+  /// A value that is already JSON.
   json_object& add_json(std::string_view name, std::string_view json) {
     begin(name);
     text_ += json;

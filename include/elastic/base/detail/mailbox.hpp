@@ -13,7 +13,7 @@ namespace elastic::detail {
 
 /// An unbounded queue between coroutines of one strand: `push` never waits, `pop` does.
 ///
-/// What is pushed must be bounded by its producers (such as one message per worker).
+/// The producers must bound the number of values (such as one message per worker).
 /// Thread-safety: one strand at a time.
 template <class T>
 class mailbox {
@@ -29,16 +29,16 @@ class mailbox {
     }
   }
 
-  /// Drops what was pushed and not yet popped.
+  /// Drops all values not yet popped.
   void clear() { values_.clear(); }
 
   /// The oldest value not yet popped; waits for one if there is none.
   ///
-  /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
-  /// mailbox.
+  /// Cancellation: all types; throws `operation_aborted`, and no value is lost. The end of the
+  /// mailbox also throws it.
   task<T> pop() {
     if (values_.empty()) {
-      // Nothing of the mailbox is touched after the wait: it may be gone by then.
+      // Does not touch the mailbox after the wait, because it may be gone by then.
       std::optional<T> value;
       co_await waiting_.wait(&value);
       co_return std::move(*value);

@@ -10,20 +10,21 @@
 
 namespace elastic::detail {
 
-/// What is mounted where, as far as it matters to a caller that must not wait: a call that names a
-/// file on NFS, FUSE and the like may wait for another machine or program, for ever.
+/// The mounts of a process, as far as they matter to a caller that must not block: a call that
+/// names a file on NFS, FUSE or a similar file system may wait for another machine or program
+/// forever.
 ///
-/// A value; asks no file system that may hang.
+/// A plain value; accesses no file system that may hang.
 class mount_table {
  public:
-  /// Everything is local.
+  /// Every file system counts as local.
   mount_table() = default;
 
   /// From the text of /proc/self/mountinfo.
   ELASTIC_DECL explicit mount_table(std::string_view mountinfo);
 
-  /// Whether a call that names this file, or one that is to be made there, may hang. Links are
-  /// followed. A file system of a type that is not known to be local may.
+  /// Whether a call may hang that names this file, existing or new. Follows links. File systems of
+  /// types that are not known to be local may hang.
   ELASTIC_DECL bool may_hang(const std::string& path) const;
 
  private:
@@ -32,15 +33,15 @@ class mount_table {
     bool is_local;
   };
 
-  // Of an absolute path without links.
+  // For an absolute path without links.
   ELASTIC_DECL bool is_local(std::string_view path) const;
 
-  /// Empty if all of them are local.
+  /// Empty if all mounts are local.
   std::vector<mount> mounts_;
 };
 
-/// The same by the mounts of this process, which are looked at again after a second. Without /proc
-/// everything may hang.
+/// The same for the mounts of this process, which are read again after a second. Without /proc,
+/// every file may hang.
 ///
 /// Thread-safety: any thread.
 ELASTIC_DECL bool may_hang(const std::string& path);

@@ -14,19 +14,19 @@
 
 namespace elastic::detail {
 
-/// Makes things of one kind by name: what registries have in common.
+/// Makes objects of one kind by name: the common base of the registries.
 ///
 /// A plain value; nothing is registered globally.
-/// @tparam Product  a pointer, or something else that may be null
+/// @tparam Product  a pointer, or another type that can be null
 template <class Product, class... Parameters>
 class named_factories {
  public:
   using factory = std::function<Product(Parameters...)>;
 
-  /// @param none  how a message begins if a name is not known: "there is no event handler"
+  /// @param none  the beginning of the error for an unknown name: "there is no event handler"
   explicit named_factories(std::string none) : none_(std::move(none)) {}
 
-  /// Adds one, or replaces the one of that name.
+  /// Adds a factory, or replaces the one of that name.
   void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
 
   bool contains(const std::string& name) const { return factories_.count(name) > 0; }
@@ -38,9 +38,9 @@ class named_factories {
     return list;
   }
 
-  /// Makes the one of that name.
-  /// Errors: `errc::invalid_argument` if there is none, naming those that there are, and if the
-  /// factory returns null; what the factory throws.
+  /// Makes the object of that name.
+  /// Errors: `errc::invalid_argument` if there is no such factory, naming the existing ones, or if
+  /// the factory returns null; what the factory throws.
   Product make(const std::string& name, Parameters... parameters) const {
     const auto position = factories_.find(name);
     if (position != factories_.end()) {

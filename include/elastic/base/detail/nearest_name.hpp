@@ -10,7 +10,7 @@
 
 namespace elastic::detail {
 
-/// The name that `word` is likely to be meant for: few letters are wrong, or it begins that way.
+/// The name that `word` probably stands for: few letters differ, or the name begins with it.
 /// Result: empty if there is none. Thread-safe.
 ELASTIC_DECL std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
 

@@ -7,8 +7,8 @@
 
 namespace elastic::detail {
 
-/// As `std::make_shared`, which makes g++ compile three times as much for each type. Object and
-/// count are two pieces of memory here.
+/// Like `std::make_shared`, which makes g++ compile three times as much for each type. Allocates
+/// the object and its count separately.
 template <class T, class... Arguments>
 std::shared_ptr<T> new_shared(Arguments&&... arguments) {
   return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...));

@@ -19,7 +19,7 @@ struct plain_field {
     /// `number` is 0 or 1.
     flag,
     number,
-    /// A whole number that does not fit into `number`.
+    /// An integer that does not fit into `number`.
     large_number,
     text,
     other,
@@ -31,12 +31,12 @@ struct plain_field {
   std::string_view text = {};
 };
 
-/// Reads a JSON object that holds nothing but texts of printable ASCII without escapes, whole
-/// numbers of at most 18 digits, true, false and null. Almost every message does, and a parser of
-/// all of JSON takes ten times as long for it.
+/// Parses a JSON object that contains only texts of printable ASCII without escapes, integers of at
+/// most 18 digits, true, false and null. Almost every message is like that, and a full JSON parser
+/// takes ten times as long for it.
 ///
-/// Result: the fields in their order, which refer to `text`; false if `text` holds anything else,
-/// also if it is no JSON at all.
+/// Result: the fields in their order, which refer to `text`; false if `text` contains anything
+/// else, or is not JSON at all.
 ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields);
 
 }  // namespace elastic::detail

@@ -11,7 +11,7 @@
 
 namespace elastic::detail {
 
-/// A random source: seeded by the machine, or by a test for a run that can be repeated.
+/// A random source: seeded by the machine, or by a test that needs a reproducible run.
 ///
 /// Thread-safety: one thread at a time.
 class random_source {
@@ -28,11 +28,11 @@ class random_source {
   std::mt19937_64 engine_;
 };
 
-/// A random UUID (RFC 4122, version 4), as run id if the user named none.
+/// A random UUID (RFC 4122, version 4): the run id if the user chose none.
 ELASTIC_DECL std::string random_uuid(random_source& random);
 ELASTIC_DECL std::string random_uuid();
 
-/// `length` characters of [a-z0-9_], as the part of a directory name that makes it unique.
+/// `length` characters of [a-z0-9_]: the unique part of a directory name.
 ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
 ELASTIC_DECL std::string random_name(std::size_t length);
 

@@ -26,10 +26,10 @@
 
 namespace elastic::detail {
 
-/// Whether a message has to have a field.
+/// Whether a message must have a field.
 enum class presence {
   required,
-  /// Always written. A reader leaves the value as it is if the field is missing or null.
+  /// Always written. If the field is missing or null, a reader leaves the value unchanged.
   lenient,
   /// The same, but a value of 0, false or "" is not written.
   sparse,
@@ -41,10 +41,11 @@ enum class presence {
 ///       rows.number("round", message.round, 0, last_round);
 ///     }
 ///
-/// A row is the field's name, the member and its bounds. Rows are written in their order and read
-/// in any. They are plain calls: a table of typed members would instantiate code for every field.
+/// A row is the field's name, the member and its bounds. Rows are written in their order, and read
+/// in any order. They are plain calls, because a table of typed members would instantiate code for
+/// every field.
 ///
-/// Result of each row: whether it was read; false also while a message is written.
+/// Result of each row: whether it was read; false when the message is written.
 /// Errors of each row that is read: those of `json_fields`, which name the field, its value and its
 /// bounds.
 class record_rows {
@@ -66,33 +67,33 @@ class record_rows {
     return true;
   }
 
-  /// Any whole number, or none.
+  /// Any integer, or none.
   ELASTIC_DECL bool number(const char* name, std::optional<std::int64_t>& value);
 
-  /// Any number, or none. It must be finite to be written.
+  /// Any number, or none. Must be finite to be written.
   ELASTIC_DECL bool real(const char* name, std::optional<double>& value);
 
   ELASTIC_DECL bool flag(const char* name, bool& value, presence need = presence::required);
 
-  /// A text that is refused if it is longer than `most_bytes`. It is written as it is.
+  /// A text, refused if it is longer than `most_bytes`. It is written unchanged.
   ELASTIC_DECL bool text(const char* name, std::string& value, std::size_t most_bytes,
                          presence need = presence::required);
 
-  /// A text for people: a longer one is cut, both when it is written and when it is read.
+  /// A text for users. A longer one is truncated, both on writing and on reading.
   ELASTIC_DECL bool sentence(const char* name, std::string& value, std::size_t most_bytes);
 
-  /// A time from 0 to some 30 years, in whole milliseconds, rounded up.
+  /// A time from 0 to some 30 years, in integer milliseconds, rounded up.
   ELASTIC_DECL bool milliseconds(const char* name, duration& value,
                                  presence need = presence::required);
 
-  /// A time above 0, in seconds. A shorter or longer one is written as the nearest that is allowed.
+  /// A time above 0, in seconds. A value out of range is written as the nearest allowed one.
   ELASTIC_DECL bool seconds(const char* name, duration& value, duration most,
                             presence need = presence::required);
 
-  /// The same, or none.
+  /// The same, optional.
   ELASTIC_DECL bool seconds(const char* name, std::optional<duration>& value, duration most);
 
-  /// One of the enumerators from 0 on, by its name.
+  /// One of the enumerators, which count from 0, by its name.
   template <class Enum, std::size_t Size>
   bool choice(const char* name, Enum& value, const std::array<std::string_view, Size>& names) {
     auto index = static_cast<std::size_t>(value);
@@ -102,7 +103,7 @@ class record_rows {
   }
 
   /// A field that is a list or an object.
-  /// @param written  the value as JSON, to be written
+  /// @param written  the value to write, as JSON
   /// Result: the value that was read; null if there is none.
   ELASTIC_DECL const nlohmann::ordered_json* json(const char* name, std::string_view written,
                                                   presence need = presence::required);
@@ -112,11 +113,11 @@ class record_rows {
                                                   std::size_t most,
                                                   presence need = presence::required);
 
-  /// Whether a group of rows is part of the message: it has the field `name`, or is written and
-  /// `is_written`.
+  /// Whether a group of rows belongs to the message: on reading, if it has the field `name`; on
+  /// writing, if `is_written`.
   ELASTIC_DECL bool has_group(const char* name, bool is_written) const;
 
-  /// Refuses the message that is read: "<subject> <why>".
+  /// Refuses the message that is being read: "<subject> <why>".
   [[noreturn]] void refuse(const std::string& why) const { fields_->refuse(why); }
 
  private:
@@ -128,17 +129,17 @@ class record_rows {
                            std::span<const std::string_view> names);
   ELASTIC_DECL bool has_row(const char* name, presence need, bool is_empty) const;
 
-  // One of them is null.
+  // Exactly one of them is null.
   const json_fields* fields_ = nullptr;
   json_object* object_ = nullptr;
 };
 
-/// A message that only its kind tells has no rows.
+/// A message that consists only of its kind has no rows.
 template <class Record>
   requires std::is_empty_v<Record>
 void describe(Record&, record_rows&) {}
 
-/// Checks what the rows of a message cannot check one by one. Errors: as `record_rows::refuse`.
+/// Checks what single rows of a message cannot check. Errors: those of `record_rows::refuse`.
 template <class Record>
 void validate(const Record&, const record_rows&) {}
 
@@ -146,7 +147,7 @@ void validate(const Record&, const record_rows&) {}
 template <class Record>
 void write_record(json_object& object, const Record& record) {
   record_rows rows(object);
-  describe(const_cast<Record&>(record), rows);  // rows that are written change nothing
+  describe(const_cast<Record&>(record), rows);  // writing changes no value
 }
 
 /// Reads a record. Errors: those of `record_rows`.
@@ -157,11 +158,11 @@ void read_record(const json_fields& fields, Record& record) {
   validate(std::as_const(record), std::as_const(rows));
 }
 
-/// The "kind" of each alternative of a variant of messages, in their order.
+/// The "kind" of each alternative of a message variant, in order.
 template <class Variant>
 using kind_names = std::array<std::string_view, std::variant_size_v<Variant>>;
 
-/// Writes the message that a variant holds, its kind first.
+/// Serializes the message in a variant, with its kind first.
 template <class Variant>
 std::string message_text(const Variant& message, const kind_names<Variant>& kinds) {
   json_object object;
@@ -170,11 +171,11 @@ std::string message_text(const Variant& message, const kind_names<Variant>& kind
   return object.text();
 }
 
-/// Where the kind of a message stands among `kinds`; past their end if it is unknown.
+/// The index of a message's kind among `kinds`; their number if it is unknown.
 ELASTIC_DECL std::size_t kind_index(const json_fields& fields,
                                     std::span<const std::string_view> kinds);
 
-/// Reads the alternative `index` of a variant, which is not before `Index`.
+/// Reads the alternative `index` of a variant; `index` is at least `Index`.
 template <class Variant, std::size_t Index = 0>
 Variant read_alternative(const json_fields& fields, std::size_t index) {
   if constexpr (Index + 1 < std::variant_size_v<Variant>) {

@@ -9,8 +9,8 @@
 
 namespace elastic::detail {
 
-/// Checks a pointer that a user gave.
-/// @param what  how the message begins: "prefix_store: the inner store"
+/// Checks a pointer that the user passed.
+/// @param what  the beginning of the error: "prefix_store: the inner store"
 /// Errors: `errc::invalid_argument` if it is null.
 template <class Pointer>
 Pointer required(Pointer given, std::string_view what) {

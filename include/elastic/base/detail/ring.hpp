@@ -22,7 +22,7 @@
 
 namespace elastic::detail {
 
-// A place in a doubly linked ring of places; one that is linked to itself is in no list.
+// A node of a doubly linked, circular list. A node that is linked to itself is in no list.
 struct ring_link {
   ring_link* previous = this;
   ring_link* next = this;
@@ -36,12 +36,12 @@ struct ring_link {
   ELASTIC_DECL void move_before(ring_link& other);
 };
 
-/// An io_uring that rides on the user's Asio loop: the kernel does the work of many connections,
-/// and one wait for the ring's descriptor brings its answers. Optional: made at run time if the
-/// kernel allows it, and who cannot have one does the same on Asio's reactor.
+/// An io_uring that is driven by the user's Asio loop: the kernel does the work of many
+/// connections, and one wait for the ring's descriptor delivers its answers. It is optional: it is
+/// created at run time if the kernel allows it, and otherwise its users work on Asio's reactor.
 ///
-/// Operations belong to their user and are used again and again, so that nothing is allocated for
-/// a request. While one runs, the ring shares in the ownership of what it is part of:
+/// Operations belong to their user and are reused, so that a request allocates nothing. While an
+/// operation runs, the ring shares ownership of the object that contains it:
 ///
 ///     class echo : public std::enable_shared_from_this<echo> {
 ///      public:
@@ -73,23 +73,23 @@ struct ring_link {
 ///     auto io = ring::try_make(strand, ring_options{}, &why_not);
 ///     if (!io) log.info("io_uring is not available ({}): using epoll", why_not);
 ///
-/// Everything that one turn of the loop starts is handed to the kernel by one call at its end, or,
-/// if that is much, in batches.
-/// A running operation counts as work of the io_context; an idle ring does not. An io_context that
-/// is destroyed ends what still runs, without completions.
+/// All operations that start in one turn of the loop go to the kernel in one call at its end, or in
+/// batches if there are many.
+/// A running operation counts as work of the io_context; an idle ring does not. If an io_context is
+/// destroyed, running operations end without completions.
 ///
-/// Thread-safety: everything, destruction included, on the executor that the ring was made with,
-/// which is a strand or a context that one thread runs.
+/// Thread-safety: use everything, including the destructor, on the executor of the ring, which must
+/// be a strand, or a context that a single thread runs.
 class ring : public std::enable_shared_from_this<ring> {
  public:
-  /// What became of an operation.
+  /// The outcome of an operation, or of one step of it.
   struct completion {
-    /// A new socket (`accept`), the number of bytes (`receive`, `send`, `read`), the events that
-    /// are there (`poll`), or an `errno` value negated.
+    /// A new socket (`accept`), the number of bytes (`receive`, `send`, `read`), the pending events
+    /// (`poll`), or a negated `errno` value.
     int result = 0;
-    /// Whether the operation has ended; it may then be started again, from its own completion too.
+    /// Whether the operation has ended; then it may be started again, even from its own completion.
     bool last = true;
-    /// What was received; valid during the call.
+    /// The received bytes; valid during the call.
     std::string_view data;
 
     ELASTIC_DECL asio_error_code error() const;
@@ -99,11 +99,11 @@ class ring : public std::enable_shared_from_this<ring> {
   template <auto Member>
   class member_operation;
 
-  /// Makes a ring and tries it out.
+  /// Makes a ring and tests it.
   ///
-  /// Result: null if it cannot be had: the kernel is older than 6.0, a seccomp profile or
-  /// `kernel.io_uring_disabled` forbids it, or descriptors or memory are short. `why_not` is then
-  /// the reason in a few words, such as "io_uring_setup: Operation not permitted".
+  /// Result: null if there can be none: the kernel is older than 6.0, a seccomp profile or
+  /// `kernel.io_uring_disabled` forbids it, or descriptors or memory are short. `why_not` then
+  /// holds the reason in a few words, such as "io_uring_setup: Operation not permitted".
   ELASTIC_DECL static std::shared_ptr<ring> try_make(asio::any_io_executor executor,
                                                      ring_options wanted = {},
                                                      std::string* why_not = nullptr);
@@ -111,58 +111,61 @@ class ring : public std::enable_shared_from_this<ring> {
 
   const asio::any_io_executor& get_executor() { return executor_; }
 
-  /// Accepts connections until it is cancelled or fails; one completion each, with a descriptor
-  /// that is closed on exec and belongs to the receiver of the completion.
-  /// After a failure such as EMFILE it has ended; start it again when there is hope.
+  /// Accepts connections until it is cancelled or fails. Each completion has a descriptor that is
+  /// closed on exec and belongs to the receiver of the completion.
+  /// After a failure such as EMFILE it has ended; start it again once it may succeed.
   ELASTIC_DECL void accept(operation& on, int listener, std::shared_ptr<void> owner);
 
-  /// Receives until the end of the stream, an error or a cancel; one completion for each piece,
-  /// with its bytes, and a last one without: result 0 at the end of the stream.
-  /// Pieces that the kernel already has still come after a cancel, before the last completion.
+  /// Receives until the end of the stream, an error or a cancellation. There is one completion with
+  /// bytes for each piece, and a last one without: result 0 at the end of the stream.
+  /// After a cancellation, pieces that the kernel already has still arrive before the last
+  /// completion.
   ELASTIC_DECL void receive(operation& on, int socket, std::shared_ptr<void> owner);
 
-  /// Sends all of `data` (less than 2 GiB), which must stay as it is until the completion. One
+  /// Sends all of `data` (less than 2 GiB), which must not change until the completion. One
   /// operation at a time per socket.
   ELASTIC_DECL void send(operation& on, int socket, std::string_view data,
                          std::shared_ptr<void> owner);
 
   /// Reads once, up to the size of `into`; result 0 at the end. For pipes: the descriptor must not
-  /// be in non-blocking mode, and nothing else is blocked by that.
+  /// be in non-blocking mode; this blocks nothing else.
   ELASTIC_DECL void read(operation& on, int descriptor, std::span<char> into,
                          std::shared_ptr<void> owner);
 
   /// Waits once for `events` of poll(2), such as POLLIN of a pidfd.
   ELASTIC_DECL void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
 
-  /// Ends an operation early; its last completion comes all the same, with ECANCELED unless it
-  /// ended by itself. Does nothing if it does not run. Close a descriptor only after the last
-  /// completion of the operations on it.
+  /// Ends an operation early. Its last completion still arrives, with ECANCELED unless the
+  /// operation ended by itself. Does nothing if the operation does not run. Close a descriptor only
+  /// after the last completion of the operations on it.
   ELASTIC_DECL void cancel(operation& on);
 
-  /// The operations that run.
+  /// The number of running operations.
   std::size_t running() const { return running_; }
 
   /// `poll` for a coroutine. Cancellation: all types; throws `operation_aborted`.
-  /// The ring stays until this ends.
+  /// The ring lives at least until this ends.
   ELASTIC_DECL task<void> wait_readable(int descriptor);
 
-  /// `read` for a coroutine; `into` must stay until it ends. Result: 0 at the end of the stream.
-  /// Cancellation: all types; throws `operation_aborted`, or has the result if bytes were read.
+  /// `read` for a coroutine; `into` must stay valid until it ends. Result: 0 at the end of the
+  /// stream.
+  /// Cancellation: all types; throws `operation_aborted`, or returns the result if bytes were read.
   ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> into);
 
-  /// `send` for a coroutine; `data` must stay until it ends.
-  /// Cancellation: all types; throws `operation_aborted`, some bytes may have been sent.
+  /// `send` for a coroutine; `data` must stay valid until it ends.
+  /// Cancellation: all types; throws `operation_aborted`, and some bytes may have been sent.
   ELASTIC_DECL task<void> send_all(int socket, std::string_view data);
 
  private:
   using request = ring_request;
   using action = ring_request::action;
 
-  // One batch of answers, and how many such a turn takes before others on the loop have theirs.
+  // The size of a batch of answers, and how many batches a turn takes before other work on the
+  // loop.
   static constexpr std::size_t answers_per_batch = 128;
   static constexpr int batches_per_turn = 16;
   static constexpr int starts_per_submission = 64;
-  // How long the end of operations is waited for when the ring is given up: 20 × 50 ms.
+  // How long the destructor waits for operations to end: 20 × 50 ms.
   static constexpr int give_up_waits = 20;
   static constexpr int give_up_wait_milliseconds = 50;
 
@@ -189,26 +192,26 @@ class ring : public std::enable_shared_from_this<ring> {
 
   asio::any_io_executor executor_;
   std::unique_ptr<ring_queue> queue_;
-  // A second descriptor of the queue's, since liburing closes that by a call that ThreadSanitizer
-  // does not see: to it, the next owner of the number would race with this.
+  // A second descriptor of the queue. liburing closes the first by a call that ThreadSanitizer does
+  // not see, so the next owner of that number would seem to race with the reactor.
   unique_fd watched_;
-  // Borrows it.
+  // Borrows `watched_`.
   asio::posix::stream_descriptor readiness_;
-  // Every running operation is in one of these: with something to hand to the kernel (itself or
-  // its cancelling), or with nothing to do but to wait.
+  // Every running operation is in one of these lists: `due_` if it has something to submit to the
+  // kernel (itself or its cancellation), `waiting_` if it only waits.
   ring_link due_;
   ring_link waiting_;
   std::size_t running_ = 0;
-  // Operations since the last call of the kernel.
+  // The operations started since the last submission.
   int started_ = 0;
   bool in_turn_ = false;
   bool turn_wanted_ = false;
   bool armed_ = false;
 };
 
-/// Something that a ring does again and again for its user; at most one thing at a time.
+/// An operation that a ring performs repeatedly for its user, one request at a time.
 ///
-/// It must not be destroyed or moved while it runs, which the owner given at its start ensures.
+/// It must not be destroyed or moved while it runs, which the owner passed at its start ensures.
 class ring::operation : private ring_link {
  public:
   bool running() const { return owner_ != nullptr; }
@@ -224,14 +227,14 @@ class ring::operation : private ring_link {
   function completed_;
   std::shared_ptr<void> owner_;
   request wanted_;
-  // How much of what is to be sent was sent.
+  // How many bytes of a send have been sent.
   unsigned progress_ = 0;
   // Whether the kernel has it and will answer.
   bool in_kernel_ = false;
   bool cancelled_ = false;
 };
 
-/// An operation that completes by calling a member function of the object that it is part of:
+/// An operation whose completion calls a member function of the object that contains it:
 /// `void (const ring::completion&) noexcept`.
 template <auto Member>
 class ring::member_operation final : public ring::operation {

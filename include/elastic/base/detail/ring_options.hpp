@@ -6,14 +6,14 @@
 
 namespace elastic::detail {
 
-/// How large a ring is.
+/// The size of a ring.
 struct ring_options {
-  /// Requests handed to the kernel by one call; more are taken in several calls.
+  /// The number of requests that one call submits to the kernel; more take several calls.
   unsigned entries = 256;
-  /// Buffers that the kernel fills with what was received, shared by all sockets; a power of two,
-  /// at most 32768. Few are in use at first, and more when they were all full at once.
+  /// The number of buffers for received bytes, which all sockets share; a power of two, at most
+  /// 32768. Few are in use at first; more are added whenever all were full at once.
   unsigned buffers = 1024;
-  /// The size of one of them: how much one completion brings at most.
+  /// The size of a buffer, which is the most that one completion brings.
   unsigned buffer_bytes = 4096;
 };
 

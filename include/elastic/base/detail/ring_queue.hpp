@@ -25,11 +25,12 @@ namespace elastic::detail {
 
 #if !defined(ELASTIC_NO_RING)
 
-/// One io_uring and its pool of receive buffers: the part that speaks to the kernel. Knows nothing
-/// of who asks and why.
+/// One io_uring and its pool of receive buffers: the part that talks to the kernel. It does not
+/// know who uses it.
 class ring_queue {
  public:
-  /// Result: null if the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
+  /// Result: null if the kernel, a seccomp filter or a limit forbids it; `why_not` then has the
+  /// reason.
   static std::unique_ptr<ring_queue> open(const ring_options& wanted, std::string& why_not) {
     std::unique_ptr<ring_queue> queue(new ring_queue);
     why_not = queue->set_up(wanted);
@@ -48,7 +49,7 @@ class ring_queue {
 
   int fd() const { return ring_.ring_fd; }
 
-  /// Queues a request. Result: false if the queue is full, until the next `submit`.
+  /// Queues a request. Result: false if the queue is full; it is then full until the next `submit`.
   bool prepare(const ring_request& request, void* who) {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (!entry) return false;
@@ -73,12 +74,13 @@ class ring_queue {
         io_uring_prep_poll_add(entry, request.fd, request.events);
         break;
     }
-    // Never left out: liburing does not clear the field, and a stale one reaches a stranger.
+    // Always set: liburing does not clear the field, and a stale value would reach another
+    // operation.
     io_uring_sqe_set_data(entry, who);
     return true;
   }
 
-  /// Queues the cancelling of the request that came with `who`. Result: as of `prepare`.
+  /// Queues the cancellation of the request that was queued with `who`. Result: as for `prepare`.
   bool prepare_cancel(void* who) {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (!entry) return false;
@@ -87,7 +89,7 @@ class ring_queue {
     return true;
   }
 
-  /// Queues the cancelling of every request. Result: as of `prepare`.
+  /// Queues the cancellation of all requests. Result: as for `prepare`.
   bool prepare_cancel_all() {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (!entry) return false;
@@ -96,8 +98,8 @@ class ring_queue {
     return true;
   }
 
-  /// Hands what is queued to the kernel. Result: 0, or the `errno` value of a call that failed;
-  /// what it did not take stays queued.
+  /// Submits the queued requests to the kernel. Result: 0, or the `errno` of a failed call;
+  /// requests that the kernel did not take stay queued.
   int submit() {
     while (io_uring_sq_ready(&ring_) > 0) {
       const int taken = io_uring_submit(&ring_);
@@ -107,7 +109,7 @@ class ring_queue {
     return 0;
   }
 
-  /// Takes answers, at most as many as fit. Result: how many.
+  /// Takes as many answers as fit. Result: how many.
   unsigned take(std::span<ring_answer> answers) {
     unsigned count = 0;
     io_uring_cqe* entry = nullptr;
@@ -121,7 +123,7 @@ class ring_queue {
     return count;
   }
 
-  /// Waits for an answer, at most so long.
+  /// Waits for an answer, for at most this time.
   void wait(int milliseconds) {
     __kernel_timespec limit{milliseconds / 1000, (milliseconds % 1000) * 1'000'000LL};
     io_uring_cqe* entry = nullptr;
@@ -132,7 +134,7 @@ class ring_queue {
     return {buffer_at(id), static_cast<std::size_t>(size)};
   }
 
-  /// Lends the kernel more of the buffers, if there are more: it found all of them full.
+  /// Lends the kernel more buffers, if there are more: it found all of them full.
   void add_buffers() {
     const unsigned wanted = std::min(buffers_, std::max(first_buffers, 2 * lent_));
     while (lent_ < wanted) recycle(static_cast<std::uint16_t>(lent_++));
@@ -146,7 +148,7 @@ class ring_queue {
 
  private:
   static constexpr std::uint16_t buffer_group = 0;
-  // Memory that was never lent was never touched.
+  // Memory that was never lent is never touched.
   static constexpr unsigned first_buffers = 32;
 
   ring_queue() = default;
@@ -155,11 +157,11 @@ class ring_queue {
     return static_cast<char*>(pool_) + buffers_offset_ + std::size_t{id} * buffer_bytes_;
   }
 
-  // Result: empty, or why it cannot be.
+  // Result: empty, or the reason of the failure.
   std::string set_up(const ring_options& wanted) {
     io_uring_params params{};
-    // COOP_TASKRUN spares the interrupts; unlike DEFER_TASKRUN it lets the descriptor of the ring
-    // be waited for by epoll and the ring be used from every thread of a strand.
+    // COOP_TASKRUN avoids interrupts. Unlike DEFER_TASKRUN, it allows epoll to wait for the ring's
+    // descriptor, and every thread of a strand to use the ring.
     params.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CLAMP |
                    IORING_SETUP_CQSIZE;
     params.cq_entries = wanted.entries * 4;
@@ -193,7 +195,7 @@ class ring_queue {
     return {};
   }
 
-  // Whether the kernel receives repeatedly into buffers of the pool cannot be asked, only tried.
+  // Whether the kernel supports multishot receives into buffers of the pool can only be tested.
   std::string try_out() {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -231,7 +233,7 @@ class ring_queue {
 
 #else
 
-/// Stands in if the library is built without liburing: there is never an object of it.
+/// Replaces the queue in builds without liburing. There is never an object of it.
 class ring_queue {
  public:
   static std::unique_ptr<ring_queue> open(const ring_options&, std::string& why_not) {

@@ -6,7 +6,7 @@
 
 namespace elastic::detail {
 
-/// What the kernel is asked to do.
+/// A request to the kernel.
 struct ring_request {
   enum class action { none, accept, receive, send, read, poll };
   action what = action::none;
@@ -16,7 +16,7 @@ struct ring_request {
   unsigned events = 0;
 };
 
-/// What the kernel answers. `who` is the pointer that came with the request, null for a cancel.
+/// The kernel's answer. `who` is the pointer that came with the request; null for a cancellation.
 struct ring_answer {
   void* who = nullptr;
   int result = 0;

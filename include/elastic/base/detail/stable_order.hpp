@@ -10,8 +10,8 @@
 
 namespace elastic::detail {
 
-/// Sorts, and keeps the order of equal elements. std::stable_sort of libstdc++ 12 calls a function
-/// that clang refuses as deprecated.
+/// Sorts stably. `std::stable_sort` of libstdc++ 12 calls a function that clang rejects as
+/// deprecated.
 template <class T, class Less>
 void sort_stably(std::vector<T>& items, Less less) {
   std::vector<std::size_t> order(items.size());

@@ -14,16 +14,17 @@
 
 namespace elastic::detail {
 
-/// What holds coroutines that wait, as seen by the context on which they do.
+/// An object that contains waiting coroutines, from the point of view of their execution context.
 class abandonable {
  public:
   virtual ~abandonable() = default;
-  /// Destroys the coroutines that wait.
+  /// Destroys the waiting coroutines.
   virtual void abandon() noexcept = 0;
 };
 
-/// Knows, for each execution context, the holders of coroutines that wait on it. A coroutine may
-/// itself own what it waits in, so that nobody else would destroy it when the context ends.
+/// Knows, for each execution context, the objects that contain coroutines waiting on it. A
+/// coroutine may itself own the object in which it waits, so that otherwise nothing would destroy
+/// it when the context ends.
 ///
 /// Thread-safety: every member may be called from any thread.
 class waiting_room final : public asio::execution_context::service {
@@ -44,12 +45,12 @@ class waiting_room final : public asio::execution_context::service {
   std::set<std::shared_ptr<abandonable>> holders_;
 };
 
-/// Coroutines of one strand that wait to be woken, ordered by a number of each; equals wake in the
-/// order in which they came.
+/// Coroutines of one strand that wait to be woken, ordered by a number; equal ones wake in the
+/// order of their arrival.
 ///
-/// In the place of Asio's experimental channel, which (in 1.22) loses what is sent after a receive
-/// was cancelled, and has error codes of its own. Not a template, because Asio makes some hundred
-/// functions for each type that a coroutine is woken with.
+/// It replaces Asio's experimental channel, which (in 1.22) loses values that are sent after a
+/// receive was cancelled, and has error codes of its own. It is not a template, because Asio
+/// instantiates some hundred functions for each type with which a coroutine is woken.
 /// A coroutine that was woken no longer needs this object, which may be destroyed before it runs.
 class waiters {
  public:
@@ -57,14 +58,14 @@ class waiters {
   waiters(const waiters&) = delete;
   waiters& operator=(const waiters&) = delete;
 
-  /// Who still waits is woken with `operation_aborted`.
+  /// Wakes the remaining coroutines with `operation_aborted`.
   ELASTIC_DECL ~waiters();
 
   /// Waits until it is woken.
   ///
-  /// @param receiver  an object of the coroutine, for what it is woken with; valid while it waits
-  /// @param order     the least is woken first
-  /// Errors: the code that it was woken with.
+  /// @param receiver  an object of the coroutine that receives the value; valid while it waits
+  /// @param order     the lowest is woken first
+  /// Errors: the code with which it was woken.
   /// Cancellation: all types, until it is woken; throws `operation_aborted`.
   ELASTIC_DECL task<void> wait(void* receiver = nullptr, std::int64_t order = 0);
 

@@ -12,7 +12,7 @@ ELASTIC_DECL void event_flag::set() {
 }
 
 ELASTIC_DECL task<void> event_flag::wait() {
-  // Nothing of the flag is touched after the wait: it may be gone by then.
+  // Does not touch the flag after the wait, because it may be gone by then.
   if (!is_set_) co_await waiting_.wait();
 }
 

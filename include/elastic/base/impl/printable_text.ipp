@@ -15,7 +15,7 @@ namespace elastic {
 
 namespace detail {
 
-/// A character of UTF-8 at the front of a text; of size 0 if there is none.
+/// A UTF-8 character at the front of a text; size 0 if there is none.
 struct printed_character {
   std::uint32_t code = 0;
   std::size_t size = 0;

@@ -17,7 +17,7 @@ ELASTIC_DECL task<void> shielded(task<void> work) {
   auto executor = co_await asio::this_coro::executor;
   std::exception_ptr failure;
   try {
-    // An empty slot in the place of the caller's: nobody can signal through it.
+    // An empty slot replaces the caller's: nobody can signal through it.
     co_await detail::run_on(executor, std::move(work), asio::cancellation_slot());
   } catch (...) {
     failure = std::current_exception();
@@ -37,7 +37,7 @@ ELASTIC_DECL task<void> run_with_cleanup(task<void> body, task<void> cleanup, cl
     failure = std::current_exception();
   }
   if (failure || when == cleanup_when::always) {
-    // Without this a body that was cancelled takes the clean-up with it.
+    // Otherwise a cancelled body would cancel the cleanup, too.
     co_await asio::this_coro::throw_if_cancelled(false);
     try {
       co_await shielded(std::move(cleanup));

@@ -20,8 +20,8 @@ namespace elastic {
 // Shared with the tasks' completion handlers, which may outlive the group.
 struct task_group::state : std::enable_shared_from_this<state> {
   using signal = asio::cancellation_signal;
-  // The frame of a task holds its signal: once a context has destroyed the frame, nothing is left
-  // to be cancelled.
+  // The frame of a task owns its signal: once a context has destroyed the frame, there is nothing
+  // left to cancel.
   using signals = std::list<std::weak_ptr<signal>>;
 
   explicit state(asio::any_io_executor where) : executor(where), ended(where) { ended.set(); }
@@ -48,7 +48,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
 
   void cancel() {
     is_cancelled = true;
-    // Of those that run now: one that ends leaves the list.
+    // A copy, because a task that ends leaves the list.
     const std::vector<std::weak_ptr<signal>> targets(running.begin(), running.end());
     for (const auto& target : targets) {
       if (const auto cancellation = target.lock()) {
@@ -109,7 +109,7 @@ ELASTIC_DECL task_group::task_group(asio::any_io_executor executor)
 ELASTIC_DECL task_group::~task_group() {
   bool has_tasks = false;
   for (const auto& entry : state_->running) has_tasks = has_tasks || !entry.expired();
-  // Not from here: this may be another thread, or a context that is destroying the tasks.
+  // Not called directly: this may be another thread, or a context that is destroying the tasks.
   if (has_tasks) detail::post_work(state_->executor, [group = state_] { group->cancel(); });
 }
 

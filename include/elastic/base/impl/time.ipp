@@ -18,7 +18,7 @@ ELASTIC_DECL task<void> system_time::sleep_until(time_point deadline) {
 
 ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work) {
   auto executor = co_await asio::this_coro::executor;
-  // Requests are for the work alone: the deadline stays in force while it follows them.
+  // Requests go only to the work: the deadline stays in force while the work handles them.
   const auto outcome =
       co_await detail::run_race(executor, 1, std::move(work), time.sleep_until(deadline));
   const std::exception_ptr& failure = outcome.failures[0];

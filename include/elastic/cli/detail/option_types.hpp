@@ -92,7 +92,7 @@ ELASTIC_DECL option_type signals_type(option_field<std::vector<int>> field);
 /// "loss,error"; a doubled comma is one of the text.
 ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field);
 
-/// "text, json and xml".
+/// "text, json or xml".
 ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names);
 
 /// One of several names.
@@ -109,7 +109,7 @@ option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
       }
       names.push_back(name);
     }
-    refuse_value(option, "allowed are " + enumerated(names));
+    refuse_value(option, "must be " + enumerated(names));
   };
   type.show = [=](const option_target& target) {
     const Value current = shown(field, target);

@@ -28,6 +28,21 @@ ELASTIC_DECL option_type status_type();
 /// --env: "NAME=VALUE".
 ELASTIC_DECL option_type variable_type();
 
+/// --wire: "jax,tf".
+ELASTIC_DECL option_type wire_type();
+
+/// --wrap: a command for the shell, with fields.
+ELASTIC_DECL option_type wrap_type();
+
+/// --wrap-ranks: "0,8-15".
+ELASTIC_DECL option_type wrap_ranks_type();
+
+/// --debug-rank: one rank of the job.
+ELASTIC_DECL option_type debug_rank_type();
+
+/// --debug-address: "eth0:5678".
+ELASTIC_DECL option_type debug_address_type();
+
 /// --cpu-affinity: "0-3:4-7", one list for each worker.
 ELASTIC_DECL option_type affinity_type();
 
@@ -40,8 +55,8 @@ ELASTIC_DECL option_type settings_type();
 /// A host, which may be an IPv6 address in brackets.
 ELASTIC_DECL option_type host_type(option_field<std::string> field);
 
-/// The same, or nothing.
-ELASTIC_DECL option_type optional_host_type(option_field<std::string> field);
+/// --local-addr: the same, an interface, a network, or nothing.
+ELASTIC_DECL option_type local_address_type(option_field<std::string> field);
 
 /// --learn-timeouts: 0, or a factor from 1 on.
 ELASTIC_DECL option_type factor_type();

@@ -90,7 +90,7 @@ inline chaos_plan::random_faults parse_noise(std::string_view part, std::string_
 }
 
 inline constexpr std::string_view allowed_faults =
-    "allowed are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
+    "the faults are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
     "slow=rank:R@TIME+TIME, cut=node:N@TIME+TIME and random=SEED@TIME, with times such as 500ms, "
     "20s, 2m and 1h";
 

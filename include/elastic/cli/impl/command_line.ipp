@@ -52,7 +52,7 @@ inline log_level read_log_level(const environment_map& environment,
   const auto number = number_between(name == "NOTSET" ? "0" : name, 0, 1'000'000);
   if (!number) {
     throw error(errc::invalid_argument,
-                fmt::format("LOGLEVEL {}: allowed are {}", in_quotes(name), allowed));
+                fmt::format("LOGLEVEL {}: the levels are {}", in_quotes(name), allowed));
   }
   warnings.push_back(
       fmt::format("LOGLEVEL {}: elasticrun knows {}; this is taken for the one at or above it, or "
@@ -67,7 +67,7 @@ inline command_line::io_choice read_io(const environment_map& environment) {
   if (name == "ring") return command_line::io_choice::ring;
   if (name == "epoll") return command_line::io_choice::epoll;
   throw error(errc::invalid_argument,
-              fmt::format("ELASTIC_IO {}: allowed are auto, ring and epoll", in_quotes(name)));
+              fmt::format("ELASTIC_IO {}: must be auto, ring or epoll", in_quotes(name)));
 }
 
 /// Whether the settings of a rendezvous have a password among them.
@@ -115,6 +115,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   job.rendezvous.use_ring = result.io != command_line::io_choice::epoll;
   job.guard_file = find_variable(facts.environment, "ELASTIC_GUARD").value_or("");
   config.progress = !target.no_progress;
+  config.wire.address = job.rendezvous.local_addr;
   constexpr std::chrono::seconds usual_watch(5);
   const bool is_watched = target.watch_workers || !config.program.status.empty();
   if (is_watched) job.workers.watch_interval = usual_watch;

@@ -52,8 +52,8 @@ ELASTIC_DECL std::optional<early_exit> check_io(command_line::io_choice choice) 
   const detail::io_in_use io = detail::find_io(choice);
   if (io.why_not.empty()) return std::nullopt;
   return refuse(
-      fmt::format("ELASTIC_IO=ring, but io_uring is not available: {}; allowed are auto "
-                  "and epoll",
+      fmt::format("ELASTIC_IO=ring, but io_uring is not available: {}; use auto "
+                  "or epoll",
                   io.why_not));
 }
 

@@ -14,66 +14,67 @@
 
 namespace elastic::detail {
 
-/// What a worker's function has left behind.
+/// The answer that a worker's function has left.
 struct call_answer {
   enum class content : std::uint64_t {
-    /// Nothing: it did not end, or by `exit`.
+    /// No answer: the function did not end, or it called `exit`.
     nothing = 0,
-    /// JSON: what it returned.
+    /// JSON: the return value.
     value = 1,
-    /// JSON in the form of an error file: what it threw.
+    /// JSON in the form of an error file: the exception.
     failure = 2,
-    /// Something that no worker of this library leaves; `text` says why.
+    /// Data that no worker of this library writes; `text` says why.
     garbage = 3,
   };
   content kind = content::nothing;
   std::string text;
 };
 
-/// How an agent and the function that a worker runs talk: a file without a name, in memory, which
-/// the worker gets as its standard input. The agent writes the arguments before it starts the
-/// worker; the worker writes what came of it; the agent reads that when the worker has ended.
+/// Carries a call between an agent and the function that a worker runs: an unnamed file in memory,
+/// which the worker gets as its standard input. The agent writes the arguments before it starts the
+/// worker, the worker writes its answer, and the agent reads the answer when the worker has ended.
 ///
-/// Nobody waits for anybody, no file is left, and the worker can put neither more into it than the
-/// agent has made room for (the kernel refuses to let it grow) nor anything that the agent would
-/// take for more. Memory is taken for what is written alone.
+/// Neither side waits for the other, and no file remains on disk. The worker cannot write more than
+/// the agent has made room for (the kernel refuses to let the file grow), and the agent checks
+/// everything that it reads. Only written parts use memory.
 ///
 /// Thread-safety: one thread at a time.
 class call_memfd {
  public:
-  /// None.
+  /// No file.
   call_memfd() = default;
   call_memfd(call_memfd&& other) noexcept { swap(other); }
   ELASTIC_DECL call_memfd& operator=(call_memfd&& other) noexcept;
   ELASTIC_DECL ~call_memfd();
 
-  /// The agent's side: a sheet with the arguments, and room for an answer of so many bytes.
+  /// The agent's side: creates a file with the arguments and room for an answer of `answer_bytes`.
   /// Errors: `errc::start_failed`.
   ELASTIC_DECL static call_memfd make(std::string_view arguments, std::size_t answer_bytes);
 
-  /// The worker's side: takes the sheet that is its standard input, and leaves /dev/null there.
-  /// Errors: `errc::protocol_violation` if standard input is no such sheet.
+  /// The worker's side: takes the file that is its standard input, and replaces standard input by
+  /// /dev/null.
+  /// Errors: `errc::protocol_violation` if standard input is no such file.
   ELASTIC_DECL static call_memfd take();
 
-  /// What becomes the worker's standard input; borrowed.
+  /// The descriptor that becomes the worker's standard input; borrowed.
   int descriptor() const { return file_; }
 
-  /// How many bytes an answer may have.
+  /// The largest size of an answer, in bytes.
   std::size_t room() const { return room_; }
 
-  /// The arguments, as `make` wrote them, or another process that had the file meanwhile.
+  /// The arguments that `make` wrote. They are untrusted if another process had the file meanwhile.
   /// Errors: `errc::file_access`.
   ELASTIC_DECL std::string arguments() const;
 
-  /// Leaves an answer, in the place of an earlier one: whole, or not at all.
+  /// Writes an answer, which replaces an earlier one: completely or not at all.
   /// Errors: `errc::file_access`; the text must fit.
   ELASTIC_DECL void leave(call_answer::content kind, std::string_view text);
 
-  /// What the worker has left. Never fails: what makes no sense is `garbage`.
+  /// The worker's answer. Never fails: invalid data is `garbage`.
   ELASTIC_DECL call_answer answer() const;
 
  private:
-  // In this machine's byte order: the file does not leave it.
+  // In native byte order: the file does not leave this machine.
   struct header {
     char mark[8] = {'e', 'l', 'c', 'a', 'l', 'l', '1', '\n'};
     std::uint64_t arguments = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/contract/environment.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,14 +17,14 @@
 
 namespace elastic::detail {
 
-/// The names that a template may use, without "$", and what stands for them.
+/// The names that a template may use, without "$", and their values.
 using macro_values = std::map<std::string, std::string, std::less<>>;
 
 inline bool starts_macro_name(char letter) {
   return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
 }
 
-/// The name at the start of `text`, as long as it can be; empty if there is none.
+/// The longest name at the start of `text`; empty if there is none.
 inline std::string_view leading_macro_name(std::string_view text) {
   if (text.empty() || !starts_macro_name(text[0])) return {};
   std::size_t length = 1;
@@ -34,14 +35,13 @@ inline std::string_view leading_macro_name(std::string_view text) {
   return text.substr(0, length);
 }
 
-/// What follows a "$": the name and how many characters it takes with its braces; length 0 if
-/// no name follows.
+/// The reference after a "$": its name and its length with braces; length 0 if no name follows.
 struct macro_reference {
   std::string_view name;
   std::size_t length = 0;
 };
 
-/// What "{port." begins: "{port.http}". Only names of ports have a point in them.
+/// The start of a reference to a port, such as "{port.http}". Only names of ports contain a dot.
 inline constexpr std::string_view port_macro_begin = "{port.";
 
 inline macro_reference read_port_reference(std::string_view text) {
@@ -64,8 +64,8 @@ inline macro_reference read_macro_reference(std::string_view text) {
 }
 
 /// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
-/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
-/// name, stay as they are. In braces a name may also be one of a port, such as "port.http".
+/// `string.Template.safe_substitute`: a name that is not in `values` and a `$` that starts no name
+/// are kept. In braces, a name may also be that of a port, such as "port.http".
 inline std::string substitute_macros(std::string_view text, const macro_values& values) {
   std::string result;
   result.reserve(text.size());
@@ -94,7 +94,7 @@ inline std::string substitute_macros(std::string_view text, const macro_values& 
   return result;
 }
 
-/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
+/// Replaces `${local_rank}` in an argument of a worker.
 inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
   macro_values values;
   values.emplace("local_rank", std::to_string(local_rank));
@@ -102,29 +102,20 @@ inline std::string substitute_local_rank(std::string_view argument, int local_ra
 }
 
 /// The names of the ports in the arguments of a worker: "http" of "--port=${port.http}".
-/// Errors: `errc::invalid_argument` for one that is none, and for more than
-/// `limits::worker_ports`, with what is allowed.
+/// Errors: `errc::invalid_argument` for an invalid name and for more than `limits::worker_ports`
+/// names; the message says what is allowed.
 ELASTIC_DECL std::set<std::string> port_names(const std::vector<std::string>& arguments);
 
-/// An argument as the worker gets it: with its local rank and its ports.
+/// Replaces the local rank and the ports in an argument of a worker.
 ELASTIC_DECL std::string substitute_ports(
     std::string_view argument, int local_rank,
     const std::map<std::string, std::uint16_t, std::less<>>& ports);
 
-/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
-inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
-  macro_values values;
-  values.emplace("role_name", role_name);
-  values.emplace("rank", std::to_string(rank));
-  values.emplace("local_rank", std::to_string(local_rank));
-  return values;
-}
+/// What stands for a worker and its job in a template, such as `${rank}` and `${world_size}`.
+ELASTIC_DECL macro_values macros_of(const worker_identity& worker, const job_context& job);
 
-/// Whether `${rank}` is part of a template.
-inline bool names_rank(std::string_view text) {
-  return substitute_macros(text, macros_of("", 0, 0)) !=
-         substitute_macros(text, macros_of("", 1, 0));
-}
+/// Whether a template has a name whose value may be another one in another epoch.
+ELASTIC_DECL bool changes_by_epoch(std::string_view text);
 
 }  // namespace elastic::detail
 

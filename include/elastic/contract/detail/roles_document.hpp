@@ -14,8 +14,8 @@
 
 namespace elastic::detail {
 
-/// What the workers of a job of several roles are told of each other: the file that ELASTIC_ROLES
-/// names. One JSON object; docs/roles.md has its fields.
+/// The description of all roles for the workers of a job of several roles: the file named by
+/// ELASTIC_ROLES. It is one JSON object; docs/roles.md has its fields.
 struct roles_document {
   struct worker {
     std::int64_t rank = 0;
@@ -32,17 +32,17 @@ struct roles_document {
     /// "waiting", "running" and so on.
     std::string state = "waiting";
     bool is_ready = false;
-    /// The number of the round in which its workers run; none before the first.
+    /// The number of the round in which its workers run; empty before the first.
     std::optional<std::int64_t> epoch = {};
-    /// By their ranks.
+    /// In the order of their ranks.
     std::vector<worker> workers = {};
 
     friend bool operator==(const role&, const role&) = default;
   };
 
-  /// Grows with each change.
+  /// Increases with each change.
   std::int64_t revision = 0;
-  /// In the order of the job.
+  /// In the order of the job's description.
   std::vector<role> roles = {};
 
   friend bool operator==(const roles_document&, const roles_document&) = default;
@@ -50,13 +50,13 @@ struct roles_document {
 
 ELASTIC_DECL std::string roles_text(const roles_document& document);
 
-/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
+/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
 ELASTIC_DECL roles_document parse_roles(std::string_view text);
 
-/// What a node tells the others of its workers of one role.
+/// The text in which a node tells the others about its workers of one role.
 ELASTIC_DECL std::string workers_text(const std::vector<roles_document::worker>& workers);
 
-/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
+/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
 ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view text);
 
 }  // namespace elastic::detail

@@ -10,12 +10,12 @@
 
 namespace elastic::detail {
 
-/// The entries of CUDA_VISIBLE_DEVICES, without spaces around them; none if it is not set. One that
-/// is set to nothing has one entry, an empty one: no GPU is visible.
+/// The entries of CUDA_VISIBLE_DEVICES, without surrounding spaces; no entries if it is not set. If
+/// it is set to the empty text, which hides all GPUs, there is one empty entry.
 ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment);
 
-/// Leaves one GPU to the worker of a local rank: the entry of CUDA_VISIBLE_DEVICES that has this
-/// place, else the GPU that has this number.
+/// Leaves one GPU visible to the worker of a local rank: the entry of CUDA_VISIBLE_DEVICES at this
+/// index or, if there is none, the GPU of this number.
 /// Source: `torchrun --virtual-local-rank` (PyTorch 2.13).
 ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank);
 

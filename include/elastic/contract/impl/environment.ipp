@@ -70,7 +70,7 @@ inline void set_world_variables(environment_map& variables, const worker_identit
   variables["ELASTIC_ON_FAILURE"] = "replace";
 }
 
-/// What the launcher of a replica may have from a launcher of its own.
+/// Removes variables that this launcher may have inherited from an enclosing launcher.
 inline void remove_world_variables(environment_map& variables) {
   for (const char* const name : {"RANK", "WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
                                  "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE"}) {

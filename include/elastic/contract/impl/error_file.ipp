@@ -31,7 +31,7 @@ ELASTIC_DECL std::string json_quoted(std::string_view text) {
   return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
-/// A value as Python's json.dumps writes it, with a blank after each comma and colon.
+/// A value as Python's json.dumps writes it, with a space after each comma and colon.
 inline std::string json_dumped(const nlohmann::ordered_json& value) {
   if (!value.is_structured()) {
     return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
@@ -55,7 +55,7 @@ inline error_file_content unparsable_error_file(std::string reason) {
   return content;
 }
 
-/// A time as the schema has it, a number or (as torchelastic writes it) a text of digits.
+/// A time of the schema: a number or (as torchelastic writes it) a text of digits.
 inline std::int64_t error_file_timestamp(const nlohmann::ordered_json& value) {
   constexpr double largest = 253402300799.0;  // the end of the year 9999
   if (value.is_number()) {

@@ -44,7 +44,7 @@ ELASTIC_DECL void check_arguments(const function_call& call) {
   } catch (const error& failure) {
     throw error(errc::invalid_argument, failure.what());
   }
-  // JSON may begin with blanks, and with a byte order mark.
+  // The text may begin with whitespace and a byte order mark.
   const std::size_t first = call.arguments.find_first_not_of(" \t\n\r\xef\xbb\xbf");
   if (call.arguments[first] != '[') {
     throw error(errc::invalid_argument,

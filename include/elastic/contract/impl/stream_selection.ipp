@@ -24,7 +24,7 @@ namespace detail {
 
 inline bool is_stream_digit(char letter) { return letter >= '0' && letter <= '3'; }
 
-/// "r:v" of a mapping.
+/// Whether the text is an entry "r:v" of a mapping.
 inline bool is_stream_pair(std::string_view pair) {
   return pair.size() == 3 && pair[0] >= '0' && pair[0] <= '9' && pair[1] == ':' &&
          is_stream_digit(pair[2]);
@@ -44,8 +44,8 @@ ELASTIC_DECL stream_selection stream_selection::parse(std::string_view text) {
     rest.remove_prefix(4);
   }
   throw error(errc::invalid_argument,
-              fmt::format("\"{}\" selects no streams: allowed are 0 (none), 1 (stdout), 2 (stderr) "
-                          "and 3 (both) for all workers, or a list such as 0:3,1:1 by local rank "
+              fmt::format("\"{}\" selects no streams: it must be 0 (none), 1 (stdout), 2 (stderr) "
+                          "or 3 (both) for all workers, or a list such as 0:3,1:1 by local rank "
                           "(one digit)",
                           text));
 }

@@ -11,14 +11,14 @@
 
 namespace elastic::detail {
 
-/// How far PyTorch's recorder has followed a collective. Gloo's stays at `scheduled`.
+/// The state of a collective in PyTorch's recorder. With gloo it stays `scheduled`.
 enum class collective_state { scheduled, started, completed };
 
 /// A collective operation, or a message from one rank to another, as one rank called it.
 struct collective_call {
   /// Without the backend's name: "all_reduce". At most `limits::collective_name_bytes`.
   std::string operation = {};
-  /// Its number in the group, from 1 on; ranks that take part in one operation have the same.
+  /// Its number in the group, from 1; the same on all ranks that take part in the operation.
   std::int64_t sequence = 0;
   /// The sizes of its inputs: "[[5, 7]]". At most `limits::collective_sizes_bytes`; longer ones are
   /// cut.
@@ -27,24 +27,24 @@ struct collective_call {
   /// cut.
   std::string types = {};
   collective_state state = collective_state::scheduled;
-  /// A send or receive: its sequence number orders nothing.
+  /// A send or receive, whose sequence number implies no order.
   bool is_point_to_point = false;
-  /// For how long it has been outstanding.
+  /// How long it has been outstanding.
   duration age = {};
 
   friend bool operator==(const collective_call&, const collective_call&) = default;
 };
 
-/// How far one rank is in one process group.
+/// How far one rank has come in one process group.
 struct group_position {
   /// PyTorch's name of the group, the same on all its members: "0". Two groups without a common
   /// member may share it. At most `limits::group_name_bytes`.
   std::string name = {};
-  /// The user's name of it: "dp_0"; may be empty. At most `limits::group_name_bytes`.
+  /// The user's name of the group: "dp_0"; may be empty. At most `limits::group_name_bytes`.
   std::string description = {};
-  /// The ranks of the job that are in it; empty: not known.
+  /// The ranks of the job in the group; empty: unknown.
   rank_set members = {};
-  /// The sequence number of the last operation that the rank called, and of the last that ended.
+  /// The sequence numbers of the last operation that the rank called and of the last that ended.
   std::int64_t enqueued = 0;
   std::int64_t completed = 0;
   /// The first operation that has not ended.

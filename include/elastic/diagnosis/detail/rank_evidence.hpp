@@ -15,21 +15,21 @@
 
 namespace elastic::detail {
 
-/// What the kernel says of a process: `R`, `S` or `I`, `D`, `T` or `t`, `Z` or `X` in
-/// /proc/PID/stat, or that there is none.
+/// The state of a process in /proc/PID/stat, in this order: unreadable, `R`, `S` or `I`, `D`, `T`
+/// or `t`, `Z` or `X`, or no such process.
 enum class process_state { unknown, running, sleeping, uninterruptible, stopped, zombie, gone };
 
-/// Whether PyTorch's recorder in a worker told its positions.
+/// Whether PyTorch's recorder in a worker reported its positions.
 enum class recorder_state {
-  /// The worker has none: an older PyTorch, another library, or it was not asked.
+  /// There is none (an older PyTorch or another library), or it was not asked.
   absent,
   answered,
-  /// It accepted the question, or should have, and did not answer in time.
+  /// It accepted the question, or should have, but did not answer in time.
   silent,
 };
 
-/// What is known of one rank while the job stands still. Each field that is unknown has its
-/// default. Texts are as the worker wrote them: show them with `printable_line`.
+/// What is known about one rank while the job is stalled. Unknown fields have their defaults. Texts
+/// are as the worker wrote them: show them with `printable_line`.
 struct rank_evidence {
   int rank = 0;
   int local_rank = 0;
@@ -42,36 +42,36 @@ struct rank_evidence {
   /// The kernel function in which the main thread waits: "futex_do_wait". At most
   /// `limits::wait_channel_bytes`.
   std::string wait_channel = {};
-  /// Processor time of its processes between two looks, as a share of one processor.
+  /// The processor time of its processes between two samples, as a share of one processor.
   std::optional<double> processor_share = {};
 
-  /// The last step that it reported, -1 for none, and how long ago.
+  /// The last step that it reported (-1: none), and how long ago.
   std::int64_t step = -1;
   std::optional<duration> step_age = {};
 
   std::vector<group_position> groups = {};
   /// The main thread's Python stack, innermost frame first.
   std::vector<stack_frame> stack = {};
-  /// Whether the stack, or its processor's use of it, was another at an earlier look.
+  /// Whether the stack changed since an earlier sample.
   bool stack_moved = false;
 
-  /// The exception that it reported, or how its process ended: "ValueError: …", "exit code 1". At
-  /// most `limits::failure_digest_bytes`.
+  /// The exception that it reported, or how its process ended, such as "ValueError: …" or "exit
+  /// code 1". At most `limits::failure_digest_bytes`.
   std::string failure = {};
 
   friend bool operator==(const rank_evidence&, const rank_evidence&) = default;
 };
 
 /// The evidence as it travels between nodes: one line of JSON of at most
-/// `limits::rank_digest_bytes`. If it has no room for all, it leaves out what tells least: first
-/// outer frames, then operations that have ended, then groups in which nothing is outstanding, then
-/// the other groups but the first, and at last the ends of texts.
+/// `limits::rank_digest_bytes`. If there is too much, it leaves out the least informative parts:
+/// first outer frames, then operations that have ended, then groups in which nothing is
+/// outstanding, then all groups but the first, and at last the ends of texts.
 ELASTIC_DECL std::string to_digest(const rank_evidence& evidence);
 
-/// Reads a digest.
+/// Parses a digest.
 ///
-/// Errors: `errc::protocol_violation`, which names the field that is missing, of another type or
-/// out of its bounds.
+/// Errors: `errc::protocol_violation`; the message names the field that is missing, has another
+/// type or is out of bounds.
 ELASTIC_DECL rank_evidence parse_digest(std::string_view text);
 
 }  // namespace elastic::detail

@@ -11,21 +11,21 @@
 
 namespace elastic::detail {
 
-/// Ranks of a job, as ranges with a stride: "0-7,9" or "0-1022/2". Small also for many ranks,
-/// because groups of ranks are regular. A value; equal sets compare equal.
+/// A set of ranks of a job, as ranges with a stride: "0-7,9" or "0-1022/2". It is small even for
+/// many ranks, because groups of ranks are regular. Equal sets compare equal.
 class rank_set {
  public:
-  /// None.
+  /// The empty set.
   rank_set() = default;
 
-  /// @param ranks  in any order, each from 0 on; a repeated one counts once
+  /// @param ranks  in any order, each at least 0; duplicates count once
   ELASTIC_DECL explicit rank_set(std::vector<int> ranks);
 
   bool empty() const { return ranges_.empty(); }
   ELASTIC_DECL std::size_t size() const;
   ELASTIC_DECL bool contains(int rank) const;
 
-  /// Reads the text of a set: at most `limits::rank_set_bytes` bytes, each rank below
+  /// Parses the text of a set: at most `limits::rank_set_bytes` bytes, each rank below
   /// `limits::job_ranks`.
   ///
   /// Errors: `errc::protocol_violation` if it is anything else, or its ranges do not ascend.
@@ -34,7 +34,7 @@ class rank_set {
   /// In ascending order.
   ELASTIC_DECL std::vector<int> ranks() const;
 
-  /// The canonical text, "" for none.
+  /// The canonical text; "" for the empty set.
   ELASTIC_DECL std::string text() const;
 
   friend bool operator==(const rank_set&, const rank_set&) = default;

@@ -11,17 +11,17 @@
 
 namespace elastic::detail {
 
-/// Reads how far a rank is from the JSON of PyTorch's flight recorder (`fr_trace_json` of gloo,
-/// `dump_nccl_trace_json`; versions 2.x of the format). The text is a worker's own: it is not kept
-/// as a tree, and may be neither large nor deep.
+/// Reads the positions of a rank from the JSON of PyTorch's flight recorder (`fr_trace_json` for
+/// gloo, `dump_nccl_trace_json`; versions 2.x of the format). A worker wrote the text, so it is
+/// untrusted: it is not stored as a tree, and its size and depth are limited.
 ///
-/// What has ended is judged by the entries: PyTorch's own count of it may lag behind. It is asked
-/// for groups without entries alone, which the recorder names for NCCL.
+/// The entries show which operations have ended: PyTorch's own count may lag behind. That count is
+/// used only for groups without entries, which the recorder lists for NCCL.
 ///
-/// @param now  the worker's time of day when it wrote the text: ages count from it
-/// Result: the groups of which something is known, the one used last first; at most
+/// @param now  the worker's time of day when it wrote the text, from which ages are computed
+/// Result: the groups about which anything is known, the most recently used first; at most
 /// `limits::recorder_groups`.
-/// Errors: `errc::protocol_violation` if the text is no such dump, or is above
+/// Errors: `errc::protocol_violation` if the text is no such dump, or exceeds
 /// `limits::recorder_dump_bytes`, `recorder_depth` or `recorder_entries`.
 ELASTIC_DECL std::vector<group_position> parse_recorder_dump(std::string_view text, wall_time now);
 

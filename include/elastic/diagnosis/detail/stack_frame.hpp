@@ -6,11 +6,12 @@
 
 namespace elastic::detail {
 
-/// A function on a worker's Python stack, and the line at which it is. Never locals or arguments.
+/// A function on a worker's Python stack and its current line. Never locals or arguments.
 struct stack_frame {
-  /// As Python names it. At most `limits::stack_file_bytes`; a longer one has lost its beginning.
+  /// The file, as Python names it. At most `limits::stack_file_bytes`; a longer one has lost its
+  /// beginning.
   std::string file = {};
-  /// 0: not known.
+  /// 0: unknown.
   int line = 0;
   /// At most `limits::stack_function_bytes`. "<module>" is the file's own code.
   std::string function = {};

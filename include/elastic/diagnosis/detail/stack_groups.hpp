@@ -14,7 +14,7 @@ namespace elastic::detail {
 /// The stack of one rank.
 struct rank_stack {
   int rank = 0;
-  /// Innermost frame first; empty: not known.
+  /// Innermost frame first; empty: unknown.
   std::vector<stack_frame> frames = {};
 };
 
@@ -28,8 +28,8 @@ struct stack_group {
 
 /// Groups ranks whose stacks have the same frames.
 ///
-/// Result: the largest group first, and of two of one size that with the lower ranks. Ranks whose
-/// stack is not known are the last group.
+/// Result: the groups by descending size; groups of the same size by ascending ranks. Ranks with an
+/// unknown stack form the last group.
 ELASTIC_DECL std::vector<stack_group> merge_stacks(std::vector<rank_stack> stacks);
 
 /// A group on one printable line: "ranks 0-1,3-7: all_reduce at train.py:88 step", or, where the

@@ -10,17 +10,18 @@
 
 namespace elastic::detail {
 
-/// The verdicts on one stall, of which each thing is told once. Pure.
+/// The verdicts on one stall. Each claim is reported once. Pure.
 ///
 /// Thread-safety: none.
 class stall_history {
  public:
-  /// How many verdicts are told: what changes with every look is no better than silence.
+  /// How many verdicts are reported: verdicts that change with every inspection are of no use.
   static constexpr std::size_t most_verdicts = 4;
 
   /// Takes a verdict.
-  /// Result: whether to tell it: none before blames the same ranks for the same cause as surely. A
-  /// rank that is behind, and one that is slow, differ only in whether it computes in that moment.
+  /// Result: whether to report it: no earlier verdict blames the same ranks for the same cause with
+  /// at least the same confidence. `behind` and `slow` count as one cause: they differ only in
+  /// whether the rank computes at that moment.
   ELASTIC_DECL bool add(const stall_verdict& verdict);
 
   bool is_empty() const { return told_.empty(); }

@@ -12,21 +12,22 @@
 
 namespace elastic::detail {
 
-/// What a judge of stalls goes by.
+/// The parameters of `judge_stall`.
 struct stall_judge_options {
-  /// A rank waits in an operation that it has been in for at least so long. Longer than a
-  /// collection of evidence may take: the evidence of two ranks is not of the same moment.
+  /// A rank counts as waiting once it has been in an operation for this long. Must exceed the time
+  /// that collecting evidence takes, since the evidence of two ranks is not from the same moment.
   duration least_wait = std::chrono::seconds(3);
 };
 
-/// Names the ranks that hold up a job which stands still. Pure; 10,000 ranks take some 20 ms.
+/// Names the ranks that hold up a stalled job. Pure; 10,000 ranks take about 20 ms.
 ///
 /// A rank holds up others if they wait in an operation of a group that it has not entered, and if
-/// it does not wait itself for a rank that has not entered another. The order of two groups'
-/// sequence numbers says nothing. A rank whose group or evidence is not known makes the verdict
-/// less sure, and is blamed for what is known of it alone. docs/design/diagnosis.md has the rules.
+/// it does not itself wait for a rank that has not entered another operation. Sequence numbers of
+/// different groups are not comparable. A rank whose groups or evidence are unknown makes the
+/// verdict less certain, and is blamed only on known facts. docs/design/diagnosis.md has the rules.
 ///
-/// @param evidence  one entry for each rank of the job, also for one that did not answer
+/// @param evidence  one entry for each rank whose agent answered, including ranks whose process
+///                  did not
 ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
                                        const stall_judge_options& options = {});
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-// The words of verdicts. All that workers wrote is printable in them.
+// The wording of verdicts. Text from workers is made printable.
 namespace elastic::detail {
 
 /// "rank 5 (node3, local rank 1)"
@@ -33,10 +33,10 @@ inline std::string_view have(const std::vector<std::size_t>& ranks) {
 /// "7 others"
 ELASTIC_DECL std::string count_of_others(std::size_t count);
 
-/// " for 31 s"; empty if it is not known.
+/// " for 31 s"; empty if unknown.
 ELASTIC_DECL std::string for_time(duration time);
 
-/// ", in data.py:88 read_shard"; empty if the stack is not known.
+/// ", in data.py:88 read_shard"; empty if the stack is unknown.
 ELASTIC_DECL std::string in_frame(const rank_evidence& rank);
 
 /// " with [[5, 7]] Float"; empty for an operation without inputs.
@@ -48,26 +48,27 @@ ELASTIC_DECL std::string to_text(const awaited_operation& operation);
 /// "; 7 others have waited in all_reduce #6 of group dp_0 for 31 s"; empty if none wait.
 ELASTIC_DECL std::string while_others_wait(const awaited_operation& operation);
 
-/// " (exit code 1)"; empty if the failure is not known.
+/// " (exit code 1)"; empty if the failure is unknown.
 ELASTIC_DECL std::string failure_in_parentheses(const rank_evidence& rank);
 
-/// " by ValueError: …"; empty if the failure is not known.
+/// " by ValueError: …"; empty if the failure is unknown.
 ELASTIC_DECL std::string by_failure(const rank_evidence& rank);
 
-/// "NFS", of a kernel function in which a process waits for a file system; empty for any other.
+/// The file system, such as "NFS", for a kernel function in which a process waits for one; empty
+/// for any other function.
 ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
 
-/// Whether a rank uses a processor, if only a part of one that others use, too.
+/// Whether a rank uses a processor, even if it has to share one with others.
 ELASTIC_DECL bool computes(const rank_evidence& rank);
 
-/// "it is in data.py:88 read_shard", and what else holds the rank up.
+/// "it is in data.py:88 read_shard", and what else may hold up the rank.
 ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause);
 
-/// The same for calls that ranks may do together: the operation, and the types and the numbers of
-/// elements of its inputs if these must be the same on all ranks.
+/// A text that is equal for calls that match each other: the operation and, if these must be the
+/// same on all ranks, the types and numbers of elements of its inputs.
 ELASTIC_DECL std::string signature_of(const collective_call& call);
 
-/// Whether a thread waits in an operation of torch.distributed, and in which.
+/// The operation of torch.distributed in which a thread waits; empty if none.
 ELASTIC_DECL std::string collective_in(const std::vector<stack_frame>& stack);
 inline bool is_in_collective(const std::vector<stack_frame>& stack) {
   return !collective_in(stack).empty();

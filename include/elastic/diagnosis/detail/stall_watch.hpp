@@ -13,25 +13,25 @@ namespace elastic::detail {
 
 /// When a job counts as stalled.
 struct stall_watch_options {
-  /// After exactly so long, above 0, whatever the length of steps. Without a value: after `least`,
-  /// or `step_factor` times the longest step seen, whichever is longer, without a step.
+  /// A fixed time without a step, more than 0, whatever the length of steps. Empty: `least` or
+  /// `step_factor` times the longest step so far, whichever is longer.
   std::optional<duration> stall_after = {};
   duration least = std::chrono::seconds(30);
   int step_factor = 5;
 };
 
-/// What a look at the ranks of a job found.
+/// The result of an inspection of the ranks of a job.
 struct stall_look {
-  /// For how long the longest outstanding operation of any rank has been so; none: no recorder
+  /// How long the oldest outstanding operation of any rank has been so. Empty: no recorder
   /// answered. Zero: all answered, and no operation is outstanding.
   std::optional<duration> longest_wait = {};
   /// Whether no rank used a processor for more than a few percent of the time.
   bool is_idle = false;
 };
 
-/// Decides when to look at the ranks of a job, and whether it is stalled. Pure: times and events go
-/// in. The caller has one timer, at `wake_at()`, and asks again when it fires: while steps are
-/// reported, no look is taken, and the timer fires once in the time after which a job is stalled.
+/// Decides when to inspect the ranks of a job, and whether the job is stalled. Pure: it takes times
+/// and events. The caller has one timer, at `wake_at()`, and asks again when it fires. While steps
+/// are reported, there is no inspection, and the timer fires once per `patience()`.
 ///
 /// Thread-safety: none.
 class stall_watch {
@@ -39,23 +39,23 @@ class stall_watch {
   /// @param now  when the attempt began
   ELASTIC_DECL explicit stall_watch(const stall_watch_options& options, time_point now);
 
-  /// A rank reported a step. Only one above all earlier ones is a sign of progress.
+  /// Notes a step that a rank reported. Only a step above all earlier ones counts as progress.
   /// Result: whether it ends a stall.
   ELASTIC_DECL bool step(std::int64_t number, time_point now);
 
   /// When to ask next; `time_point::max()` while the job is stalled.
   ELASTIC_DECL time_point wake_at() const;
 
-  /// Whether to take a look now.
+  /// Whether to inspect now.
   bool wants_look(time_point now) const { return now >= wake_at(); }
 
-  /// Takes what the look found.
-  /// Result: whether the job is stalled from now on. True once for each stall.
+  /// Takes the result of an inspection.
+  /// Result: whether a stall begins now; true once for each stall.
   ELASTIC_DECL bool looked(const stall_look& found, time_point now);
 
   bool is_stalled() const { return is_stalled_; }
 
-  /// After how long without progress the job counts as stalled.
+  /// The time without progress after which the job counts as stalled.
   ELASTIC_DECL duration patience() const;
 
  private:
@@ -63,7 +63,7 @@ class stall_watch {
 
   stall_watch_options options_;
   time_point progressed_;
-  /// No look is taken before; a look that finds no stall puts it off.
+  /// No inspection before this time; an inspection that finds no stall postpones it.
   time_point rests_until_;
   std::optional<time_point> stepped_;
   std::int64_t last_step_ = -1;

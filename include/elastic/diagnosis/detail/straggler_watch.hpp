@@ -15,15 +15,17 @@ namespace elastic::detail {
 
 /// When a rank is a straggler.
 struct straggler_options {
-  /// Its steps take more than so many times the job's.
+  /// Its steps take more than this many times the job's.
   double ratio = 1.25;
-  /// And are further from the job's than so many times the usual difference between ranks.
+  /// They also differ from the job's by more than this many times the usual difference between
+  /// ranks.
   double deviations = 6;
-  /// Over so many of its last steps, at most 256.
+  /// Both apply to the median of this many of its last steps, at most 256.
   std::size_t window = 16;
-  /// For so long without a break; it is one until it has not been so for as long.
+  /// Both hold for this long without a break. It stops being a straggler once they have not held
+  /// for as long.
   duration patience = std::chrono::seconds(30);
-  /// Fewer ranks that report steps are not compared.
+  /// Ranks are compared only if at least this many report steps.
   std::size_t least_ranks = 4;
 };
 
@@ -33,36 +35,36 @@ struct straggler_change {
   /// The group rank of its node.
   int group_rank = 0;
   bool is_straggler = false;
-  /// How many times the median of the job its steps take.
+  /// The length of its steps relative to the job's median.
   double factor = 1;
-  /// Since when it is one, or was.
+  /// When it became a straggler.
   time_point since = {};
-  /// Whether all ranks of its node are, of at least two.
+  /// Whether all ranks of its node are stragglers, and there are at least two.
   bool is_node = false;
 
   friend bool operator==(const straggler_change&, const straggler_change&) = default;
 };
 
-/// Judges the steps of each rank against those of the whole job. Pure: what ranks reported goes in,
-/// what has changed comes out. A rank's pace is the median of its last steps; the job's is the
-/// median of all paces, and the usual difference their median absolute deviation. Neither one long
-/// step nor some slow ranks move them.
+/// Compares the steps of each rank with those of the whole job. Pure: it takes reported steps and
+/// returns changes. A rank's pace is the median of its last steps; the job's is the median of all
+/// paces, and the usual difference is their median absolute deviation. Neither a single long step
+/// nor a few slow ranks affect them.
 ///
-/// Ranks that wait for each other within a step report steps of one length: then nobody is a
-/// straggler here, and a stall's verdict or a profiler shows who is waited for.
+/// Ranks that wait for each other within a step report steps of the same length, so none is a
+/// straggler here. A profiler, or the verdict on a stall, shows which rank the others wait for.
 ///
 /// Thread-safety: none.
 class straggler_watch {
  public:
   explicit straggler_watch(const straggler_options& options = {}) : options_(options) {}
 
-  /// A rank has taken a step that took it so long. What is not above 0 is passed over.
+  /// Adds the duration of a step; ignores durations that are not above 0.
   ELASTIC_DECL void add(int rank, int group_rank, duration step_time);
 
   /// Forgets all, as a new attempt begins.
   void clear() { ranks_.clear(); }
 
-  /// Judges. 10,000 ranks take some 10 ms.
+  /// Judges all ranks. Result: the changes. 10,000 ranks take about 10 ms.
   ELASTIC_DECL std::vector<straggler_change> judge(time_point now);
 
  private:
@@ -72,11 +74,11 @@ class straggler_watch {
     std::vector<double> steps = {};
     std::size_t next = 0;
     std::size_t added = 0;
-    /// What `added` was when it was judged last: without a step nothing changes.
+    /// The value of `added` at the last judgement: without a new step nothing changes.
     std::size_t judged = 0;
     double pace = 0;
     bool is_straggler = false;
-    /// Since when it looks other than `is_straggler` says; `time_point::max()`: it does not.
+    /// Since when its steps contradict `is_straggler`; `time_point::max()`: they do not.
     time_point differs_since = time_point::max();
     time_point since = {};
   };
@@ -88,7 +90,8 @@ class straggler_watch {
   std::map<int, record> ranks_;
 };
 
-/// "rank 5 (node 2): its steps take 1.82 times the job's" and so on, without its time.
+/// "rank 5 (node 2) is slow: its steps take 1.82 times the median of the job" and the like; does
+/// not include the time.
 ELASTIC_DECL std::string to_string(const straggler_change& change);
 
 }  // namespace elastic::detail

@@ -20,16 +20,17 @@ struct thread_stack {
   friend bool operator==(const thread_stack&, const thread_stack&) = default;
 };
 
-/// Reads the text of Python's `faulthandler`, which PyTorch's `dump_traceback` answers, too. Lines
-/// that it does not know are passed over: Python adds some from release to release.
+/// Parses the text of Python's `faulthandler`, which PyTorch's `dump_traceback` also returns.
+/// Unknown lines are skipped: new releases of Python add some.
 ///
-/// Result: the threads in the order of the text, from the newest one to the main thread; at most
-/// `limits::stack_threads`, of more the last.
-/// Errors: `errc::protocol_violation` if it names no thread or is above `limits::traceback_bytes`.
+/// Result: the threads in the order of the text, from the newest one to the main thread; if there
+/// are more than `limits::stack_threads`, the last ones.
+/// Errors: `errc::protocol_violation` if the text contains no thread or exceeds
+/// `limits::traceback_bytes`.
 ELASTIC_DECL std::vector<thread_stack> parse_traceback(std::string_view text);
 
-/// The stack of the main thread: of the last one in the text. Empty if the text ends before it
-/// ("..."), as that of a process with more than a hundred threads does.
+/// The stack of the main thread, the last one in the text. Empty if the text ends before it
+/// ("..."), as for a process with more than a hundred threads.
 ///
 /// Errors: those of `parse_traceback`.
 ELASTIC_DECL std::vector<stack_frame> parse_main_stack(std::string_view text);

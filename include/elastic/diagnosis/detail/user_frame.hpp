@@ -12,8 +12,8 @@
 
 namespace elastic::detail {
 
-/// The innermost frame of the user's own code: of a file that is neither Python's nor of an
-/// installed package. The innermost frame if all are.
+/// The innermost frame of the user's code, in a file that belongs neither to Python nor to an
+/// installed package. If there is none, the innermost frame.
 ///
 /// @param stack  innermost frame first
 /// Result: null if there are no frames; valid as long as `stack` is.
@@ -22,10 +22,10 @@ ELASTIC_DECL const stack_frame* user_frame(const std::vector<stack_frame>& stack
 /// The frame in short: "data.py:88 read_shard".
 ELASTIC_DECL std::string to_string(const stack_frame& frame);
 
-/// The same as an index; 0 if there are no frames.
+/// The index of `user_frame`; 0 if there are no frames.
 ELASTIC_DECL std::size_t user_frame_index(const std::vector<stack_frame>& stack);
 
-/// The last `most` bytes of a text, without a character that is not whole at their begin.
+/// The last `most` bytes of a text, without an incomplete character at their start.
 ELASTIC_DECL std::string_view ending_of(std::string_view text, std::size_t most);
 
 }  // namespace elastic::detail

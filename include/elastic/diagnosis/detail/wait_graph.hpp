@@ -19,7 +19,7 @@ namespace elastic::detail {
 /// A rank in a process group. Ranks are named by their index in the evidence.
 struct group_member {
   std::size_t rank = 0;
-  /// Null if the rank has not used the group, or nothing is known of it.
+  /// Null if the rank has not used the group, or nothing is known about it.
   const group_position* position = nullptr;
   /// Whether `enqueued` is known.
   bool is_known = false;
@@ -30,13 +30,13 @@ struct group_member {
 
 /// A process group of a job.
 struct rank_group {
-  /// What people call it: its description, or "0" if there is none.
+  /// The name to show: its description or, without one, PyTorch's name, such as "0".
   std::string label;
   /// Whether `members` is complete.
   bool is_complete = false;
   std::vector<group_member> members = {};
   std::size_t waiting = 0;
-  /// The member that has entered the fewest operations, of those of whom it is known.
+  /// Among the members whose `enqueued` is known: the one that has entered the fewest operations.
   std::size_t last = 0;
   std::int64_t least_enqueued = 0;
   bool has_unknown = false;
@@ -46,39 +46,40 @@ struct rank_group {
 struct awaited_operation {
   const rank_group* group = nullptr;
   const collective_call* call = nullptr;
-  /// How many wait in it, and for how long the longest has.
+  /// How many ranks wait in it, and how long the longest wait has lasted.
   std::size_t waiting = 0;
   duration age{};
 };
 
-/// Who waits for whom in a job. Refers to the evidence, which must outlive it.
+/// Which ranks of a job wait for which others. Refers to the evidence, which must outlive it.
 class wait_graph {
  public:
-  /// @param least_wait  a rank that entered an operation later than that does not wait in it
+  /// @param least_wait  a rank that entered an operation more recently does not count as waiting in
+  ///     it
   ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait);
 
   const std::vector<rank_group>& groups() const { return groups_; }
 
-  /// Whether any rank waits in an operation, and how many do.
+  /// How many ranks wait in an operation.
   std::size_t waiting() const { return waiting_; }
 
   /// Whether a rank waits in an operation, sends or receives.
   bool waits(std::size_t rank) const { return ranks_[rank].waits; }
 
-  /// Whether it waits for another that has not entered the operation, or for nobody knows whom.
+  /// Whether it waits for a rank that has not entered the operation, or for an unknown rank.
   bool is_held_up(std::size_t rank) const { return ranks_[rank].is_held_up; }
 
-  /// Whether others wait in an operation that it is known not to have entered.
+  /// Whether others wait in an operation that it has certainly not entered.
   bool is_awaited(std::size_t rank) const { return ranks_[rank].is_awaited; }
 
-  /// The operation that a rank has not entered in which most others wait; nothing if nobody waits
-  /// for it.
+  /// Of the operations that a rank has not entered, the one in which most others wait; empty if
+  /// none wait for it.
   ELASTIC_DECL awaited_operation awaited_from(std::size_t rank) const;
 
-  /// The operation in which most ranks wait; nothing if none does.
+  /// The operation in which most ranks wait; empty if none waits.
   ELASTIC_DECL awaited_operation most_awaited() const;
 
-  /// A circle of ranks each of which waits for the next; empty if there is none.
+  /// A cycle of ranks, each of which waits for the next; empty if there is none.
   ELASTIC_DECL std::vector<std::size_t> circle() const;
 
  private:
@@ -86,7 +87,7 @@ class wait_graph {
     bool waits = false;
     bool is_held_up = false;
     bool is_awaited = false;
-    /// The groups that it is in, and as which member, as indices.
+    /// Its groups, and its position among each group's members, as indices.
     std::vector<std::pair<std::size_t, std::size_t>> groups = {};
   };
 
@@ -102,7 +103,7 @@ class wait_graph {
   std::size_t waiting_ = 0;
 };
 
-/// Counts those of a group who wait in its operation `sequence`.
+/// Counts the members of a group that wait in its operation `sequence`.
 ELASTIC_DECL awaited_operation operation_of(const rank_group& group, std::int64_t sequence);
 
 }  // namespace elastic::detail

@@ -25,28 +25,28 @@
 
 namespace elastic::detail {
 
-/// How to reach an etcd.
+/// How to reach etcd.
 struct etcd_options {
-  /// Members of one cluster, any of which will do; at least one.
+  /// Members of one cluster, which are interchangeable; at least one.
   std::vector<endpoint> members;
-  /// The credentials; an empty user if etcd asks for none.
+  /// The credentials; an empty user if etcd requires none.
   std::string user;
   std::string password;
-  /// Whether the client speaks https, and whom it trusts then.
+  /// Whether the client uses https, and its options.
   bool uses_tls = false;
   tls_options tls;
   /// How long a member may take to answer before the client asks the next one.
   duration answer_timeout = std::chrono::seconds(2);
-  /// How long the client tries an etcd that it never reached, counted from the first request.
+  /// How long the client tries to reach etcd for the first time, counted from the first request.
   duration first_patience = std::chrono::seconds(600);
-  /// How long an etcd that it reached before may be away.
+  /// How long an etcd that was reached before may be unreachable.
   duration patience = limits::rendezvous_reconnect_timeout;
   std::shared_ptr<time_source> time = new_shared<system_time>();
   logger log;
 };
 
-/// etcd refused a request. The reason is one of gRPC's status codes. One that has no room, or too
-/// much to do, is taken for one that is away: `errc::connection_failed`.
+/// etcd refused a request. The reason is one of gRPC's status codes. A refusal for lack of space,
+/// or because of overload, counts as unreachable: `errc::connection_failed`.
 class etcd_refusal final : public error {
  public:
   static constexpr int invalid_argument = 3;
@@ -64,51 +64,50 @@ class etcd_refusal final : public error {
 };
 
 /// A client of etcd (3.4 or later) over HTTP/1.1 and JSON. It sends each request to the member that
-/// answered last, and to the next one if that does not answer.
+/// last answered, and to the next one if that does not answer.
 ///
 /// While no member answers, the client repeats the request, with pauses, for as long as the options
 /// allow; after that it tries the next request only once. etcd may therefore carry out a request
-/// twice, and a change has to be harmless then. The client logs a warning for the first attempt
-/// that fails, and none more until a member answers again.
+/// twice, so repeating a change must be harmless. The client logs a warning for the first failed
+/// attempt, and no further ones until a member answers again.
 ///
 /// Errors of every member that waits: `errc::connection_failed` if no member answered; the message
-/// names each of them and what went wrong. At once `errc::protocol_violation` if the other side is
-/// no etcd, and `errc::invalid_argument` if it refuses a certificate or a password.
+/// names each of them and its failure. Without retries: `errc::protocol_violation` if the other
+/// side is not etcd, and `errc::invalid_argument` if it refuses a certificate or a password.
 /// Cancellation of every member that waits: all types; etcd may or may not carry out the request.
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class etcd_client {
  public:
   using json = nlohmann::json;
 
-  /// Errors: `errc::invalid_argument` if the options ask for TLS and this build has none, or if it
-  /// cannot use their files.
+  /// Errors: `errc::invalid_argument` if the options require TLS and this build has none, or if
+  /// their files are unusable.
   ELASTIC_DECL explicit etcd_client(etcd_options options);
 
   const etcd_options& options() const { return options_; }
   time_source& time() const { return *options_.time; }
 
-  /// The members, as messages show them.
+  /// The members, for messages.
   ELASTIC_DECL std::string name() const;
 
-  /// What /version says: "3.4.23".
+  /// The version that /version reports: "3.4.23".
   ELASTIC_DECL task<std::string> version() &;
 
   /// Calls a method of the v3 API: "/v3/kv/range".
   /// Errors: also `etcd_refusal`; `errc::not_supported` if there is no such method.
   ELASTIC_DECL task<json> call(std::string target, json body) &;
 
-  /// Waits for an event that the watch ("create_request") describes, and returns also when the
-  /// watch ended or, after a pause, could not be had: the caller then looks at the key itself.
+  /// Waits for an event of the watch that "create_request" describes. Also returns when the watch
+  /// has ended or, after a pause, if it failed to start: the caller then reads the key itself.
   ELASTIC_DECL task<void> await_event(json create_request) &;
 
-  /// Sends a request of any kind to a member that answers it.
+  /// Sends any request to a member that answers it.
   ELASTIC_DECL task<http_response> ask(http_request request) &;
 
-  /// Sends a request once, to the member that answered last, without a limit on how long its answer
-  /// takes.
+  /// Sends a request once, to the member that last answered, without a time limit for the answer.
   ELASTIC_DECL task<http_response> ask_patiently(http_request request) &;
 
-  /// A whole number of an answer, which etcd writes as text; 0 if it is missing.
+  /// An integer of an answer, which etcd writes as text; 0 if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::int64_t number_in(const json& object, const char* name);
 
@@ -132,10 +131,10 @@ class etcd_client {
   ELASTIC_DECL std::string name_of(std::size_t member) const;
   ELASTIC_DECL static std::string to_text(const json& body);
 
-  // Its beginning, printable.
+  // The beginning of a response, printable.
   ELASTIC_DECL static std::string shown(const http_response& response);
 
-  // One line for each absence, so that the log shows what the program waits for.
+  // Logs one line for each absence, so that the log shows what the program waits for.
   ELASTIC_DECL void note_absence(const std::string& tried, duration remaining);
   ELASTIC_DECL void note_answer();
 
@@ -156,7 +155,7 @@ class etcd_client {
   ELASTIC_DECL json read_answer(const http_response& response, const std::string& target) const;
   ELASTIC_DECL std::optional<etcd_refusal> refusal_in(const json& answer) const;
 
-  // Until an event comes, or the watch ends.
+  // Returns when an event arrives, or the watch ends.
   ELASTIC_DECL task<void> follow(http_request request);
   ELASTIC_DECL static bool tells_of_event(const std::string& line);
 

@@ -17,13 +17,13 @@ namespace elastic::detail {
 /// The first key after all keys that begin with `prefix`: the end of their range.
 ELASTIC_DECL std::string etcd_prefix_end(std::string prefix);
 
-/// Keys of etcd under one prefix, by its v3 API. Watches report changes at once. A change whose
-/// answer is lost may be reported as not made.
+/// Keys of etcd under one prefix, over its v3 API. Watches report changes at once. If the answer to
+/// a change is lost, the change may be reported as not made.
 ///
 /// Errors: those of `etcd_client`. Thread-safety: one strand at a time.
 class etcd_keys final : public versioned_keys {
  public:
-  /// @param root  what each key begins with
+  /// @param root  the prefix of each key
   ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
@@ -33,11 +33,12 @@ class etcd_keys final : public versioned_keys {
   ELASTIC_DECL task<std::int64_t> count() override;
   ELASTIC_DECL task<void> wait_for_change(std::string key, std::string version) override;
 
-  // ---- what requests and answers are made of --------------------------------------------------
+  // ---- parts of requests and answers ----------------------------------------------------------
 
   using json = nlohmann::json;
 
-  /// How long a watch may be silent before the key is read: it may have broken unnoticed.
+  /// How long a watch may be silent before the key is read, because the watch may have broken
+  /// unnoticed.
   static constexpr std::chrono::seconds longest_watch{30};
 
   /// "<revision of the key>:<revision of etcd at that time>"; the first is 0 for a missing key.
@@ -45,11 +46,11 @@ class etcd_keys final : public versioned_keys {
   /// The first revision of etcd after a version was read.
   ELASTIC_DECL static std::string next_revision(const std::string& version);
 
-  /// The first key of a range's answer, or that there is none.
+  /// The first key in the answer to a range request, or a missing one.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static versioned_keys::entry first_of(const json& range);
 
-  /// Bytes of an answer, which encodes them in base64.
+  /// Bytes in an answer, which encodes them in base64.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::string bytes_in(const json& object, const char* name);
 

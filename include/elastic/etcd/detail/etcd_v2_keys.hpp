@@ -20,15 +20,15 @@
 
 namespace elastic::detail {
 
-/// How keys and values are written for the v2 API of etcd, which takes text only.
+/// The encoding of keys and values for the v2 API of etcd, which only takes text.
 enum class etcd_v2_form {
-  /// Unchanged: those of torchrun's rendezvous are in base64 already.
+  /// Unchanged: those of torchrun's rendezvous are already in base64.
   plain,
   /// In base64, as torchrun's store writes them.
   base64,
 };
 
-/// Keys in one directory of etcd, by its v2 API: for servers before 3.6 that were started with
+/// Keys in one directory of etcd, over its v2 API: for servers before 3.6 that were started with
 /// `--enable-v2`.
 ///
 /// Errors: those of `etcd_client`; `errc::not_supported` if there is no v2 API.
@@ -37,7 +37,7 @@ enum class etcd_v2_form {
 class etcd_v2_keys final : public leased_keys {
  public:
   /// @param directory  "/torch/elastic/store"
-  /// @param ttl        how long etcd keeps a key after its last change, in seconds; 0: for ever
+  /// @param ttl        how long etcd keeps a key after its last change, in seconds; 0: forever
   ELASTIC_DECL etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
                             etcd_v2_form form, int ttl = 0);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
@@ -56,7 +56,7 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL task<void> refresh(std::string key, std::chrono::seconds ttl) override;
   ELASTIC_DECL task<void> make_directory(std::string key) override;
 
-  /// Makes the directory of all these keys if it is missing, and lets it expire `ttl` from now.
+  /// Makes the directory of all these keys if it is missing, and makes it expire `ttl` from now.
   ELASTIC_DECL task<void> refresh_directory(std::chrono::seconds ttl);
   ELASTIC_DECL task<std::set<std::string>> names_in(std::string directory) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
@@ -78,7 +78,7 @@ class etcd_v2_keys final : public leased_keys {
 
   ELASTIC_DECL task<void> watch(std::string key, std::string version, std::string scope);
 
-  // ---- what is sent ---------------------------------------------------------------------------
+  // ---- requests -------------------------------------------------------------------------------
 
   ELASTIC_DECL std::string encoded(const std::string& text) const;
   ELASTIC_DECL static std::string percent_encoded(std::string_view text, std::string_view also);
@@ -88,15 +88,15 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL static std::string ttl_text(std::chrono::seconds ttl);
   ELASTIC_DECL task<bool> write(std::string key, std::string value, std::string condition);
 
-  // Result of both: whether the conditions in it held.
+  // Result of both: whether the conditions in the request held.
   ELASTIC_DECL task<bool> send_form(std::string key, std::string form);
   ELASTIC_DECL task<bool> remove(std::string key, std::string query);
 
-  // Any answer but that the key was not found is of one that exists.
+  // Any answer except that the key was not found means that it exists.
   ELASTIC_DECL task<reply> find(std::string key, std::string query) const;
   ELASTIC_DECL task<reply> ask(http_request request) const;
 
-  // ---- what is answered -----------------------------------------------------------------------
+  // ---- answers --------------------------------------------------------------------------------
 
   ELASTIC_DECL json read_answer(const http_response& response) const;
   ELASTIC_DECL void refuse_any(const json& answer) const;

@@ -11,8 +11,8 @@
 
 namespace elastic::detail {
 
-/// Keys that are in directories and may expire, as those of etcd's v2 API do. A key names its
-/// directories: "v_1/rank_0".
+/// Keys that are in directories and may expire, like those of etcd's v2 API. The name of a key
+/// contains its directories: "v_1/rank_0".
 ///
 /// Errors, cancellation, thread-safety: those of `versioned_keys`.
 class leased_keys : public versioned_keys {
@@ -20,24 +20,24 @@ class leased_keys : public versioned_keys {
   using versioned_keys::erase;
   using versioned_keys::put;
 
-  /// As `put` with a version. The key expires `ttl` after that; 0: never.
+  /// Like `put` with a version. The key expires after `ttl`; 0: never.
   virtual task<bool> put(std::string key, std::string value, std::string version,
                          std::chrono::seconds ttl) = 0;
 
   /// Removes the key if it still has `version`. Result: whether it was removed.
   virtual task<bool> erase(std::string key, std::string version) = 0;
 
-  /// Lets a key, whatever its value, expire `ttl` from now, and makes it if it is missing. A watch
-  /// does not report a key that existed.
+  /// Makes a key expire `ttl` from now, whatever its value, and creates it if it is missing. A
+  /// watch does not report the refresh of an existing key.
   virtual task<void> refresh(std::string key, std::chrono::seconds ttl) = 0;
 
-  /// Makes a directory, and those above it, if it is missing.
+  /// Makes a directory and its parents if they are missing.
   virtual task<void> make_directory(std::string key) = 0;
 
   /// The names in a directory; empty if it is missing.
   virtual task<std::set<std::string>> names_in(std::string directory) = 0;
 
-  /// Returns when a key has changed or expired since `version` was read; or earlier, as
+  /// Returns when a key has changed or expired since `version` was read, or earlier, like
   /// `wait_for_change`.
   virtual task<void> wait_for_any_change(std::string version) = 0;
 };

@@ -18,37 +18,37 @@
 
 namespace elastic::detail {
 
-/// The key by which a node says that it lives, refreshed in time.
+/// The key by which a node shows that it lives. It is refreshed before it expires.
 ///
 /// Thread-safety: one strand at a time.
 class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
  public:
   using job_keeper = std::function<task<void>()>;
 
-  /// @param keep_job  has all that is kept of the job stay for its time; may be empty
+  /// @param keep_job  keeps the stored data of the job from expiring; may be empty
   ELASTIC_DECL legacy_lease(std::shared_ptr<leased_keys> keys, job_keeper keep_job,
                             std::shared_ptr<time_source> time, logger log);
 
-  /// Begins to refresh what is held.
+  /// Starts to refresh the key.
   ELASTIC_DECL void start(asio::any_io_executor executor);
   ELASTIC_DECL task<void> stop();
 
-  /// Makes a key, or has it stay; from now on it is refreshed.
+  /// Creates or keeps a key, and refreshes it from now on.
   ELASTIC_DECL task<void> hold(std::string key);
 
-  /// Prolongs it no more.
+  /// Stops refreshing the key.
   ELASTIC_DECL task<void> release();
 
-  /// Removes it, too.
+  /// Also removes it.
   ELASTIC_DECL task<void> remove();
 
   /// The key; empty if there is none.
   const std::string& held() const { return held_; }
 
-  /// When it was refreshed last.
+  /// When it was last refreshed.
   const life_sign& sign() const { return sign_; }
 
-  /// Why that failed last.
+  /// Why the last refresh failed.
   const std::string& last_problem() const { return last_problem_; }
 
  private:

@@ -25,29 +25,28 @@
 
 namespace elastic::detail {
 
-/// What a legacy_rendezvous is made from.
+/// The parts of a legacy_rendezvous.
 struct legacy_rendezvous_options {
   rendezvous_parameters parameters;
-  /// How the agents of the job talk, once they have met.
+  /// How the agents of the job exchange information once they have met.
   torch_dialect dialect = torch_dialect::torch_1_13;
-  /// The keys of this job, and where they are, as all nodes name it. Must be set.
+  /// The keys of this job, and their path, as all nodes name it. Must be set.
   std::shared_ptr<leased_keys> keys;
   std::string path;
-  /// The store of a version, for what agents tell each other. Must be set.
+  /// The store of a version, for the information of its agents. Must be set.
   std::function<std::shared_ptr<store>(const std::string& version)> store_of;
-  /// Has all that is kept of the job stay for its time; may be empty.
+  /// Keeps the stored data of the job from expiring; may be empty.
   std::function<task<void>()> keep_job;
   /// A numeric address of this host that the other nodes can reach.
   std::string address = "127.0.0.1";
 };
 
-/// The rendezvous that torchrun names "etcd", whose nodes may be among those that meet: each takes
-/// its own steps in a state that all share, has a key that ends unless it is refreshed, and those
-/// who wait for the next version end one that has lost a node.
+/// The rendezvous that torchrun names "etcd", in which its nodes may take part. Each node takes its
+/// own steps in a shared state, and has a key that expires unless it is refreshed. The nodes that
+/// wait for the next version end one that has lost a node.
 ///
-/// A node of this kind sees at once what changes, a key that has ended included; one of torchrun
-/// looks every few seconds whether somebody waits. Worker failures are counted by each node for
-/// itself.
+/// A node of this kind sees changes at once, including an expired key; a node of torchrun checks
+/// every few seconds whether somebody waits. Each node counts worker failures for itself.
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.etcd_rendezvous.
@@ -71,7 +70,7 @@ class legacy_rendezvous final : public rendezvous_handler {
  private:
   using view = legacy_round::view;
 
-  // Its agents never serve the workers' store.
+  // The agents of this rendezvous never serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters without_sharing(rendezvous_parameters parameters);
 
   time_point now() const { return parameters_.time->now(); }
@@ -87,15 +86,15 @@ class legacy_rendezvous final : public rendezvous_handler {
   [[noreturn]] ELASTIC_DECL void throw_timeout(const view& current) const;
   ELASTIC_DECL task<rendezvous_round> placed_round();
 
-  // ---- what happens in a round ----------------------------------------------------------------
+  // ---- changes of a round ---------------------------------------------------------------------
 
   ELASTIC_DECL task<void> note_change();
   ELASTIC_DECL task<void> note_failure(std::string reason);
 
-  // Throws when this node has to give up the others, however long etcd is looked for.
+  // Throws when this node has to give up the others, even while it still tries to reach etcd.
   ELASTIC_DECL task<void> give_up_in_time();
 
-  // Before it meets the others again that it has given up.
+  // Called before it meets the others again, after it had given them up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
@@ -120,7 +119,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   int size_ = 0;
   std::shared_ptr<store> agents_;
   std::optional<rendezvous_change> change_;
-  /// It has given up the others, and not looked for them since.
+  /// It has given up the others, and has not tried to reach them since.
   bool is_cut_off_ = false;
   int restarts_ = 0;
   torch_exit exit_;

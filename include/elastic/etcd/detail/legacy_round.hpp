@@ -19,23 +19,23 @@
 
 namespace elastic::detail {
 
-/// One node's way to the state of torchrun's rendezvous "etcd": reads it, and carries out the
-/// node's steps on it, each by one compare and set.
+/// One node's access to the state of torchrun's rendezvous "etcd": reads it, and carries out the
+/// node's steps on it, each with one compare-and-set.
 ///
-/// Errors: those of the keys; `errc::rendezvous_state`, naming the key, for a state that cannot be
-/// understood, which is then left as it is.
+/// Errors: those of the keys; `errc::rendezvous_state`, naming the key, for a malformed state,
+/// which then stays unchanged.
 /// Thread-safety: one strand at a time.
 class legacy_round {
  public:
   struct view {
     std::optional<legacy_state> state;
-    /// The version of the key as it was read.
+    /// The version of the key when it was read.
     std::string token;
     /// The names of the keys of living nodes, if the state is complete.
     std::set<std::string> living;
   };
 
-  /// @param path  where the keys are, as torchrun's nodes name them
+  /// @param path  the path of the keys, as torchrun's nodes name it
   ELASTIC_DECL legacy_round(std::shared_ptr<leased_keys> keys, std::string path,
                             rendezvous_settings settings, std::shared_ptr<time_source> time,
                             std::shared_ptr<legacy_lease> lease);
@@ -44,23 +44,23 @@ class legacy_round {
 
   ELASTIC_DECL task<view> look();
 
-  /// Waits until something may have changed since then, at most until `deadline`.
+  /// Waits until something may have changed since `token`, at most until `deadline`.
   ELASTIC_DECL task<void> wait_for_change(std::string token, time_point deadline);
   ELASTIC_DECL legacy_decision decide(const view& current, time_point deadline) const;
 
-  /// Carries out one step of this node on the state that was read; it is lost if another node's
-  /// came first.
+  /// Carries out one step of this node on the state that was read. The step is lost if another node
+  /// was faster.
   ELASTIC_DECL task<void> carry_out(view current, legacy_action action);
 
-  /// Leaves the version that this node is in, to wait for the next one. Its key stays for its time,
-  /// so that nodes which look every few seconds see that it waits.
+  /// Leaves the version that this node is in, to wait for the next one. Its key stays until it
+  /// expires, so that nodes that check every few seconds see that it waits.
   ELASTIC_DECL task<void> leave();
 
-  /// Gives up whatever this node has or waits for. A version that is on its way cannot go on
-  /// without it: it is removed, so that the others begin anew at once.
+  /// Gives up this node's place, or its wait for one. A version that is being formed cannot
+  /// continue without it, so this removes the version, and the others start again at once.
   ELASTIC_DECL task<void> give_up();
 
-  /// Closes the rendezvous, unless it is.
+  /// Closes the rendezvous, unless it is closed already.
   ELASTIC_DECL task<void> close(job_ending ending);
 
  private:

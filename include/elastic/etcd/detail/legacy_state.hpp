@@ -13,47 +13,47 @@
 
 namespace elastic::detail {
 
-/// How far one version of the rendezvous named "etcd" of torchrun has come.
+/// The stage of one version of torchrun's rendezvous "etcd".
 enum class legacy_status {
-  /// A node makes it.
+  /// A node is making it.
   setup,
   /// Nodes join.
   joinable,
-  /// All who take part have joined, and confirm it.
+  /// All participants have joined, and confirm that.
   frozen,
-  /// All have confirmed.
+  /// All participants have confirmed.
   complete,
-  /// The job is over; there is no further version.
+  /// The job is over; there will be no further version.
   closed,
 };
 
-/// What nodes share in torchrun's rendezvous named "etcd". Nodes have no names in it, but ranks in
-/// the order in which they joined.
+/// The state that nodes share in torchrun's rendezvous "etcd". In it, nodes have no names, but
+/// ranks in the order in which they joined.
 /// Source: torch.distributed.elastic.rendezvous.etcd_rendezvous.
 struct legacy_state {
   legacy_status status = legacy_status::setup;
-  /// Of joinable, frozen and complete ones; digits.
+  /// Only in joinable, frozen and complete states; digits.
   std::string version;
   int participants = 0;
-  /// The keys of those that have confirmed, in the order in which they did.
+  /// The keys of the nodes that have confirmed, in the order in which they did.
   std::vector<std::string> keep_alives;
-  /// How many wait for the next version of a complete one, as they have counted themselves.
+  /// How many nodes wait for the version after a complete one; each of them counts itself.
   int waiting = 0;
-  /// Of a closed one, which elasticrun adds; none if a node of torchrun has closed it.
+  /// Only in a closed state, to which elasticrun adds it; empty if a node of torchrun closed it.
   std::optional<job_ending> ending;
 };
 
-/// The name of the key by which the node of a rank says that it lives.
+/// The name of the key by which the node of a rank shows that it lives.
 ELASTIC_DECL std::string legacy_lease_name(int rank);
 
 /// Whether the node of that rank has confirmed.
 ELASTIC_DECL bool has_confirmed(const legacy_state& state, int rank);
 
-/// Reads a state as nodes of torchrun write it.
+/// Parses a state in the format of torchrun's nodes.
 /// Errors: `errc::rendezvous_state`, saying what is wrong with it.
 ELASTIC_DECL legacy_state parse_legacy_state(std::string_view text);
 
-/// A state as nodes of torchrun read it.
+/// A state in the format of torchrun's nodes.
 ELASTIC_DECL std::string to_text(const legacy_state& state);
 
 }  // namespace elastic::detail

@@ -49,7 +49,7 @@ ELASTIC_DECL std::string conf_text(const rendezvous_parameters& parameters, std:
   return position == parameters.conf.end() ? fallback : position->second;
 }
 
-/// The members of an etcd, "host:port,host:port"; the port is 2379 if none is given.
+/// The members of etcd, "host:port,host:port"; the port is 2379 if none is given.
 inline std::vector<endpoint> etcd_members(const std::string& text) {
   constexpr std::uint16_t default_port = 2379;
   std::vector<endpoint> members;
@@ -66,7 +66,7 @@ inline std::vector<endpoint> etcd_members(const std::string& text) {
   }
 }
 
-/// What the settings say of how etcd is reached, by the names that torchrun has for them.
+/// The options for reaching etcd, from the settings, by torchrun's names for them.
 /// Errors: `errc::invalid_argument`.
 inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   etcd_options options;
@@ -79,7 +79,7 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
                 fmt::format("--rdzv-conf protocol={}: http or https is needed", protocol));
   }
   options.uses_tls = protocol == "https";
-  // torchrun's own backends name these in two ways.
+  // torchrun's own backends use two names for each of these.
   options.tls.authorities = conf_text(parameters, "cacert", conf_text(parameters, "ca_cert"));
   options.tls.certificate = conf_text(parameters, "cert", conf_text(parameters, "ssl_cert"));
   options.tls.key = conf_text(parameters, "key", conf_text(parameters, "ssl_cert_key"));
@@ -128,7 +128,7 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
   return parameters;
 }
 
-/// With `lease_ttl`: the node says often enough that it lives.
+/// With `lease_ttl`: the node shows that it lives often enough for that.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   if (parameters.conf.count("lease_ttl") == 0) return parameters;
   parameters.keep_alive_interval = parameters.seconds("lease_ttl", {}) / 3;
@@ -142,18 +142,18 @@ inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {
   return hosts;
 }
 
-/// What all keys of a job begin with, by the v3 API.
+/// The prefix of all keys of a job over the v3 API.
 inline std::string v3_root(const rendezvous_parameters& parameters) {
   return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"), parameters.run_id);
 }
 
-/// What an etcd has of a job's leader, by its v3 API.
+/// The keys about a job's leader, over the v3 API.
 inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
                                                const rendezvous_parameters& parameters) {
   return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/");
 }
 
-/// @param prepare  what is to be done before the first round
+/// @param prepare  called before the first round
 inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
     rendezvous_parameters parameters,
     std::function<task<void>(std::shared_ptr<etcd_client>)> prepare) {
@@ -174,14 +174,14 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   place.keys = [options, parameters] {
     etcd_options again = options;
     again.first_patience = again.patience;
-    // Who waits for the registry says so.
+    // The registry's user already logs that it waits.
     again.log = logger();
     return v3_keys(new_shared<etcd_client>(std::move(again)), parameters);
   };
   return make_registered(std::move(parameters), std::move(place));
 }
 
-/// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
+/// The first call to etcd: an error says what was tried, and that etcd had the join timeout.
 inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   std::string problem;
   try {
@@ -192,18 +192,18 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
     if (failure.code() != errc::connection_failed) throw;
     problem = failure.what();
   }
-  // Which is how each of the two says that it was taken for the other.
+  // The symptom on either side if only one of the two uses TLS.
   const bool is_plain = !client->options().uses_tls;
   const char* sign = is_plain ? "hung up without an answer" : "handshake broke off";
   if (problem.find(sign) != std::string::npos) {
-    problem += is_plain ? " (does it want --rdzv-conf protocol=https?)" : " (does it speak https?)";
+    problem += is_plain ? " (does it need --rdzv-conf protocol=https?)" : " (does it serve https?)";
   }
   const std::chrono::duration<double> patience = client->options().first_patience;
   throw error(errc::rendezvous_timeout,
               fmt::format("{} within {} s (--rdzv-conf join_timeout)", problem, patience.count()));
 }
 
-/// As torchrun's backend "etcd-v2" has it: its nodes may take part.
+/// Like torchrun's backend "etcd-v2", whose nodes may take part.
 inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_parameters parameters,
                                                               std::shared_ptr<etcd_client> client) {
   constexpr int two_hours = 7200;
@@ -229,7 +229,7 @@ inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_paramet
   co_return new_shared<dynamic_rendezvous>(std::move(options));
 }
 
-/// Where nodes of torchrun's backend "etcd" keep what they share of a job.
+/// The path at which nodes of torchrun's backend "etcd" keep the shared state of a job.
 inline std::string legacy_path(const rendezvous_parameters& parameters) {
   std::string prefix = conf_text(parameters, "etcd_prefix", "/torchelastic/p2p");
   while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
@@ -237,7 +237,7 @@ inline std::string legacy_path(const rendezvous_parameters& parameters) {
   return prefix + "/run_" + parameters.run_id;
 }
 
-/// As torchrun's backend "etcd" has it: its nodes may take part.
+/// Like torchrun's backend "etcd", whose nodes may take part.
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
     rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
   const std::string path = legacy_path(parameters);
@@ -261,8 +261,8 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
   co_return new_shared<legacy_rendezvous>(std::move(options));
 }
 
-/// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none if etcd does
-/// not tell by its v2 API, so that there are no such nodes either.
+/// Whether nodes of torchrun's backend "etcd" meet under the name of this job. Empty if etcd does
+/// not answer over its v2 API; then there are no such nodes either.
 inline task<std::optional<bool>> sees_legacy(std::shared_ptr<etcd_client> client,
                                              std::string path) {
   const etcd_v2_keys keys(client, path, etcd_v2_form::plain);
@@ -285,8 +285,8 @@ inline task<void> await_legacy(std::shared_ptr<etcd_client> client, std::string 
       client->name());
 }
 
-/// Refuses to meet with nodes of torchrun if nodes of elasticrun are in a round without them.
-/// Those that still wait for one go to them as well.
+/// Refuses to meet nodes of torchrun if nodes of elasticrun are in a round without them. Those that
+/// still wait for a round join them, too.
 inline task<void> check_no_v3_round(rendezvous_parameters parameters,
                                     std::shared_ptr<etcd_client> client) {
   leader_registry registry(v3_keys(client, parameters), parameters.secret);
@@ -296,7 +296,7 @@ inline task<void> check_no_v3_round(rendezvous_parameters parameters,
     has_round = seen.record && seen.record->at.port != 0 && seen.record->kept.round >= 0 &&
                 !seen.record->kept.ending && !seen.record->kept.all_finished;
   } catch (const etcd_refusal&) {
-    // They are not this user's keys.
+    // These keys are not accessible to this user.
   }
   if (!has_round) co_return;
   throw error(errc::invalid_argument,
@@ -307,16 +307,16 @@ inline task<void> check_no_v3_round(rendezvous_parameters parameters,
                           client->name(), parameters.run_id));
 }
 
-/// Whether etcd has the v3 API as it is used here.
-/// Errors: those of `etcd_client` but for `errc::not_supported`, which `why_not` has then.
+/// Whether etcd has the v3 API in the form that is used here.
+/// Errors: those of `etcd_client` except `errc::not_supported`, which `why_not` receives instead.
 inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& why_not) {
   try {
-    // Of nothing but a key that everybody may have.
+    // Asks only about a lease that any user may query.
     nlohmann::json body;
     body["ID"] = "0";
     co_await client->call(std::string("/v3/lease/timetolive"), std::move(body));
   } catch (const etcd_refusal&) {
-    // The keys that are used will tell.
+    // A refusal is an answer: the keys in use will show whether access is allowed.
   } catch (const error& failure) {
     if (failure.code() != errc::not_supported) throw;
     why_not = failure.what();
@@ -340,10 +340,10 @@ inline task<void> reach_v3(std::shared_ptr<etcd_client> client) {
   if (!is_v3) throw error(errc::not_supported, why_not);
 }
 
-/// It has been reached.
+/// There is nothing to wait for: etcd has been reached.
 inline task<void> reached_v3(std::shared_ptr<etcd_client>) { co_return; }
 
-// Nodes of torchrun, and those that meet as they do, know nothing of some options.
+// Nodes of torchrun, and nodes that meet like them, do not know some options.
 inline void refuse_own_options(const rendezvous_parameters& parameters, const etcd_client& client) {
   parameters.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
   if (!parameters.chosen_secret()) return;
@@ -358,7 +358,7 @@ inline task<void> note_met(task<void> meeting, bool& has_met) {
   has_met = true;
 }
 
-/// Meets by `tried`, unless nodes of torchrun come before it has led to a round.
+/// Meets through `tried`, unless nodes of torchrun arrive before it has led to a round.
 /// @param meeting  leads to that round
 inline task<std::shared_ptr<rendezvous_handler>> meet_unless_legacy(
     rendezvous_parameters parameters, std::shared_ptr<etcd_client> client, task<void> meeting,
@@ -373,8 +373,8 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_unless_legacy(
   co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
 }
 
-/// The rendezvous "etcd": like torchrun's backend of that name if its nodes meet, or are announced
-/// by a dialect; else by the API that the server has.
+/// The rendezvous "etcd": like torchrun's backend of that name if its nodes meet there, or if the
+/// user gave a dialect; otherwise over the API that the server has.
 inline task<std::shared_ptr<rendezvous_handler>> choose_etcd(
     rendezvous_parameters parameters, std::shared_ptr<rendezvous_handler>& tried) {
   const auto client = new_shared<etcd_client>(etcd_options_of(parameters));
@@ -404,12 +404,12 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_etcd(
     meeting = dynamic->meet();
     tried = dynamic;
   }
-  // Nodes of torchrun may still come, if etcd can show that they do.
+  // Nodes of torchrun may still come, if etcd can show whether they do.
   if (!is_legacy) co_return tried;
   co_return co_await meet_unless_legacy(std::move(parameters), client, std::move(meeting), tried);
 }
 
-/// The settings of a backend that may come to one of the APIs.
+/// The settings of a backend that may use either API.
 inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v3) {
   std::vector<std::string_view> names = {"lease_ttl", "protocol", "cacert",       "cert",
                                          "key",       "ca_cert",  "ssl_cert",     "ssl_cert_key",
@@ -433,7 +433,7 @@ ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters param
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") detail::parse_torch_dialect(dialect);
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
-  // So that a mistake is told before anything is waited for.
+  // Reports a mistake before anything waits.
   const detail::etcd_client trial(detail::etcd_options_of(parameters));
   if (parameters.backend == "etcd-v3") {
     return detail::make_etcd_v3(std::move(parameters), detail::reach_v3);

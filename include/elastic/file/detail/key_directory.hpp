@@ -13,16 +13,15 @@
 
 namespace elastic::detail {
 
-/// A directory with a file for each key. Every call may block, for as long as the file system
-/// does.
+/// A directory with a file for each key. Every call may block as long as the file system does.
 ///
 /// A change holds a lock on one file of the directory. The lock belongs to an open file, so that
 /// the kernel, or the server of a network file system, releases it if the process is killed. A
-/// value appears by a rename: no reader sees half of one.
+/// value becomes visible by a rename, so no reader sees an incomplete one.
 ///
 /// Errors of every call: `errc::connection_failed` for a failure that may pass, `errc::file_access`
-/// for one that will not, `errc::store_value` for a file that was not written here or was damaged.
-/// Messages name the file.
+/// for a permanent one, `errc::store_value` for a file that this class did not write, or that was
+/// damaged. Messages name the file.
 /// Thread-safety: calls may run on several threads at once.
 class key_directory {
  public:
@@ -31,20 +30,20 @@ class key_directory {
   const std::string& path() const { return path_; }
   std::string file_of(std::string_view key) const { return path_ + "/" + key_file_name(key); }
 
-  /// Makes the directory, whose parent has to exist, and checks that it can be written to.
+  /// Makes the directory, whose parent must exist, and checks that it is writable.
   ELASTIC_DECL void prepare() const;
 
   /// Whether the kernel reports every change, because only this host can make one.
   ELASTIC_DECL bool is_local() const;
 
-  /// The file of a key; none if it is missing.
+  /// The content of a key's file; empty if it is missing.
   ELASTIC_DECL std::optional<key_file> read(const std::string& key) const;
 
   /// The result of a change.
   enum class outcome { made, not_made, locked };
 
-  /// Stores a value under a version of its own. With `expected`, only if the key has that
-  /// version; empty text: if there is no such key.
+  /// Stores a value under `version`. If `expected` is set, only if the key has that version; the
+  /// empty text means that there is no such key.
   ELASTIC_DECL outcome write(const std::string& key, const std::string& value,
                              const std::string& version,
                              const std::optional<std::string>& expected) const;
@@ -66,10 +65,10 @@ class key_directory {
                                                int number);
   ELASTIC_DECL descriptor open_lock() const;
 
-  // Without a descriptor if another process holds the lock.
+  // The descriptor is -1 if another process holds the lock.
   ELASTIC_DECL descriptor take_lock() const;
 
-  // A new file, in place of what is there.
+  // A new file that replaces an existing one.
   ELASTIC_DECL static descriptor create(const std::string& path);
   ELASTIC_DECL static void write_file(const std::string& path, std::string_view text);
   ELASTIC_DECL std::optional<key_file> read_once(const std::string& key) const;

@@ -11,18 +11,18 @@
 #include <string>
 #include <string_view>
 
-// What the file of a key is called, and what is in it.
+// The name and the content of a key's file.
 namespace elastic::detail {
 
-/// FNV-1a, 64 bits: finds damage, not malice.
+/// FNV-1a, 64 bits: detects damage, not tampering.
 ELASTIC_DECL std::uint64_t checksum(std::string_view bytes,
                                     std::uint64_t start = 14695981039346656037U);
 
-/// The key, readable if it can be. Begins with no dot, and is no longer than a name may be:
-/// a key for which it would be is cut and told apart by its checksums.
+/// A file name for the key, readable if possible. It does not begin with a dot, and is no longer
+/// than a file name may be: a longer one is truncated and made unique by its checksums.
 ELASTIC_DECL std::string key_file_name(std::string_view key);
 
-/// What a file holds: who wrote it last, which key it is of, and the value.
+/// The content of a file: the version, the key and the value.
 struct key_file {
   std::string version;
   std::string value;
@@ -35,7 +35,7 @@ struct key_file {
   ELASTIC_DECL static std::string to_text(std::string_view version, std::string_view key,
                                           std::string_view value);
 
-  /// Reads what `to_text` has made of the key. Result: none if the text is anything else.
+  /// Parses a text that `to_text` made for the key. Result: empty for any other text.
   ELASTIC_DECL static std::optional<key_file> parse(std::string_view text, std::string_view key);
 
  private:

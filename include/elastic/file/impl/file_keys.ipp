@@ -79,7 +79,7 @@ ELASTIC_DECL task<std::int64_t> file_keys::count() {
 
 ELASTIC_DECL task<void> file_keys::wait_for_change(std::string key, std::string version) {
   directory_watch watch(co_await asio::this_coro::executor, directory_->path());
-  // It may have changed before it was watched.
+  // The key may have changed before the watch began.
   const versioned_keys::entry seen = co_await get(std::move(key));
   if (seen.version != version) co_return;
   const bool is_told = watch.is_open() && co_await is_local();

@@ -19,7 +19,7 @@ namespace elastic {
 
 namespace detail {
 
-/// Makes the job's directory.
+/// Makes the job's directory, and refuses one of a former release.
 inline task<void> prepare_directory(std::string directory, rendezvous_parameters parameters) {
   const auto keys = new_shared<file_keys>(directory, parameters.time);
   co_await keys->prepare();
@@ -42,7 +42,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
   parameters.check_conf(registered_settings());
-  // So that no run id leads out of the directory, nor to that of another.
+  // No run id can lead out of the directory, or to the directory of another one.
   const std::string directory = parameters.endpoint + "/" + key_directory_name(parameters.run_id);
   registry_place place;
   place.name = fmt::format("the directory '{}'", directory);

@@ -14,16 +14,16 @@
 
 namespace elastic::detail {
 
-/// Why a value would not arrive as it is; none if it would.
+/// Why JSON cannot represent a value exactly; empty if it can.
 ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1);
 
-/// A value as it travels between agent and worker. `subject` names it in errors.
-/// Errors: `errc::invalid_argument`, saying what is wrong with it.
+/// The text of a value that agent and worker exchange. `subject` names the value in errors.
+/// Errors: `errc::invalid_argument`, with the problem.
 ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
                                    const std::string& subject);
 
-/// The value that such a text stands for; the text may be anything.
-/// Errors: `errc::protocol_violation`, saying what is wrong with it.
+/// Parses the text of a value. The text is untrusted.
+/// Errors: `errc::protocol_violation`, with the problem.
 ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject);
 
 /// The arguments of a call as a JSON array. Errors: `errc::invalid_argument`.

@@ -13,11 +13,11 @@ struct worker_spec;
 
 namespace detail {
 
-/// The function_preparer of programs that have the module functions.
+/// The function_preparer of programs that include the module `functions`.
 ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& workers,
                                    agent_services& services);
 
-/// Whoever includes the module has it.
+/// Registers the preparer in every program that includes the module.
 inline const bool has_own_functions = (prepare_own_function = run_own_function, true);
 
 }  // namespace detail

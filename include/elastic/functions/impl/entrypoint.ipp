@@ -52,8 +52,8 @@ ELASTIC_DECL std::shared_ptr<const registered_function> function_table::find(
   }
   if (match) return match;
   throw error(errc::invalid_argument,
-              fmt::format("no function of this program is registered as '{}': there {}", name,
-                          names.empty() ? "is none at all" : "is " + names));
+              fmt::format("no function of this program is registered as '{}'; registered: {}", name,
+                          names.empty() ? "none" : names));
 }
 
 ELASTIC_DECL void function_table::note_main() {
@@ -81,8 +81,8 @@ ELASTIC_DECL void run_to_end(task<void> work) {
   }
 }
 
-/// Runs the function of this name with the arguments that the agent has given, and leaves what
-/// came of it. Result: the exit code of the worker.
+/// Runs the function of this name with the agent's arguments, and leaves its result or exception as
+/// the answer. Result: the exit code of the worker.
 inline int answer_call(const std::string& name) {
   call_memfd sheet;
   try {
@@ -117,7 +117,7 @@ ELASTIC_DECL std::optional<int> run_entrypoint() {
   const char* const variable = std::getenv(entrypoint_variable);
   if (!variable) return std::nullopt;
   const std::string name = variable;
-  // What the function starts in turn is no worker that runs it.
+  // Processes that the function starts must not run it again.
   ::unsetenv(entrypoint_variable);
   return detail::answer_call(name);
 }

@@ -30,15 +30,15 @@
 
 namespace elastic::detail {
 
-/// A connection of a worker, or of one that has not said who it is.
+/// A connection of a worker, or of a client that has not sent hello yet.
 struct channel_connection {
   ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
   asio::local::stream_protocol::socket peer;
   std::optional<int> worker;
   bool checkpoints = false;
-  /// It said `survive`.
+  /// The worker sent `survive`.
   bool survives = false;
-  /// The revision of `await_roles`, which has not been answered; none: it was, or never said.
+  /// The revision in an unanswered `await_roles`; empty: there is none.
   std::optional<std::int64_t> seen_roles;
   bool is_closed = false;
   /// The worker has closed its end.
@@ -46,7 +46,7 @@ struct channel_connection {
   line_intake lines;
 };
 
-/// What is known of one worker.
+/// The state of one worker.
 struct watched_worker {
   ELASTIC_DECL watched_worker(const liveness_settings& settings, learned_timeouts& learned);
   worker_liveness liveness;
@@ -64,8 +64,8 @@ struct checkpoint_question {
   ELASTIC_DECL void settle(int local_rank, const std::string& problem);
 };
 
-/// The control channel and the watch during one attempt, for `worker_channels` alone. Shared with
-/// its coroutines, which may outlive it by a moment.
+/// The control channel and the watch during one attempt; used only by `worker_channels`. Shared
+/// with its coroutines, which may briefly outlive it.
 struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   using socket = asio::local::stream_protocol::socket;
   using connection = channel_connection;
@@ -92,7 +92,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   int complaints = 0;
   event_flag closing;
   task_group tasks;
-  // The watch is to look again; it runs only while something is due.
+  // Wakes the watch, which runs only while something is due.
   event_flag changed;
   bool is_watching = false;
   time_point watched_until = time_point::max();
@@ -106,7 +106,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void open_timer_file();
   ELASTIC_DECL void shut();
 
-  // Runs `work` beside the others. What it throws is logged after `problem` and ends nothing else.
+  // Runs `work` concurrently. An exception is logged after `problem` and ends nothing else.
   ELASTIC_DECL void run(std::string problem, task<void> work);
   ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string problem,
                                              task<void> work);
@@ -124,29 +124,29 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
                             : "");
   }
 
-  // The same user, root, or a worker that has become another user.
+  // Admits this user, root, and workers that have switched to another user.
   ELASTIC_DECL bool may_enter(const ucred& peer) const;
   ELASTIC_DECL void admit(socket accepted);
   ELASTIC_DECL static void disconnect(connection& client);
   ELASTIC_DECL void forget(const connection_pointer& client);
   ELASTIC_DECL bool can_save(int local_rank) const;
   ELASTIC_DECL bool survives(int local_rank) const;
-  // To the connections that said `survive`. Result: whether one took it.
+  // Sends a message to the connections that sent `survive`. Result: whether one accepted it.
   ELASTIC_DECL bool send_survivor(int local_rank, const control_messages::agent_message& message);
   ELASTIC_DECL static std::string name_of(const connection& client);
 
-  // Result: whether it was taken; a client that does not read is disconnected.
+  // Result: whether the socket accepted the line; a client that does not read is disconnected.
   ELASTIC_DECL bool send(connection& client, const std::string& line);
   ELASTIC_DECL void send_all(const control_messages::agent_message& message);
-  // Answers `await_roles` of those that know an earlier revision.
+  // Answers `await_roles` of the workers that know an earlier revision.
   ELASTIC_DECL void tell_of_roles(std::int64_t revision);
   ELASTIC_DECL void refuse(connection& client, const std::string& why);
 
-  // Result: how many lines there were.
+  // Result: how many lines it contained.
   ELASTIC_DECL int take(connection& client, std::string_view bytes);
   ELASTIC_DECL void take_line(connection& client, std::string_view line);
 
-  // ---- what workers say -----------------------------------------------------------------------
+  // ---- messages of workers --------------------------------------------------------------------
 
   ELASTIC_DECL worker_liveness& liveness_of(const connection& client);
   ELASTIC_DECL void handle(connection& client, const worker_messages::hello& message);
@@ -174,38 +174,38 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   ELASTIC_DECL void take_timer(std::string_view line);
 
-  // ---- the watch ------------------------------------------------------------------------------
+  // ---- watch ----------------------------------------------------------------------------------
 
   ELASTIC_DECL void started(int local_rank);
   ELASTIC_DECL void ended(int local_rank);
   ELASTIC_DECL void pause();
   ELASTIC_DECL void resume();
 
-  // Something of that worker may be due earlier than was known. What is due later is found when
-  // the watch wakes: a heartbeat costs no timer.
+  // Notes that something of this worker may be due earlier than known. If it is due later, the
+  // watch finds that out when it wakes, so a heartbeat restarts no timer.
   ELASTIC_DECL void look_again(int local_rank);
   ELASTIC_DECL time_point next_expiry() const;
 
-  // Reads what a worker has said already, before something is concluded from its silence or its
-  // end: a death is often seen before the last words.
+  // Reads what a worker has already sent, before anything is concluded from its silence or its end:
+  // its death is often seen before its last messages.
   ELASTIC_DECL void drain_input(int local_rank);
 
-  // Takes a connection, if one waits. Result: why none was taken.
+  // Accepts a connection, if one waits. Result: why none was accepted.
   ELASTIC_DECL asio_error_code accept_one();
 
-  // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
-  // is under way in an operation of Asio's while this looks. Result: how many lines there were.
+  // Reads what has arrived, at most `most_pieces`. Nothing else reads from a connection, so no byte
+  // can be in a pending Asio operation meanwhile. Result: how many lines arrived.
   ELASTIC_DECL int read_now(connection& client, int most_pieces);
   ELASTIC_DECL void judge(time_point now);
 
-  // ---- what runs --------------------------------------------------------------------------------
+  // ---- background tasks -------------------------------------------------------------------------
 
   ELASTIC_DECL static task<void> accept_all(self_pointer self);
   ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
   ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
   ELASTIC_DECL static task<void> read_timers(self_pointer self);
 
-  // Begins again after an error: no worker may hang unnoticed because of one.
+  // Restarts after an error, so that no worker hangs unnoticed.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
   ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
   ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration within);

@@ -16,39 +16,39 @@
 
 namespace elastic::detail {
 
-/// What a worker tells its agent over the control channel; `control_messages` has the other way.
-/// One JSON object a line, whose "kind" is the name of the struct. docs/control_channel.md has the
-/// conversation. Times are seconds; fields that are not known are passed over.
+/// The messages of a worker to its agent over the control channel; `control_messages` has the other
+/// direction. Each line is one JSON object, whose "kind" is the name of the struct. Times are in
+/// seconds; unknown fields are ignored. docs/control_channel.md describes the protocol.
 namespace worker_messages {
 
 /// The first line of a connection.
 struct hello {
   int version = control_messages::version;
   int local_rank = 0;
-  /// Whether it wants to be asked for checkpoints.
+  /// Whether the worker accepts requests for checkpoints.
   bool checkpoints = false;
 };
 
-/// It lives. From the first one on the next is expected within `timeout`, if one is named, else
-/// within what the agent was told or has learned.
+/// The worker is alive. After the first heartbeat, the next is due within `timeout`, if set, or
+/// else within the time-out that the agent was given or has learned.
 struct heartbeat {
   std::optional<duration> timeout;
 };
 
-/// A part of its work begins. With a `timeout` it has to end by then, and no heartbeat is expected
-/// meanwhile.
+/// A section of its work begins. With a `timeout`, the section must end in that time, and no
+/// heartbeat is due meanwhile.
 struct enter {
   std::string section;
   std::optional<duration> timeout;
 };
 
-/// That part has ended.
+/// The section has ended.
 struct leave {
   std::string section;
 };
 
-/// It is to be killed `after` so long, unless it says `release` before. Said again, the timer
-/// starts anew.
+/// Kill the worker after `after`, unless it sends `release` first. Sent again, it restarts the
+/// timer.
 struct expires {
   std::string timer;
   duration after{};
@@ -58,16 +58,16 @@ struct release {
   std::string timer;
 };
 
-/// How far it is; counts as a heartbeat.
+/// The worker's progress; counts as a heartbeat.
 struct progress {
   std::int64_t step = 0;
-  /// How many steps there are; 0: not known.
+  /// The number of steps; 0: unknown.
   std::int64_t total = 0;
   std::string text;
   std::map<std::string, double> metrics;
 };
 
-/// The checkpoint of that number is written, or why it is not.
+/// The answer to a request for a checkpoint: it was saved, or why it was not.
 struct saved {
   std::int64_t id = 0;
 };
@@ -76,49 +76,50 @@ struct not_saved {
   std::string reason;
 };
 
-/// Where workers fail from now on, the job is not to be started again.
+/// If workers fail from now on, the job must not restart.
 struct no_restart {
   std::string reason;
 };
 
-/// This node cannot do the work and is to leave the job.
+/// This node cannot do the work and must leave the job.
 struct bad_node {
   std::string reason;
 };
 
-/// It wants to be watched no longer.
+/// Stop watching this worker.
 struct bye {};
 
-/// It can leave an epoch and take part in the next one without a new process.
+/// This process can leave an epoch and take part in the next one.
 struct survive {};
 
-/// Its script has come to the point up to which another process can run it in advance.
+/// The script has reached the point up to which another process can run it in advance.
 struct prepared {};
 
-/// Its work in epoch `epoch` failed: whether the epoch ends, or the failure is its own.
+/// The worker's work in epoch `epoch` failed: it asks whether the epoch has ended or the failure is
+/// its own.
 struct ask {
   std::int64_t epoch = 0;
   std::string reason;
 };
 
-/// It has left epoch `epoch` and waits for the next one.
+/// The worker has left epoch `epoch` and waits for the next one.
 struct ready {
   std::int64_t epoch = 0;
 };
 
-/// Its work ended with success in epoch `epoch`; it takes part in no other.
+/// The worker has succeeded in epoch `epoch`; it takes part in no other.
 struct finished {
   std::int64_t epoch = 0;
 };
 
-/// It wants to be told, once, when the file of the job's roles has a later revision than this one.
+/// Tell the worker, once, when the file of the job's roles has a later revision than this one.
 struct await_roles {
   std::int64_t revision = 0;
 };
 
 }  // namespace worker_messages
 
-/// What a worker says.
+/// A message of a worker.
 using worker_message =
     std::variant<worker_messages::hello, worker_messages::heartbeat, worker_messages::enter,
                  worker_messages::leave, worker_messages::expires, worker_messages::release,
@@ -128,18 +129,18 @@ using worker_message =
                  worker_messages::finished, worker_messages::prepared,
                  worker_messages::await_roles>;
 
-/// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
-/// are cut if they are too long; metrics that make the line too long are left out.
+/// The message as a line, including the line end; at most `limits::control_line_bytes`. Long texts
+/// and names are cut; metrics that make the line too long are left out.
 /// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
 ELASTIC_DECL std::string to_line(const worker_message& message);
 ELASTIC_DECL std::string to_line(const control_messages::agent_message& message);
 
-/// Reads what a worker says: a line without its end.
-/// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
+/// Parses a worker's line without its end.
+/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
 ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
 
-/// Reads what the agent says; nothing if the kind is not known: later agents may say more.
-/// Errors: `errc::protocol_violation`, naming what is wrong.
+/// Parses an agent's line; empty if the kind is unknown: newer agents may send more kinds.
+/// Errors: `errc::protocol_violation`, with the problem.
 ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
     std::string_view line);
 

@@ -11,11 +11,11 @@
 
 namespace elastic::detail {
 
-/// Makes lines of bytes that come in pieces; never holds more than `limits::control_line_bytes` of
-/// an unfinished one.
+/// Splits bytes that arrive in pieces into lines; buffers at most `limits::control_line_bytes` of
+/// an unfinished line.
 class line_intake {
  public:
-  /// What comes next; valid until the next call of any member.
+  /// The next line; valid until the next call of any member.
   struct item {
     /// A line without its end; empty if it was `too_long`.
     std::string_view line;
@@ -24,8 +24,8 @@ class line_intake {
 
   ELASTIC_DECL void append(std::string_view bytes);
 
-  /// The next line; none if it is not whole yet. One that is too long is told of once, and what
-  /// follows of it is passed over.
+  /// The next line; empty if it is not complete yet. A line that is too long is reported once, and
+  /// the rest of it is skipped.
   ELASTIC_DECL std::optional<item> next();
 
   std::size_t held() const { return held_.size() - taken_; }

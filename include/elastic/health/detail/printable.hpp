@@ -10,8 +10,8 @@
 
 namespace elastic::detail {
 
-/// `text` without what a terminal would obey, at most `most` bytes of whole characters: it is
-/// shown to people.
+/// `text` made safe to show: without characters that a terminal interprets, at most `most` bytes of
+/// whole characters.
 ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
 
 }  // namespace elastic::detail

@@ -9,12 +9,12 @@
 
 namespace elastic::detail {
 
-/// Counts what happens within a second.
+/// Limits how often something happens within a second.
 class rate_gate {
  public:
   explicit rate_gate(int most) : most_(most) {}
 
-  /// Result: when to go on, if this was one too many.
+  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
   ELASTIC_DECL std::optional<time_point> count(time_point now, int how_many = 1);
 
  private:

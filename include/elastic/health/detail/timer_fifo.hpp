@@ -8,9 +8,9 @@
 
 namespace elastic::detail {
 
-/// Makes the FIFO for PyTorch's timers and opens it. One that lies there is replaced, as PyTorch's
-/// agent does it, but never what is something else.
-/// Errors: `errc::file_access`, naming the file.
+/// Creates the FIFO for PyTorch's timers and opens it. Like PyTorch's agent, it replaces an
+/// existing FIFO, but no other kind of file.
+/// Errors: `errc::file_access`; the message names the file.
 ELASTIC_DECL int open_timer_fifo(const std::string& path);
 
 }  // namespace elastic::detail

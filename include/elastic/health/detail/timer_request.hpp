@@ -21,14 +21,14 @@ namespace elastic::detail {
 struct timer_request {
   pid_t pid = 0;
   std::string scope;
-  /// The time of day at which it expires; none: the timer is taken back.
+  /// The time of day at which it expires; empty: the timer is released.
   std::optional<wall_time> expiry;
-  /// What the process is to be sent then; 0 or less: nothing.
+  /// The signal that the process gets then; 0 or less: none.
   int signal = 0;
 };
 
-/// Reads a line without its end.
-/// Errors: `errc::protocol_violation`, naming what is wrong.
+/// Parses a line without its end.
+/// Errors: `errc::protocol_violation`, with the problem.
 ELASTIC_DECL timer_request parse_timer_request(std::string_view line);
 
 }  // namespace elastic::detail

@@ -21,13 +21,12 @@ namespace elastic::detail {
 /// The agent's side of the control channel: a Unix socket at which the workers of this node report
 /// their state and receive requests, and the watch for hung workers.
 ///
-/// The socket has an abstract name, which leaves no file; a process of neither this user nor root
-/// nor a worker is refused. Whatever a worker writes, it can neither block nor end the agent, nor
-/// make it keep more than one line of it: what is not of the protocol ends the connection, with a
-/// line in the log; a client that does not read is disconnected; one that writes much is read
-/// slowly.
+/// The socket has an abstract name, which leaves no file. Only this user, root and workers may
+/// connect. Whatever a worker writes, it can neither block nor crash the agent, nor make it buffer
+/// more than one line: invalid input closes the connection and is logged, a client that does not
+/// read is disconnected, and one that writes too much is read slowly.
 ///
-/// Nothing here wakes up by itself but for the next time-out that is due.
+/// Nothing here wakes up by itself except for the next time-out that is due.
 /// Thread-safety: one strand at a time, the one it was given.
 class worker_channels {
  public:
@@ -36,60 +35,61 @@ class worker_channels {
   worker_channels& operator=(const worker_channels&) = delete;
   ~worker_channels() { abandon(); }
 
-  /// Opens the channel of one attempt of so many workers, under a new name. What cannot be opened
-  /// is said in the log, and there is none then. The one before must be closed.
+  /// Opens the channel of an attempt with this number of workers, under a new name. If it cannot be
+  /// opened, the log says so, and there is no channel. An earlier channel must be closed.
   ELASTIC_DECL void open(int workers);
 
-  /// Whether a channel was opened and not closed since.
+  /// Whether a channel is open.
   bool is_open() const { return state_ && !state_->is_closing(); }
 
-  /// What workers are to have in their environment; an empty value: the variable is to be removed.
+  /// The variables for the workers' environment; an empty value removes the variable.
   ELASTIC_DECL std::vector<std::pair<std::string, std::string>> environment() const;
 
-  /// That worker runs, and is watched from now on.
+  /// Notes that a worker runs: it is watched from now on.
   ELASTIC_DECL void started(int local_rank);
 
-  /// It has ended; nothing is expected of it any more.
+  /// Notes that a worker has ended: it is watched no longer.
   ELASTIC_DECL void ended(int local_rank);
 
-  /// Whether somebody has a connection.
+  /// Whether any client is connected.
   bool has_connections() const { return state_ && !state_->connections.empty(); }
 
-  /// Tells every connected worker to pause, or to go on. No heartbeat is due meanwhile.
+  /// Tells every connected worker to pause or to continue. No heartbeat is due during a pause.
   ELASTIC_DECL void pause();
   ELASTIC_DECL void resume();
 
   /// Tells every connected worker that it is being stopped.
   ELASTIC_DECL void announce_stop(duration grace);
 
-  /// Tells the workers of a change of the job's roles that wait for one (`await_roles`).
+  /// Tells the workers that wait for it (`await_roles`) about a change of the job's roles.
   ELASTIC_DECL void tell_of_roles(std::int64_t revision);
 
-  /// Whether that worker has a connection on which it said `survive`.
+  /// Whether a connection on which this worker sent `survive` is open.
   bool survives(int local_rank) const { return state_ && state_->survives(local_rank); }
 
-  /// Tells a worker that said `survive`. Result: whether it took the message.
+  /// Sends a message to a worker that sent `survive`. Result: whether its connection accepted the
+  /// message.
   /// Errors: those of `to_line`.
   bool tell_survivor(int local_rank, const control_messages::agent_message& message) {
     return state_ && state_->send_survivor(local_rank, message);
   }
 
-  /// Reads what workers have said already.
+  /// Reads what workers have already sent.
   ELASTIC_DECL void catch_up();
 
-  /// Nothing is expected of that worker until `started` is called again.
+  /// Suspends the watch of a worker until `started` is called again.
   ELASTIC_DECL void rests(int local_rank);
 
   /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
   /// `within`.
   ///
-  /// Cancellation: all types; throws `operation_aborted`. Workers may save it all the same.
+  /// Cancellation: all types; throws `operation_aborted`. Workers may still save a checkpoint.
   ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within);
 
-  /// Closes every connection and waits until nothing of the channel runs any more. May be called
-  /// again, and if nothing was opened.
+  /// Closes every connection and waits until nothing of the channel runs any more. Does nothing if
+  /// no channel is open.
   ///
-  /// Cancellation: none; a request stays noted in the caller's state.
+  /// Cancellation: none; a request stays pending in the caller's state.
   task<void> close() { return close_all(state_); }
 
  private:

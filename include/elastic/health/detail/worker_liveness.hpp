@@ -13,17 +13,17 @@
 
 namespace elastic::detail {
 
-/// Time-outs from what was observed: the longest time times a factor.
+/// Learns time-outs: the longest observed time, times a factor.
 ///
-/// Nothing is concluded from fewer than `enough` observations. The workers of a node and its
-/// attempts share one: what took its time in one is normal in the other.
+/// It needs at least `enough` observations. All workers and attempts of a node share one object: a
+/// duration that occurred in one is normal in the others.
 class learned_timeouts {
  public:
   static constexpr int enough = 5;
   ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
   ELASTIC_DECL void observe(const std::string& name, duration took);
 
-  /// None if too little was seen.
+  /// Empty if there are too few observations.
   ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
 
  private:
@@ -37,7 +37,7 @@ class learned_timeouts {
   std::map<std::string, record> seen_;
 };
 
-/// Why a worker counts as hung, and what ends it.
+/// Why a worker counts as hung, and the signal that ends it.
 struct liveness_verdict {
   /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
   std::string reason;
@@ -45,26 +45,26 @@ struct liveness_verdict {
   int signal = SIGKILL;
 };
 
-/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: what happened and
-/// the time go in, the verdict and the next time to ask come out.
+/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: it takes events and
+/// the time, and returns the verdict and the time of the next check.
 ///
-/// - **Heartbeats.** From the first one on, the next is due within the worker's own time-out, else
-///   the settings', else the learned one; if there is none of the three, nothing is expected.
-///   Sections that begin or end count as heartbeats once there was one.
-/// - **Sections.** One with a time-out, its own or learned, has to end by then; no heartbeat is due
-///   meanwhile. Any other only says where a worker hangs.
-/// - **Timers** stand by themselves. The same name again starts one anew.
+/// - **Heartbeats.** After the first one, the next is due within the worker's own time-out, else
+///   that of the settings, else the learned one; without any of the three, none is due. After the
+///   first heartbeat, the beginning and the end of a section count as heartbeats, too.
+/// - **Sections.** A section with a time-out, its own or a learned one, must end in that time; no
+///   heartbeat is due meanwhile. Other sections only show where a worker hangs.
+/// - **Timers** are independent of these. Arming a timer again restarts it.
 ///
-/// Nothing is due while the worker is paused. Clocks stand still meanwhile.
+/// Nothing is due while the worker is paused: all clocks stand still.
 class worker_liveness {
  public:
   /// `learned` must outlive this.
   ELASTIC_DECL worker_liveness(const liveness_settings& settings, learned_timeouts& learned);
 
-  /// The worker runs from now on; what was known of one before is forgotten.
+  /// Notes that the worker runs; forgets everything about an earlier one.
   ELASTIC_DECL void start(time_point now);
 
-  /// It ended, or wants to be watched no longer.
+  /// Ends the watch: the worker ended, or asked for no further watching.
   void end() { running_ = false; }
 
   ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
@@ -72,7 +72,7 @@ class worker_liveness {
   /// Result: false if too many sections are open already.
   ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
 
-  /// Nothing happens if that section is not open.
+  /// Does nothing if the section is not open.
   ELASTIC_DECL void leave(time_point now, const std::string& name);
 
   /// Result: false if too many timers are armed already.
@@ -84,21 +84,21 @@ class worker_liveness {
   ELASTIC_DECL void pause(time_point now);
   ELASTIC_DECL void resume(time_point now);
 
-  /// Whatever is due gets its whole time from now on: the watch itself stood still (a machine that
-  /// slept), and nobody knows who else did.
+  /// Restarts every time-out that is running: the watch itself stood still (the machine was
+  /// suspended), so others may have, too.
   ELASTIC_DECL void renew(time_point now);
 
   /// When to judge again; `time_point::max()` if nothing is due.
   time_point next_expiry() const { return first_due().at; }
 
-  /// None while the worker is in time.
+  /// Empty while the worker is in time.
   ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
 
   /// "12.3 s"; "10 s" for whole seconds.
   ELASTIC_DECL static std::string text_of(duration span);
 
  private:
-  // Clocks stood still for so long.
+  // Moves all times by `span`, for which the clocks stood still.
   ELASTIC_DECL void shift(duration span);
 
   struct section {
@@ -111,7 +111,7 @@ class worker_liveness {
     duration after{};
     int signal = SIGKILL;
   };
-  /// What is due first.
+  /// The item that is due first.
   struct due {
     enum class kind { first_heartbeat, heartbeat, section, timer };
     time_point at = time_point::max();
@@ -126,7 +126,7 @@ class worker_liveness {
 
   ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
 
-  // A section that has a time-out takes the place of heartbeats.
+  // Whether a section with a time-out is open, which replaces heartbeats.
   ELASTIC_DECL bool awaits_section() const;
   ELASTIC_DECL void sign_of_life(time_point now);
   ELASTIC_DECL std::optional<duration> beat_timeout() const;
@@ -137,7 +137,7 @@ class worker_liveness {
   learned_timeouts* learned_;
   bool running_ = false;
   time_point started_{};
-  /// The last heartbeat, or what counts as one.
+  /// When the last heartbeat arrived, or a message that counts as one.
   std::optional<time_point> last_sign_;
   std::optional<duration> own_timeout_;
   std::vector<section> sections_;

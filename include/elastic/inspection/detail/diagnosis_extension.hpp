@@ -24,15 +24,16 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace elastic::detail {
 
-/// Inspects the workers of an agent, in front of another extension of the agent. On the node of
-/// group rank 0 it notices that the job stands still.
+/// Inspects the workers of an agent; wraps another extension of the agent. On the node of group
+/// rank 0 it detects stalls of the job.
 class diagnosis_extension final : public agent_extension {
  public:
-  /// @param inner  gets every call, too
+  /// @param inner  the wrapped extension, which also gets every call
   ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension::context agent,
                                    std::unique_ptr<agent_extension> inner);
 
@@ -43,6 +44,13 @@ class diagnosis_extension final : public agent_extension {
   }
   task<void> until_ready() override { return inner_->until_ready(); }
   task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
+  task<void> agree(rendezvous_round round, assigned_ranks ranks) override {
+    return inner_->agree(std::move(round), ranks);
+  }
+  void change_environment(const worker_identity& worker, environment_map& variables) override {
+    inner_->change_environment(worker, variables);
+  }
+  int passed_descriptor(int local_rank) override { return inner_->passed_descriptor(local_rank); }
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   void prepared() override { inner_->prepared(); }
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
@@ -57,7 +65,7 @@ class diagnosis_extension final : public agent_extension {
 
  private:
   using question = round_inspection::question;
-  /// What is known of this node's ranks, and what it comes from.
+  /// The evidence about this node's ranks, and the inspections from which it was made.
   struct look {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     look() = default;
@@ -87,18 +95,18 @@ class diagnosis_extension final : public agent_extension {
   agent_extension::context context_;
   std::unique_ptr<agent_extension> inner_;
   std::shared_ptr<inspected_workers> workers_;
-  /// None before the first is kept: the number of nodes is not known.
+  /// Empty until the first recorder is kept: the number of nodes is unknown before.
   std::optional<kept_recorders> recorders_;
   std::string recorders_place_;
-  /// None before the first attempt.
+  /// Null before the first attempt.
   std::unique_ptr<round_inspection> round_;
-  /// On the node that notices stalls, while workers run.
+  /// Set on the node that detects stalls, while workers run.
   std::optional<stall_watch> watch_;
-  /// What was told of the stall that lasts.
+  /// The verdicts on the present stall that were reported.
   stall_history history_;
-  /// Workers of this node that are being ended.
+  /// Workers of this node that are being killed.
   std::set<pid_t> ending_;
-  /// A last look that others wait for, too, and its result, until then.
+  /// A last look is in progress; further callers wait for its result.
   bool is_looking_ = false;
   event_flag has_looked_;
   std::string found_;

@@ -25,47 +25,48 @@
 
 namespace elastic::detail {
 
-/// What could be learned about a worker from outside. What it wrote itself is hostile input.
+/// The result of inspecting a worker from outside. Text that the worker wrote is untrusted.
 struct worker_inspection {
   agent_extension::attempt_worker worker;
-  /// None: the process has ended.
+  /// Empty: the process has ended.
   std::optional<process_facts> facts;
-  /// The stacks of its threads as faulthandler writes them; empty: there are none.
+  /// The stacks of its threads in faulthandler's format; may be empty.
   std::string stacks;
-  /// Its flight recorder as JSON; empty: there is none.
-  std::string recorder;
-  /// It was started with the hook that both of these need.
+  /// Its flight recorders as JSON: that of NCCL, and that of other backends.
+  std::vector<std::string> recorders;
+  /// Whether it was started with the hook, which the stacks and the recorders need.
   bool is_hooked = false;
-  /// Its recorder's server did not answer in time.
+  /// Whether its recorder's server did not answer in time.
   bool is_silent = false;
-  /// How many workers the job has, and the folder of the attempt's logs; empty: there is none.
+  /// How many workers the job has, and the folder of the attempt's logs (may be empty).
   int world_size = 1;
   std::string log_folder;
 };
 
-/// A launcher that has Python workers run the `inspection_hook`, and inspects them.
+/// A launcher that makes Python workers run the `inspection_hook`, and inspects them.
 ///
 /// Thread-safety: one strand at a time.
 class inspected_workers final : public process_launcher {
  public:
   /// @param next   starts the processes
-  /// @param hooks  false: none gets the hook, and inspections have the facts of /proc alone
+  /// @param hooks  false: no worker gets the hook, and inspections contain only the facts of /proc
   ELASTIC_DECL inspected_workers(std::shared_ptr<process_launcher> next,
                                  std::shared_ptr<time_source> time, bool hooks = true);
 
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
-  /// Another attempt begins: forgets what was launched before.
+  /// Begins another attempt: forgets the workers that were launched before.
   ELASTIC_DECL void begin_attempt();
 
-  /// Inspects workers, all at once.
-  /// @param deadline  whoever has not answered by then is silent
+  /// Inspects workers concurrently.
+  /// @param deadline  workers that have not answered by then count as silent
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<worker_inspection>> inspect(
       std::vector<agent_extension::attempt_worker> workers, time_point deadline);
 
  private:
-  /// By local rank, so that a worker's environment is the same in each attempt.
+  /// The endpoints for one local rank; reused, so that a worker's environment is the same in each
+  /// attempt.
   struct place {
     stack_pipe pipe;
     std::shared_ptr<process_handle> process;
@@ -85,7 +86,7 @@ class inspected_workers final : public process_launcher {
 
   std::shared_ptr<process_launcher> next_;
   std::shared_ptr<time_source> time_;
-  /// None: no worker gets it.
+  /// Empty: no worker gets the hook.
   std::optional<hook_archive> hook_;
   std::optional<socket_folder> folder_;
   std::map<std::string, std::shared_ptr<place>> places_;

@@ -4,26 +4,28 @@
 
 namespace elastic::detail {
 
-/// What a Python worker runs before its script so that the agent can inspect it, after the
-/// `hook_prelude`. ELASTIC_INSPECTION is "HAD_PATH:PIPE:FOLDER": the path of the pipe for stacks,
-/// and the folder of the sockets. Nothing that goes wrong here reaches the script.
+/// The code that a Python worker runs before its script, after the `hook_prelude`, so that the
+/// agent can inspect it. ELASTIC_INSPECTION is "HAD_PATH:PIPE:FOLDER": the path of the pipe for
+/// stacks, and the folder of the sockets. No error in it reaches the script.
 ///
 /// Stacks: the main thread writes its own to the pipe: at SIGWINCH between two instructions of
-/// Python, at SIGURG at once, by `faulthandler`. The kernel ignores these signals where nobody
-/// handles them, so they never end a process that has no handler, or has one no longer. A thread
-/// that runs Python gets no SIGURG: while Python (up to 3.12) calls a function, its frames are not
-/// whole for a moment. Nor are those of another thread, which goes on as they are read. Whoever
-/// reads them then dies by SIGSEGV.
-/// Recorder: when PyTorch's module `torch.distributed` has been imported, its own server listens
-/// at FOLDER/PID, on a thread that needs no Python. The import itself is left to the script.
+/// Python, at SIGURG at once, by `faulthandler`. Without a handler, the kernel ignores these
+/// signals, so they never end a process that has no handler or has removed it. A thread that runs
+/// Python gets no SIGURG: while Python (up to 3.12) calls a function, its frames are incomplete for
+/// a moment. So may be those of another thread, which keeps running while they are read. Reading
+/// incomplete frames can end in SIGSEGV.
+/// Recorder: once PyTorch's module `torch.distributed` has been imported, PyTorch's own server
+/// listens at FOLDER/PID, on a thread that needs no Python. The hook does not import the module
+/// itself. A process that ends by an exception leaves its recorders in FOLDER/PID.last.
 ///
-/// The server is only asked what needs no Python. A thread that waits for Python while the
-/// interpreter ends is ended by pthread_exit, and the server's `catch (...)` makes the C library
-/// abort the process then ("exception not rethrown"). And `shutdown` holds Python while it waits
-/// for the server's threads: for ever, if one of them waits for Python.
+/// The server only gets requests that need no Python. If a thread waits for the GIL while the
+/// interpreter exits, Python ends it by pthread_exit, and then the server's `catch (...)` makes the
+/// C library abort the process ("exception not rethrown"). Also, `shutdown` holds the GIL while it
+/// waits for the server's threads: forever, if one of them waits for the GIL.
 inline constexpr char inspection_hook[] = R"python(
 
 LOWEST = 200  # Scripts and libraries may count on the small numbers.
+LARGEST = 8 << 20
 
 
 def move_descriptor(number):
@@ -110,19 +112,36 @@ class Silence:
         os.close(self.kept)
 
 
-def answers(path):
-    """Whether the server accepts connections."""
+def ask(path, handler):
+    """What the server answers; None if it does not."""
     import _socket
     client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    answer = b""
     try:
         client.settimeout(1)
         client.connect(path)
-        client.sendall(b"POST /handler/ping HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
-        return client.recv(1) != b""
+        client.sendall(f"POST /handler/{handler} HTTP/1.0\r\nContent-Length: 0\r\n\r\n".encode())
+        while len(answer) < LARGEST:
+            piece = client.recv(1 << 16)
+            if not piece:
+                break
+            answer += piece
     except OSError:
-        return False
+        return None
     finally:
         client.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    if not head:
+        return None
+    return body if b" 200 " in head[:20] else b""
+
+
+def leave_recorders(path):
+    """One a line: peers may fail because of what this process did, and be asked first."""
+    answers = [ask(path, handler) for handler in ("dump_nccl_trace_json", "fr_trace_json")]
+    with open(path + ".new", "wb") as file:
+        file.writelines(answer.replace(b"\n", b" ") + b"\n" for answer in answers if answer)
+    os.rename(path + ".new", path + ".last")
 
 
 def open_recorder(folder):
@@ -141,7 +160,9 @@ def open_recorder(folder):
         # returns; then at least nobody is to ask it any more.
         if os.getpid() != own:
             return
-        if answers(path):
+        if ask(path, "ping") is not None:
+            if hasattr(sys, "last_type"):  # It ends by an exception.
+                leave_recorders(path)
             with Silence():
                 server.shutdown()
         else:
@@ -188,7 +209,7 @@ class RecorderOpener:
             if os.getpid() == self.process:
                 open_recorder(self.folder)
         except Exception:
-            pass  # PyTorch before 2.13 has no such server.
+            pass  # An older PyTorch has no such server.
 
 
 had_path, _, places = os.environ.pop("ELASTIC_INSPECTION").partition(":")

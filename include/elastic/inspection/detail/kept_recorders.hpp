@@ -16,7 +16,7 @@
 
 namespace elastic::detail {
 
-/// What the flight recorders that a job keeps take at most.
+/// The most bytes that the kept flight recorders of a job may use.
 inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
 
 /// Keeps the flight recorders of workers beside their logs, in "flight_recorder/rank_N", for
@@ -25,16 +25,16 @@ inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
 /// Thread-safety: one strand at a time.
 class kept_recorders {
  public:
-  /// @param most_bytes  what all files of this node take at most
+  /// @param most_bytes  the most bytes that all files of this node may use
   ELASTIC_DECL explicit kept_recorders(std::size_t most_bytes);
 
-  /// Writes, on a thread, what was read of the workers, in the order of their ranks. What has no
-  /// room is left out, and so is all of it while an earlier call still writes.
+  /// Writes the recorders of the workers on a thread, in the order of ranks. Recorders that do not
+  /// fit are left out; while an earlier call still writes, all are.
   ///
-  /// @param found     workers without a recorder or a log folder are passed over
-  /// @param deadline  the writing then goes on by itself
-  /// Result: the folder in which all of them are now; empty if there is none, some have no room, or
-  /// after the deadline.
+  /// @param found     workers without a recorder or a log folder are skipped
+  /// @param deadline  after it, the writing continues in the background
+  /// Result: the folder that contains all of them; empty if there is none, some did not fit, or the
+  /// deadline has passed.
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::string> keep(std::vector<worker_inspection> found,
                                       std::shared_ptr<time_source> time, time_point deadline);
@@ -44,7 +44,7 @@ class kept_recorders {
   struct room {
     std::mutex mutex;
     std::size_t left = 0;
-    /// What the files take, by path.
+    /// The size of each file, by path.
     std::map<std::string, std::size_t> files;
   };
 

@@ -21,9 +21,9 @@ struct thread_facts {
   pid_t id = 0;
   std::string name;
   process_state state = process_state::unknown;
-  /// The function of the kernel in which it waits; empty: none, or this user may not know.
+  /// The kernel function in which it waits; empty: none, or hidden from this user.
   std::string wait_channel;
-  /// The number of the system call in which it is; none if it is in none or nobody may know.
+  /// The number of its current system call; empty: none, or hidden from this user.
   std::optional<long> system_call;
 };
 
@@ -31,30 +31,30 @@ struct thread_facts {
 struct process_facts {
   /// The first is the main thread.
   std::vector<thread_facts> threads;
-  /// There are more threads than were looked at.
+  /// The process has more threads than were read.
   bool is_cut = false;
   /// Processor time so far, of all its threads and of its children, such as a loader's processes;
-  /// none: there are too many of them.
+  /// empty: there are too many of them.
   std::optional<duration> processor_time = {};
 };
 
-/// Reads the facts of a process. It does not wait for the process, whatever state that is in.
-/// @param most_threads  how many threads are looked at
-/// Result: empty if it has ended.
+/// Reads the facts of a process, without waiting for it in any state.
+/// @param most_threads  how many threads to read
+/// Result: empty if the process has ended.
 ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::size_t most_threads);
 
-/// The signals that wait for a process or its main thread, or that this thread blocks, as a mask:
-/// while a thread handles a signal it blocks it.
-/// Result: empty if it has ended.
+/// A mask of the signals that are pending for a process or its main thread, or that the main thread
+/// blocks: a thread blocks a signal while it handles it.
+/// Result: empty if the process has ended.
 ELASTIC_DECL std::optional<std::uint64_t> unsettled_signals(pid_t pid);
 
-/// What the main thread of a process does. Result: `unknown` if it has ended.
+/// The state of the main thread of a process. Result: `unknown` if it has ended.
 ELASTIC_DECL process_state main_thread_state(pid_t pid);
 
-/// For how long the main thread of a process has run on a processor. Result: 0 if it has ended.
+/// The processor time of the main thread of a process. Result: 0 if it has ended.
 ELASTIC_DECL duration main_thread_time(pid_t pid);
 
-/// Whether a process has a descriptor of this pipe. @param inode  that of the pipe
+/// Whether a process has this pipe open. @param inode the pipe's inode
 ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode);
 
 }  // namespace elastic::detail

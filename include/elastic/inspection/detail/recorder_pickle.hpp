@@ -10,21 +10,21 @@
 
 namespace elastic::detail {
 
-/// Whose recorder it is.
+/// The rank to which a recorder belongs.
 struct recorder_owner {
   int rank = 0;
   int world_size = 1;
 };
 
-/// A flight recorder in the form in which PyTorch's analyser, `fr_trace`, opens it: the pickle of
-/// what its JSON says. It has data alone, no code.
+/// Converts a flight recorder from JSON to the pickle that PyTorch's analyser, `fr_trace`, reads.
+/// The pickle contains only data, no code.
 ///
-/// The analyser needs the members of each group. Gloo does not name them: those of the default
-/// group are all ranks, and in any other group the rank is taken to be alone.
-/// @param json        what the worker wrote, of up to `limits::recorder_bytes`
-/// @param most_bytes  the length of the result at most
-/// Errors: `errc::protocol_violation` if it is no JSON object, is nested too deep, has too many
-/// groups, or has no room in the result.
+/// The analyser needs the members of each group, which gloo does not record. The default group gets
+/// all ranks; any other group gets only this rank.
+/// @param json        the worker's text, of at most `limits::recorder_bytes`
+/// @param most_bytes  the largest size of the result
+/// Errors: `errc::protocol_violation` if the text is not a JSON object, is nested too deeply or has
+/// too many groups, or if the result would be too large.
 ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_owner& owner,
                                          std::size_t most_bytes);
 

@@ -18,21 +18,21 @@
 
 namespace elastic::detail {
 
-/// Inspections of the workers of a whole round. Its agents ask each other through the store that
-/// they share: an agent waits there for the next question, which costs it nothing.
+/// Inspections of the workers of a whole round. The agents ask each other through their shared
+/// store: each waits there for the next question, which costs nothing.
 ///
 /// Thread-safety: one strand at a time.
 class round_inspection {
  public:
-  /// What an agent asks the others for.
+  /// The kinds of question from one agent to the others.
   enum class question {
     /// Digests, for a verdict.
     digests,
     /// Digests and whole stacks.
     stacks,
-    /// Digests, at once: workers are about to be ended.
+    /// Digests, immediately: workers are about to be killed.
     last_words,
-    /// To take a rank for hung, if it is the node's.
+    /// Treat a rank as hung, if it runs on the node.
     end_rank,
   };
   struct request {
@@ -40,25 +40,25 @@ class round_inspection {
     request() = default;
 
     question what = question::digests;
-    /// Of end_rank: whom, and why, in one line.
+    /// For end_rank: the rank, and the reason as one line.
     int rank = -1;
     std::string reason = {};
   };
-  /// Inspects the workers of this node. Result: the answer, which is the caller's affair.
+  /// Inspects the workers of this node. Result: the answer, in a format that only the caller knows.
   using inspector = std::function<task<std::string>(request)>;
 
   ELASTIC_DECL round_inspection(const rendezvous_round& round, std::shared_ptr<time_source> time,
                                 logger log, inspector inspect);
 
-  /// Answers the questions of all nodes, those of this one, too.
+  /// Answers the questions of all nodes, including this one.
   ///
-  /// Errors: none: without the store it answers nothing. It ends by cancellation alone.
+  /// Errors: none; without the store it answers nothing. It ends only by cancellation.
   /// Cancellation: all types.
   ELASTIC_DECL task<void> answer_all();
 
-  /// Asks every node of the round, and this one, which needs no store for its own answer.
+  /// Asks every node of the round. This node's own answer needs no store.
   ///
-  /// Result: by group rank; none of a node that has not answered in time.
+  /// Result: the answers by group rank; empty for a node that has not answered in time.
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<std::optional<std::string>>> ask(request asked);
 

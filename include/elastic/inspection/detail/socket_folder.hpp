@@ -11,12 +11,12 @@
 
 namespace elastic::detail {
 
-/// A folder of mode 0700 for the Unix sockets of workers, each named by its process. It lies in
-/// $XDG_RUNTIME_DIR, else in $TMPDIR or /tmp: the first of them in which a socket's path has room
-/// for its name. The destructor removes the folder with its sockets.
+/// A folder of mode 0700 for the Unix sockets of workers, each named by its pid. It is in
+/// $XDG_RUNTIME_DIR, $TMPDIR or /tmp: the first of them in which the path of a socket is short
+/// enough. The destructor removes the folder with its sockets.
 ///
-/// The folder is locked while this lives. So the constructor also removes those of this user that
-/// nobody has locked: agents that were killed have left them.
+/// The folder is locked during the object's lifetime. The constructor also removes unlocked folders
+/// of this user, which killed agents have left.
 class socket_folder {
  public:
   ELASTIC_DECL socket_folder();
@@ -24,10 +24,10 @@ class socket_folder {
   socket_folder& operator=(const socket_folder&) = delete;
   ELASTIC_DECL ~socket_folder();
 
-  /// Empty: no folder could be made.
+  /// Empty if no folder could be created.
   const std::string& path() const { return path_; }
 
-  /// Where the process listens, if it does; empty: there is no folder.
+  /// The path at which the process would listen; empty if there is no folder.
   ELASTIC_DECL std::string socket_of(pid_t pid) const;
 
   /// Removes the sockets of processes that have ended.
@@ -40,8 +40,8 @@ class socket_folder {
   unique_fd lock_;
 };
 
-/// Removes the folders in `place` that agents of this user have left. Other users' folders, and
-/// whatever has another name or mode, stay.
+/// Removes the folders in `place` that killed agents of this user have left. Keeps the folders of
+/// other users and everything with another name or mode.
 ELASTIC_DECL void remove_left_folders(const std::string& place);
 
 }  // namespace elastic::detail

@@ -15,18 +15,19 @@
 namespace elastic::detail {
 
 /// The agent's ends of a pipe to which a Python worker writes its stacks (see `inspection_hook`).
-/// The worker opens it by its path and never waits: what the pipe has no room for is lost.
+/// The worker opens it by its path and never waits: output that does not fit into the pipe is lost.
 class stack_pipe {
  public:
   ELASTIC_DECL stack_pipe();
 
-  /// The path for the worker; empty: there is none, for want of descriptors.
+  /// The path for the worker; empty if the pipe could not be created because descriptors ran out.
   ELASTIC_DECL std::string path() const;
 
-  /// Has the main thread of a process write its stack, in the form of Python's faulthandler. Call
-  /// it once at a time.
-  /// Result: up to `limits::stack_text_bytes`. Empty: the process has not opened the pipe, or has
-  /// closed it, and gets no signal; or its main thread neither runs nor sleeps, or handles none.
+  /// Makes the main thread of a process write its stack, in faulthandler's format. One call at a
+  /// time.
+  /// Result: up to `limits::stack_text_bytes`. Empty if the process has not opened the pipe or has
+  /// closed it (it then gets no signal), if its main thread neither runs nor sleeps, or if it does
+  /// not handle the signal.
   /// Cancellation: all types.
   ELASTIC_DECL task<std::string> ask(std::shared_ptr<process_handle> process,
                                      std::shared_ptr<time_source> time) const;

@@ -12,13 +12,13 @@ struct worker_spec;
 
 namespace detail {
 
-/// Completes workers that run a function of this program, and refuses before a process is started
-/// what would keep them from it.
+/// Completes the configuration of workers that run a function of this program. Throws, before any
+/// process starts, if they could not run it.
 using function_preparer = void (*)(const launch_config& config, worker_spec& workers,
                                    agent_services& services);
 
-/// That of the opt-in module functions, which sets it before main; null: the program does not have
-/// the module.
+/// The preparer of the opt-in module `functions`, which sets it before main; null if the program
+/// does not include the module.
 inline std::atomic<function_preparer> prepare_own_function = nullptr;
 
 }  // namespace detail

@@ -10,11 +10,11 @@
 
 namespace elastic::detail {
 
-/// The NUMA nodes of the NVIDIA GPUs that workers see, in the order in which they see them: those
-/// of CUDA_VISIBLE_DEVICES, else all by their PCI addresses; -1 if a node is not known. Empty
-/// if there are none. No driver library is asked.
+/// The NUMA nodes of the NVIDIA GPUs that are visible to workers, in the workers' order: that of
+/// CUDA_VISIBLE_DEVICES, or else all GPUs by PCI address. -1: a node is unknown. Empty: there are
+/// no GPUs. Uses no driver library.
 ///
-/// @param root  what stands before /proc and /sys
+/// @param root  a prefix for /proc and /sys
 ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
                                         const std::string& root = "");
 

@@ -11,7 +11,8 @@ struct rendezvous_parameters;
 
 namespace detail {
 
-/// Adds a journal whose records name the node as the rendezvous does, unless the services have one.
+/// Adds a journal whose records use the rendezvous's name of the node, unless the services have a
+/// journal.
 ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting);
 
 }  // namespace detail

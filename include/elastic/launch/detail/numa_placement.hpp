@@ -12,19 +12,19 @@
 
 namespace elastic::detail {
 
-/// The NUMA nodes of `count` workers: that of the GPU that has the number of a worker's local rank,
-/// if `gpu_nodes` tells it, else the nodes with allowed processors in turn, in blocks of
-/// neighbours.
+/// The NUMA nodes of `count` workers: for each the node of the GPU with the worker's local rank, if
+/// `gpu_nodes` contains it. Otherwise the nodes with allowed processors in turn, in blocks of
+/// consecutive ranks.
 ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topology,
                                                const processor_set& allowed, std::size_t count,
                                                const std::vector<int>& gpu_nodes);
 
-/// Where the workers of this machine run, by local rank.
+/// The processors of the workers of this machine, by local rank.
 ///
 /// @param allowed  the processors that may be used
 /// @param nodes    the NUMA node of each worker; each must have an allowed processor
 /// Result: empty for `launch_config::processor_binding::none`. Errors: `errc::invalid_argument` if
-/// the cores of a node do not reach for `exclusive`.
+/// a node has too few cores for `exclusive`.
 ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
                                                       const processor_topology& topology,
                                                       const processor_set& allowed,

@@ -9,13 +9,13 @@
 
 namespace elastic::detail {
 
-/// A logical processor, and what it is part of. Groups have the number of their first processor,
-/// NUMA nodes their own.
+/// A logical processor and the groups that it belongs to. A group's number is that of its first
+/// processor; NUMA nodes have their own numbers.
 struct logical_processor {
   int number = 0;
-  /// The physical core, whose threads share its units.
+  /// Its physical core.
   int core = 0;
-  /// Those that share the last level of cache: a core complex.
+  /// Its core complex: the processors that share a last-level cache.
   int complex = 0;
   int numa_node = 0;
   int socket = 0;
@@ -26,11 +26,11 @@ struct logical_processor {
 /// The online processors of a machine, in the order of their numbers.
 using processor_topology = std::vector<logical_processor>;
 
-/// Reads the topology from sysfs, which is mounted at `sys`. What a kernel does not tell is left
-/// at one node, one socket, a core for each processor.
+/// Reads the topology from sysfs, which is mounted at `sys`. If the kernel does not provide a fact,
+/// assumes one node, one socket and one core for each processor.
 ///
-/// Errors: `errc::file_access` if the online processors are not listed;
-/// `errc::invalid_argument` if a file there is not as it should be.
+/// Errors: `errc::file_access` if the online processors are not listed; `errc::invalid_argument` if
+/// a file there has an invalid format.
 ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys = "/sys");
 
 }  // namespace elastic::detail

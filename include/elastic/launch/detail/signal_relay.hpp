@@ -12,19 +12,19 @@
 
 namespace elastic::detail {
 
-/// What the signals of this process ask for. Both are set.
+/// Receives the requests that signals make. Both functions must be set.
 struct signal_receiver {
   std::function<void(stop_request)> stop;
-  /// To pass the signal on to workers.
+  /// Passes the signal on to workers.
   std::function<void(int)> forward;
 };
 
-/// Runs `work` to its end, and meanwhile turns the signals that this process gets into requests to
-/// the receiver. Watchers run beside it, and end by cancellation only; one that fails ends `work`.
+/// Runs `work` to its end, and meanwhile turns signals of this process into requests to the
+/// receiver. Watchers run concurrently and end only by cancellation; one that fails ends `work`.
 ///
 /// Errors: those of `work`; that of a watcher; `errc::invalid_argument` for a plan that `validate`
 /// refuses.
-/// Cancellation: requests go to `work` alone.
+/// Cancellation: requests go only to `work`.
 ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver, signal_plan plan,
                                       std::vector<task<void>> watchers);
 

@@ -11,7 +11,7 @@
 
 namespace elastic::detail {
 
-/// What a launch_config says of the workers of this node and of what they are run with.
+/// The workers of this node and their services, as derived from a launch_config.
 struct prepared_workers {
   worker_spec workers;
   agent_services services;
@@ -19,7 +19,7 @@ struct prepared_workers {
   std::string notice;
 };
 
-/// Errors: those of `make_agent`, but for the rendezvous.
+/// Errors: those of `make_agent`, except those of the rendezvous.
 ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config, agent_services services);
 
 }  // namespace elastic::detail

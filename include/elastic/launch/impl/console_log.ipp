@@ -33,7 +33,7 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_vie
   std::strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
   std::string line = fmt::format("{} {}.{:03} ", names[static_cast<std::size_t>(level) % 4], date,
                                  milliseconds.count());
-  // What others wrote is part of some lines: none of it may look like a line of this log.
+  // Some lines quote external text, which must not look like a line of this log.
   line += printable_text(text, "    ");
   return line + '\n';
 }
@@ -66,7 +66,7 @@ ELASTIC_DECL bool console_log::send(std::string_view bytes, bool was_full) {
       bytes.remove_prefix(*written);
       continue;
     }
-    if (errno != EAGAIN && errno != EWOULDBLOCK) return true;  // there is nobody to tell
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return true;  // no reader is left
     pollfd room{target_.fd(), POLLOUT, 0};
     if (::poll(&room, 1, was_full ? 0 : patience_milliseconds) <= 0) break;
     was_full = true;

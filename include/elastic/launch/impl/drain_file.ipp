@@ -35,7 +35,7 @@ namespace detail {
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content) {
   const std::string text =
       printable_line(std::string_view(content.text).substr(0, limits::drain_text_bytes));
-  const std::string sentence = fmt::format("the drain file {} is there", in_quotes(path));
+  const std::string sentence = fmt::format("the drain file {} exists", in_quotes(path));
   if (!content.problem.empty()) return fmt::format("{} ({})", sentence, content.problem);
   return text.empty() ? sentence : fmt::format("{}: {}", sentence, text);
 }
@@ -43,12 +43,12 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
 ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
                             std::uint32_t directory_mode) {
   if ((directory_mode & S_IWOTH) == 0) return true;
-  // A link to somebody's file can be made by others than its owner.
+  // Others than the owner can create a hard link to a file.
   return (owner == self || owner == 0) && !has_other_names;
 }
 
-/// Whether the file is there, and by somebody who may take this node out of the job.
-/// @param log  is told once that it is there and does not count
+/// Whether the file exists and its owner may take this node out of the job.
+/// @param log  reports once that the file exists but is ignored
 inline bool is_drained(const std::string& path, const std::string& directory, logger& log) {
   struct stat file{};
   struct stat folder{};
@@ -70,7 +70,7 @@ inline drain_text read_drain_file(const std::string& path) {
     content.problem = "it cannot be read: " + errno_text(errno);
     return content;
   };
-  // Whatever it is, such as a pipe without a writer, it must not hold up anything.
+  // The file may be anything, such as a pipe without a writer, so it must not block.
   const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) return failed();
   struct stat status{};
@@ -87,7 +87,7 @@ inline drain_text read_drain_file(const std::string& path) {
   return content;
 }
 
-/// What happens to one name in one directory.
+/// Watches one name in one directory.
 class name_watch {
  public:
   /// Errors: `errc::file_access` if the directory cannot be watched.
@@ -104,13 +104,13 @@ class name_watch {
     stream_.assign(fd.release());
   }
 
-  /// A file of this name was made, and who made it has not closed it.
+  /// A file of this name was created, and its writer has not closed it yet.
   bool is_being_written() const { return is_being_written_; }
 
-  /// The directory is not there any more under its name.
+  /// The directory no longer exists under its name.
   bool is_lost() const { return is_lost_; }
 
-  /// Until something has happened to the name, or the directory is lost.
+  /// Waits until something has happened to the name or the directory is lost.
   task<void> changed() {
     while (!take_events() && !is_lost_) {
       co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
@@ -118,7 +118,7 @@ class name_watch {
   }
 
  private:
-  /// Result: whether one of them is of the name, or may have been.
+  /// Reads the pending events. Result: whether one concerns the name, or may have.
   bool take_events() {
     bool is_named = false;
     alignas(inotify_event) std::array<char, 4096> buffer;
@@ -132,7 +132,8 @@ class name_watch {
         if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0) {
           is_lost_ = true;
         }
-        // Events were lost; else the name ends with zeros.
+        // After lost events, anything may have happened. Otherwise the event's name ends with zero
+        // bytes.
         const bool may_be = (event.mask & IN_Q_OVERFLOW) != 0;
         if (may_be || (event.len > 0 && name_ == name)) {
           is_named = true;

@@ -25,7 +25,7 @@ ELASTIC_DECL int exit_code(const run_result& result) {
   if (result.state == worker_state::stopped && result.stop_signal) {
     return 128 + *result.stop_signal;
   }
-  // NVIDIA's ft_launcher has the same number for "do not put it into the queue again".
+  // NVIDIA's ft_launcher uses the same number for "do not requeue".
   return result.is_hopeless ? 93 : 1;
 }
 
@@ -66,7 +66,7 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
     words += fmt::format("Replacements on this node: {}\n", result.replacements.text());
   }
   if (!result.log_directory.empty()) words += fmt::format("Logs: {}\n", result.log_directory);
-  // Much of it is what workers and other nodes said.
+  // Much of the text comes from workers and other nodes.
   return printable_text(words);
 }
 

@@ -5,12 +5,15 @@
 #include <elastic/launch/launcher.hpp>
 
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/detail/worker_preparation.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/net/local_interface.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <string>
 
@@ -20,7 +23,17 @@ namespace elastic {
 
 namespace detail {
 
-/// What the rendezvous is made from: of a node by itself, a store on a free port of this machine.
+/// Errors: `errc::invalid_argument`, naming the option.
+inline std::string chosen_address(const std::string& text) {
+  try {
+    return local_address_named(text);
+  } catch (const error& refusal) {
+    throw error(static_cast<errc>(refusal.code().value()),
+                fmt::format("--local-addr {}: {}", text, refusal.what()));
+  }
+}
+
+/// The parameters of the rendezvous. A standalone node gets a store on a free port of this machine.
 inline rendezvous_parameters rendezvous_of(const launch_config& config, const logger& log) {
   rendezvous_parameters parameters = config.rendezvous;
   if (config.standalone) {
@@ -41,6 +54,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
     master.port = config.master_port;
     parameters.endpoint = to_text(master);
   }
+  parameters.local_addr = chosen_address(parameters.local_addr);
   const auto secret_file = find_variable(config.workers.environment, "ELASTIC_JOB_SECRET_FILE");
   if (secret_file && !secret_file->empty() && !parameters.secret) {
     parameters.conf.emplace("secret_file", *secret_file);
@@ -63,8 +77,13 @@ inline std::string meeting_of(const rendezvous_parameters& parameters) {
                      parameters.backend, parameters.run_id);
 }
 
-inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agent_services services,
-                                               const rendezvous_registry& backends) {
+inline rendezvous_factory make_rendezvous(const rendezvous_parameters& parameters,
+                                          const rendezvous_registry* backends) {
+  return backends != nullptr ? backends->make(parameters) : rendezvous_registry().make(parameters);
+}
+
+inline std::unique_ptr<local_agent> make_agent(const launch_config& config,
+                                               agent_services services) {
   prepared_workers prepared = prepare_workers(config, std::move(services));
   local_agent::options options;
   options.workers = std::move(prepared.workers);
@@ -77,7 +96,7 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agen
   if (options.services.meter) parameters.meter = options.services.meter;
   options.meeting = detail::meeting_of(parameters);
   options.job_may_grow = parameters.min_nodes < parameters.max_nodes;
-  options.rendezvous = backends.make(parameters);
+  options.rendezvous = make_rendezvous(parameters, options.services.backends.get());
   return std::make_unique<local_agent>(std::move(options));
 }
 
@@ -88,13 +107,12 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
 }  // namespace detail
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config) {
-  return detail::make_agent(*config, agent_services(), rendezvous_registry());
+  return detail::make_agent(*config, agent_services());
 }
 
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
-                                                     named<agent_services> services,
-                                                     const rendezvous_registry& backends) {
-  return detail::make_agent(*config, *services, backends);
+                                                     named<agent_services> services) {
+  return detail::make_agent(*config, *services);
 }
 
 ELASTIC_DECL task<run_result> launch(named<launch_config> config) {

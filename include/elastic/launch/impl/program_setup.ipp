@@ -19,7 +19,7 @@ ELASTIC_DECL void set_up_program() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   for (int fd = 0; fd < 3; ++fd) {
-    // The lowest free number is the one that is missing.
+    // `open` returns the lowest free number, which is the missing one.
     if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return;
   }
 #if defined(__GLIBC__)

@@ -26,7 +26,7 @@ namespace elastic {
 
 namespace detail {
 
-/// What a program_run was told, and has made from it.
+/// The settings of a program_run, and what it derives from them.
 struct program_plan {
   signal_plan signals;
   program_options options;
@@ -34,7 +34,7 @@ struct program_plan {
   std::unique_ptr<program_extension> extension;
 };
 
-/// An option that does nothing without an extension.
+/// Refuses an option that has no effect without an extension.
 inline void refuse_without_extension(const char* option, const std::string& value) {
   if (value.empty()) return;
   throw error(errc::invalid_argument,
@@ -64,7 +64,7 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
   return plan;
 }
 
-/// Stops the agent when the drain file appears; ends by cancellation only.
+/// Stops the agent when the drain file appears. Ends only by cancellation.
 inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_agent> agent,
                                      std::shared_ptr<time_source> time, logger log) {
   if (!time) time = new_shared<system_time>();
@@ -112,10 +112,9 @@ ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
 
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
                                              named<program_options> options,
-                                             named<agent_services> services,
-                                             const rendezvous_registry& backends) {
+                                             named<agent_services> services) {
   const program_run program(config, options, services);
-  return program.run(make_agent(config, program.services(), backends));
+  return program.run(make_agent(config, program.services()));
 }
 
 }  // namespace elastic

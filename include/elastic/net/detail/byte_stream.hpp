@@ -10,22 +10,22 @@
 
 namespace elastic::detail {
 
-/// A connection over which bytes go both ways.
+/// A connection that carries bytes in both directions.
 ///
 /// Errors of every member that waits: `errc::connection_failed`, also after `close`.
-/// Cancellation of every member that waits: all types; the connection is of no use then.
+/// Cancellation of every member that waits: all types; the connection is unusable then.
 /// Thread-safety: one strand at a time; one read and one write at a time.
 class byte_stream {
  public:
   virtual ~byte_stream() = default;
 
-  /// Waits until bytes have arrived. Result: how many; 0 once the other side has sent its last.
+  /// Waits until bytes have arrived. Result: how many; 0 after the last byte of the other side.
   virtual task<std::size_t> read_some(asio::mutable_buffer into) = 0;
 
   /// Sends all of the bytes.
   virtual task<void> write(std::string bytes) = 0;
 
-  /// Ends the connection at once; operations that wait end with an error.
+  /// Ends the connection at once; pending operations end with an error.
   virtual void close() = 0;
 };
 

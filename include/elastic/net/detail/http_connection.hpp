@@ -19,49 +19,49 @@
 
 namespace elastic::detail {
 
-/// What is asked of an HTTP server.
+/// A request to an HTTP server.
 struct http_request {
   std::string method = "GET";
-  /// From the first slash on, encoded as it is to be sent.
+  /// From the first slash on, in the encoding in which it is sent.
   std::string target = "/";
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
 };
 
-/// What it answers.
+/// The server's response.
 struct http_response {
   int status = 0;
-  /// By their names in small letters.
+  /// By their names in lower case.
   std::map<std::string, std::string> headers;
   std::string body;
 };
 
-/// A connection to an HTTP/1.1 server, over which one request goes after the other.
+/// A connection to an HTTP/1.1 server that sends one request after another.
 ///
-/// Time limits are the caller's: `with_deadline(time, deadline, connection.exchange(request))`.
+/// The caller limits the time: `with_deadline(time, deadline, connection.exchange(request))`.
 ///
 /// Errors of every member that waits: `errc::connection_failed`, `errc::protocol_violation`.
-/// Cancellation of every member that waits: all types; the connection is of no use then.
+/// Cancellation of every member that waits: all types; the connection is unusable then.
 /// Thread-safety: one strand at a time; one request at a time.
 class http_connection {
  public:
-  /// @param host  the name that the request gives the server: "host:port"
+  /// @param host  the server's name in requests: "host:port"
   ELASTIC_DECL http_connection(std::unique_ptr<byte_stream> stream, std::string host);
 
-  /// Sends a request and reads the whole response.
+  /// Sends a request and reads the complete response.
   ELASTIC_DECL task<http_response> exchange(http_request request);
 
-  /// Sends a request and reads the beginning of a response whose body comes bit by bit.
+  /// Sends a request and reads the beginning of a response whose body arrives in pieces.
   /// Result: the status.
   ELASTIC_DECL task<int> begin(http_request request);
 
-  /// The next bytes of the body of a response that was begun; empty at its end.
+  /// The next bytes of the body after `begin`; empty at its end.
   ELASTIC_DECL task<std::string> next_piece();
 
-  /// Whether a further request may be sent.
+  /// Whether another request may be sent.
   bool is_usable() const { return is_usable_; }
 
-  /// Whether the server has answered anything to the last request.
+  /// Whether the server has begun to answer the last request.
   bool was_answered() const { return parser_ && parser_->has_begun(); }
 
  private:

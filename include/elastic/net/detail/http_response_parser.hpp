@@ -15,20 +15,20 @@
 
 namespace elastic::detail {
 
-/// Reads one HTTP/1.1 response from bytes that arrive in whatever pieces. It is strict: what could
-/// be understood in two ways is refused, and so is what is larger than it should be.
+/// Parses one HTTP/1.1 response from bytes that arrive in pieces of any size. It is strict: it
+/// refuses ambiguous input, and anything that exceeds a limit.
 ///
-/// Errors of every member that reads: `errc::protocol_violation`, with a sentence that says what
-/// was wrong; the parser is of no use then.
+/// Errors of every member that parses: `errc::protocol_violation`, with a sentence that names the
+/// defect; the parser is unusable then.
 class http_response_parser {
  public:
-  /// @param body_bound  the most bytes of a body that are held, taken ones not counted
+  /// @param body_bound  the most bytes of a body to hold; those already taken do not count
   ELASTIC_DECL explicit http_response_parser(std::size_t body_bound = limits::http_body_bytes);
 
-  /// Takes bytes. Those behind the end of the response are an error: nobody has asked for them.
+  /// Takes bytes. Bytes after the end of the response are an error, because nobody requested them.
   ELASTIC_DECL void feed(std::string_view bytes);
 
-  /// The connection has ended. Errors: if the response was not whole.
+  /// The connection has ended. Errors: if the response is incomplete.
   ELASTIC_DECL void end();
 
   /// Whether the status and the headers are known.
@@ -40,15 +40,15 @@ class http_response_parser {
 
   int status() const { return status_; }
 
-  /// The value of a header, whose name is given in small letters; empty if there is none.
+  /// The value of a header, by its name in lower case; empty if there is none.
   ELASTIC_DECL std::string header(const std::string& name) const;
 
   const std::map<std::string, std::string>& headers() const { return headers_; }
 
-  /// Whether a further request may be sent over the connection, once the response is complete.
+  /// Whether another request may be sent over the connection once the response is complete.
   bool keeps_connection() const { return keeps_connection_; }
 
-  /// What has arrived of the body since it was taken last.
+  /// The bytes of the body that have arrived since the last call.
   ELASTIC_DECL std::string take_body();
 
  private:
@@ -57,7 +57,7 @@ class http_response_parser {
 
   [[noreturn]] ELASTIC_DECL static void refuse(const std::string& why);
 
-  // Printable, so that a message can show it.
+  // Printable, for use in a message.
   ELASTIC_DECL static std::string shown(std::string_view text);
 
   // ---- lines ----------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class http_response_parser {
   ELASTIC_DECL void read_header(const std::string& line);
   ELASTIC_DECL void end_head();
 
-  // ---- the body -------------------------------------------------------------------------------
+  // ---- body -----------------------------------------------------------------------------------
 
   ELASTIC_DECL static std::uint64_t read_number(std::string_view digits, int base);
   ELASTIC_DECL void read_chunk_size(std::string_view line);

@@ -9,7 +9,7 @@
 
 namespace elastic::detail {
 
-/// A connection over which whole messages go, in order.
+/// A connection that carries whole messages, in order.
 ///
 /// Thread-safety: one strand at a time.
 class message_channel {
@@ -21,12 +21,12 @@ class message_channel {
 
   /// The next message.
   ///
-  /// Errors: `errc::connection_failed` if the connection has ended,
-  /// `errc::protocol_violation` if the other side sends something else than messages.
-  /// Cancellation: all types; throws `operation_aborted`, nothing is lost.
+  /// Errors: `errc::connection_failed` if the connection has ended, `errc::protocol_violation` if
+  /// the other side sends anything but messages.
+  /// Cancellation: all types; throws `operation_aborted`, and no message is lost.
   virtual task<std::string> receive() = 0;
 
-  /// Waits until what was sent has left this process.
+  /// Waits until everything sent has left this process.
   ///
   /// Errors: `errc::connection_failed`. Cancellation: all types.
   virtual task<void> flush() = 0;
@@ -34,8 +34,8 @@ class message_channel {
   /// Ends the connection now; `receive` then ends with an error.
   virtual void close() = 0;
 
-  /// Whether the other side has begun a handshake that is not complete. One that then hangs up is
-  /// a server that is busy, and no other program.
+  /// Whether the other side has begun a handshake that is incomplete. If it then closes the
+  /// connection, it is a busy server and not another program.
   virtual bool is_in_handshake() const { return false; }
 
   /// The address of this end, numeric.
@@ -45,34 +45,34 @@ class message_channel {
   virtual std::string remote_address() const = 0;
 };
 
-/// Where channels come from.
+/// Makes channels to another side.
 class message_connector {
  public:
   virtual ~message_connector() = default;
 
-  /// Connects, in one try.
+  /// Connects, in a single attempt.
   ///
   /// Errors: `errc::connection_failed`, with a sentence that names the addresses tried.
   /// Cancellation: all types.
   virtual task<std::shared_ptr<message_channel>> connect() = 0;
 
-  /// The same to the other side that was connected to last, where there are several.
+  /// Connects again to the side that it was last connected to, if there are several.
   virtual task<std::shared_ptr<message_channel>> connect_again() { return connect(); }
 
-  /// The other side, for people: "host:port".
+  /// The name of the other side in messages: "host:port".
   virtual std::string name() const = 0;
 
-  /// The one of several other sides that was connected to last, for people.
+  /// The name of the side that it was last connected to, if there are several.
   virtual std::string connected_to() const { return name(); }
 
-  /// Why a `connect` that was cancelled had not come to an end, for people; empty: not known.
+  /// Why a cancelled `connect` did not complete, for messages; empty: unknown.
   virtual std::string problem() const { return {}; }
 
-  /// Whether the other side has shown that it is the one that was looked for. It may have to
-  /// be silent for a while all the same.
+  /// Whether the other side has shown that it is the right one. It may still have to stay silent
+  /// for a while.
   virtual bool knows_other_side() const { return false; }
 
-  /// Whether what was connected to last is a server of this process.
+  /// Whether it was last connected to a server in this process.
   virtual bool reaches_own_process() const { return false; }
 };
 

@@ -12,26 +12,26 @@
 
 namespace elastic::detail {
 
-/// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
-/// bytes.
+/// Appends a message in the form in which it is sent over a stream: its length, 4 bytes in
+/// little-endian order, and its bytes.
 ELASTIC_DECL void append_frame(std::string& out, std::string_view message);
 
-/// Takes messages out of a stream that comes in pieces.
+/// Extracts messages from a stream that arrives in pieces.
 class frame_reader {
  public:
-  /// @param bound  the most bytes of a message
+  /// @param bound  the maximum length of a message in bytes
   explicit frame_reader(std::size_t bound) : bound_(bound) {}
 
-  /// Raises the limit of a message to this many bytes; never lowers it.
+  /// Raises the maximum length of a message to this many bytes; never lowers it.
   void raise_bound(std::size_t bound) { bound_ = std::max(bound_, bound); }
 
   ELASTIC_DECL void append(std::string_view bytes);
 
-  /// The next whole message, which stays valid until the next call of a member that changes this.
+  /// The next complete message, valid until the next call of a non-const member.
   /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
 
-  /// How many bytes of memory it takes.
+  /// The memory that it uses, in bytes.
   std::size_t held() const { return bytes_.capacity(); }
 
  private:

@@ -16,15 +16,15 @@ inline constexpr std::string_view peer_has_no_secret =
 inline constexpr std::string_view own_secret_is_missing =
     "the other side has a secret, this node has none (--rdzv-conf secret_file)";
 
-/// The end of a connection: the one that connected, or the one that accepted.
+/// The role in a connection: the side that connected, or the side that accepted.
 enum class session_role { client, server };
 
-/// One end of a connection between two agents that hold the secret of their job, without its
+/// One end of a connection between two agents that have the secret of their job, without its
 /// socket: TLS 1.3 with the secret as an external pre-shared key and a fresh Diffie-Hellman
 /// exchange (psk_dhe_ke), without certificates, tickets and early data.
 ///
-/// What the other side sent goes in by `received`; after each call of a member, what `take_output`
-/// gives is to be sent, also if the call threw. A client begins with output.
+/// Pass bytes of the other side to `received`. After each call of a member, send the result of
+/// `take_output`, even if the call threw. A client starts with output.
 ///
 /// Thread-safety: one strand at a time.
 class secure_session {
@@ -34,27 +34,27 @@ class secure_session {
   secure_session(const secure_session&) = delete;
   secure_session& operator=(const secure_session&) = delete;
 
-  /// Whether the other side has shown that it holds the secret.
+  /// Whether the other side has proved that it has the secret.
   bool is_ready() const { return is_ready_; }
 
-  /// Whether the other side has begun to, or has said that it is busy.
+  /// Whether the other side has begun to prove it, or has said that it is busy.
   bool is_in_handshake() const { return has_heard_ && !is_ready_; }
 
-  /// Bytes for the other side; they wait until it is known that it holds the secret.
+  /// Queues bytes for the other side. They wait until it has proved that it has the secret.
   ELASTIC_DECL void send(std::string_view plain);
 
-  /// Takes bytes that have arrived, in whatever pieces, and appends what they mean to `plain`. At
-  /// most one record that is not whole is kept.
+  /// Takes bytes that have arrived, in pieces of any size, and appends the decrypted bytes to
+  /// `plain`. Keeps at most one incomplete record.
   ///
-  /// Errors: of a client before it is ready `errc::invalid_argument` if the other side has no
-  /// secret or another one, of a server `errc::protocol_violation`; `errc::connection_failed` if
-  /// the server is busy or bytes were changed on their way. The session is of no use then.
+  /// Errors: for a client before it is ready `errc::invalid_argument` if the other side has no
+  /// secret or another one; for a server `errc::protocol_violation`; `errc::connection_failed` if
+  /// the server is busy or bytes were changed in transit. The session is unusable then.
   ELASTIC_DECL void received(std::string_view bytes, std::string& plain);
 
-  /// The memory that it takes, in bytes, roughly.
+  /// The memory that it uses, in bytes, roughly.
   ELASTIC_DECL std::size_t held() const;
 
-  /// What is to be sent now; empty if nothing is.
+  /// The bytes to send now; empty if there are none.
   ELASTIC_DECL std::string take_output();
 
  private:
@@ -62,15 +62,16 @@ class secure_session {
 
   ELASTIC_DECL void check_first(std::string_view bytes);
 
-  // Keeps the first bytes of a client. Result: whether its first record is whole.
+  // Keeps the first bytes of a client. Result: whether its first record is complete.
   ELASTIC_DECL bool take_first(std::string_view bytes);
   ELASTIC_DECL void shake_hands();
   ELASTIC_DECL void read_all(std::string& plain);
   [[noreturn]] ELASTIC_DECL void refuse();
 
-  // OpenSSL's context points into it.
+  // OpenSSL's context refers to it.
   job_secret secret_;
-  // A server makes it when the first record is whole: it takes much more memory than that.
+  // A server creates it when the first record is complete, because it takes much more memory than
+  // that.
   std::unique_ptr<engine> engine_;
   std::string first_record_;
   session_role role_;
@@ -80,24 +81,25 @@ class secure_session {
   std::string alert_;
 };
 
-/// What a side without a secret answers to the first bytes of one that has one, before it hangs up.
+/// What a side without a secret answers to the first bytes of a side that has one, before it closes
+/// the connection.
 ELASTIC_DECL std::string_view no_secret_alert();
 
-/// What a server that has no room for another handshake sends in place of its first answer, before
-/// it hangs up.
+/// What a server without room for another handshake sends instead of its first answer, before it
+/// closes the connection.
 ELASTIC_DECL std::string_view busy_alert();
 
-/// What a side with a secret answers to one that has none, before it hangs up.
+/// What a side with a secret answers to a side that has none, before it closes the connection.
 ELASTIC_DECL std::string_view secret_needed_alert();
 
-/// Whether bytes begin a connection of a side that has a secret; two tell.
+/// Whether the bytes begin a connection of a side that has a secret. Needs two bytes.
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes);
 
-/// Whether they do as far as they go.
+/// The same for a possible prefix of such bytes.
 ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes);
 
-/// Whether the first four bytes or more of an answer to a side without a secret say that one is
-/// needed.
+/// Whether an answer to a side without a secret, of which at least four bytes are there, says that
+/// a secret is needed.
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
 
 }  // namespace elastic::detail

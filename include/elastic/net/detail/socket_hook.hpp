@@ -6,9 +6,10 @@
 
 namespace elastic::detail {
 
-/// What this process calls with each TCP socket of the library, before the socket connects or
-/// listens and after it was accepted; null: nothing. The program simulates a lost network with it.
-/// Thread-safety: any thread may set it; a socket that is opened meanwhile may meet the old value.
+/// Called with each TCP socket of the library, before the socket connects or listens and after it
+/// was accepted; null: no call. The program simulates a lost network with it.
+/// Thread-safety: any thread may set it; a socket that is opened at the same time may still use the
+/// old value.
 inline std::atomic<void (*)(int fd)> tcp_socket_hook{nullptr};
 
 inline void call_socket_hook(int fd) {

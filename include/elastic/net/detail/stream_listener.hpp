@@ -20,10 +20,11 @@
 
 namespace elastic::detail {
 
-/// A connection that was accepted.
+/// An accepted connection.
 struct accepted_stream {
   std::unique_ptr<byte_stream> stream;
-  /// The user of the process at the other end of a Unix socket, when it connected; none: TCP.
+  /// The user of the process at the other end of a Unix socket, at the time of its connection;
+  /// empty for TCP.
   std::optional<std::uint32_t> user = {};
 };
 
@@ -32,16 +33,16 @@ struct accepted_stream {
 /// Thread-safety: one strand at a time, that of the executor.
 class stream_listener {
  public:
-  /// Listens at an IP address of this host; port 0: one that the system picks.
-  /// Errors: `errc::address_in_use`; `errc::invalid_argument` if this is no IP address, or none of
-  /// this host, or may not be used.
+  /// Listens at an IP address of this host; port 0: the system picks one.
+  /// Errors: `errc::address_in_use`; `errc::invalid_argument` if the address is not an IP address,
+  /// is not one of this host, or may not be used.
   ELASTIC_DECL static stream_listener at_address(asio::any_io_executor executor,
                                                  const endpoint& at);
 
-  /// Listens at a Unix socket that only this user can connect to (mode 0600). One that nobody
-  /// listens at, because its agent was killed, is replaced.
+  /// Listens at a Unix socket that only this user can connect to (mode 0600). Replaces a socket at
+  /// which nobody listens because its agent was killed.
   /// Errors: `errc::address_in_use` if the path exists; `errc::invalid_argument` if it is too long,
-  /// or cannot be made.
+  /// or cannot be created.
   ELASTIC_DECL static stream_listener at_path(asio::any_io_executor executor,
                                               const std::string& path);
 
@@ -54,11 +55,11 @@ class stream_listener {
 
   /// The next connection.
   ///
-  /// Errors: `errc::connection_failed` if the system has no room for it, or after `close`.
+  /// Errors: `errc::connection_failed` if the system has no resources for it, or after `close`.
   /// Cancellation: all types.
   ELASTIC_DECL task<accepted_stream> accept();
 
-  /// Stops listening, and removes the path if it is still this socket's.
+  /// Stops listening, and removes the path if it still belongs to this socket.
   ELASTIC_DECL void close();
 
  private:
@@ -68,12 +69,12 @@ class stream_listener {
   int family_;
   std::uint16_t port_ = 0;
   std::string path_;
-  /// The device and number of the file that was made.
+  /// The device and number of the socket's file.
   std::pair<dev_t, ino_t> file_{};
 };
 
-/// Whether a client trusts the user who listens at a Unix socket: the client's own user, root, or,
-/// for root, the owner of the folder if nobody else can put a socket there.
+/// Whether a client trusts the user who listens at a Unix socket. It trusts its own user and root;
+/// root also trusts the owner of the folder if nobody else can put a socket there.
 /// @param server  the user who listens
 /// @param client  the user who connects
 ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,

@@ -26,18 +26,17 @@ namespace elastic::detail {
 class tcp_message_channel final : public message_channel,
                                   public std::enable_shared_from_this<tcp_message_channel> {
  public:
-  /// @param bound   the most bytes of a message that is taken
-  /// @param secret  what the other side has to hold; what is sent before it has shown that it does
-  ///                waits, and leaves while a message is received
+  /// @param bound   the maximum length of a received message in bytes
+  /// @param secret  the secret that the other side must have; messages wait until it has proved
+  ///                that, and leave during a call of `receive`
   ELASTIC_DECL tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound,
                                    const std::optional<job_secret>& secret = std::nullopt);
 
-  /// Sends bytes that are no message, such as a greeting.
+  /// Sends bytes that are not a message, such as a greeting.
   ELASTIC_DECL void send_raw(std::string_view bytes);
   ELASTIC_DECL void send(std::string message) override;
 
-  /// Errors: `errc::invalid_argument`, too, if only one of both sides has a secret, or each another
-  /// one.
+  /// Errors: also `errc::invalid_argument` if only one side has a secret, or the secrets differ.
   ELASTIC_DECL task<std::string> receive() override;
   ELASTIC_DECL task<void> flush() override;
   ELASTIC_DECL void close() override;
@@ -64,7 +63,7 @@ class tcp_message_channel final : public message_channel,
   bool has_heard_ = false;
 };
 
-/// Connects to a port at which messages are spoken after a greeting.
+/// Connects to a port whose protocol is a greeting followed by messages.
 class tcp_message_connector final : public message_connector {
  public:
   ELASTIC_DECL tcp_message_connector(endpoint at, std::string greeting, std::size_t bound,

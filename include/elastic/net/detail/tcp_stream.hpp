@@ -18,13 +18,14 @@ namespace elastic::detail {
 ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                             asio::ip::tcp::endpoint end);
 
-/// Connects to a port of a host, at the first of its addresses if that succeeds.
+/// Connects to a port of a host, at the first address that accepts.
 ///
-/// Errors: `errc::connection_failed`, naming each address that was tried and what it said.
-/// Cancellation: all types; while a name is resolved, once the resolver has answered.
+/// Errors: `errc::connection_failed`, naming each address that was tried and its error, or the name
+/// that cannot be resolved.
+/// Cancellation: all types.
 ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to);
 
-/// A TCP connection as it is, without encryption.
+/// A plain TCP connection, without encryption.
 class tcp_stream final : public byte_stream {
  public:
   explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}

@@ -8,12 +8,11 @@
 
 namespace elastic::detail {
 
-/// Whom a TLS connection trusts, and who it says that it is. Files are in PEM form.
+/// Which servers a TLS connection trusts, and how it identifies itself. Files are in PEM format.
 struct tls_options {
-  /// The certificates of the authorities that a server's certificate may come from; empty: those
-  /// that this system trusts.
+  /// The certificates of the trusted authorities; empty: those that this system trusts.
   std::string authorities;
-  /// This side's certificate, with those between it and its authority; empty: none is shown.
+  /// This side's certificate, with the intermediate ones; empty: it shows none.
   std::string certificate;
   /// The private key of `certificate`; empty: it is in the same file.
   std::string key;

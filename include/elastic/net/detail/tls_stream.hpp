@@ -13,19 +13,19 @@
 
 namespace elastic::detail {
 
-/// Greets a server by TLS, 1.2 or later, on a connection that was just made, and checks its
-/// certificate. The files are read on a thread, since their file system may not answer. Needs
-/// OpenSSL: a build without ELASTIC_HAS_TLS (which the CMake option ELASTIC_WITH_TLS defines) has
-/// the functions all the same, and they refuse.
+/// Performs a TLS handshake (1.2 or later) with a server on a new connection, and checks its
+/// certificate. A thread reads the files, because their file system may hang. Needs OpenSSL: in a
+/// build without ELASTIC_HAS_TLS (which the CMake option ELASTIC_WITH_TLS defines), the functions
+/// exist and throw.
 ///
-/// @param host  the name or address that its certificate has to be for
-/// Errors: `errc::invalid_argument` if a file cannot be used, the server is not to be trusted, or
-/// the build has no TLS; `errc::connection_failed` if the connection broke.
+/// @param host  the name or address for which the certificate must be valid
+/// Errors: `errc::invalid_argument` if a file is unusable, the server is not trusted, or the build
+/// has no TLS; `errc::connection_failed` if the connection broke.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
                                                              std::string host, tls_options options);
 
-/// Looks whether the files can be used.
+/// Checks whether the files are usable.
 /// Errors: `errc::invalid_argument`, also if the build has no TLS.
 ELASTIC_DECL void check_tls_options(const tls_options& options);
 

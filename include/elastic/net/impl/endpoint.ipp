@@ -32,7 +32,7 @@ ELASTIC_DECL std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The longest name that the system of names knows.
+/// The longest name that the DNS allows.
 inline constexpr std::size_t longest_host = 253;
 
 [[noreturn]] inline void refuse_endpoint(std::string_view whole, std::string_view why) {
@@ -116,8 +116,7 @@ ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string 
   asio_error_code not_an_address;
   const auto literal = asio::ip::make_address(host, not_an_address);
   if (!not_an_address) co_return std::vector<asio::ip::address>(1, literal);
-  // Not the resolver's own thread: a wait for that one cannot be cancelled before a name
-  // server has answered.
+  // Does not use Asio's resolver: its wait cannot be cancelled before a name server has answered.
   std::function<std::vector<asio::ip::address>()> look_up = [host] { return look_up_name(host); };
   co_return co_await run_blocking(std::move(look_up));
 }

@@ -32,7 +32,7 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
     const endpoint next = parse_endpoint(entry, list.empty() ? default_port : list.front().port);
     if (std::find(list.begin(), list.end(), next) != list.end()) {
       throw error(errc::invalid_argument,
-                  fmt::format("endpoints '{:.300}': {} is there twice", shown, to_text(next)));
+                  fmt::format("endpoints '{:.300}': {} is listed twice", shown, to_text(next)));
     }
     list.push_back(next);
   }

@@ -22,7 +22,7 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
   if (failure) {
     throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
   }
-  // Without a loop: a node asks for a port at each round.
+  // Does not need an event loop: a node asks for a port in each round.
   asio::ip::tcp::endpoint end(parsed, 0);
   auto size = static_cast<socklen_t>(end.size());
   const detail::unique_fd socket(

@@ -37,7 +37,7 @@ inline std::string why_unfit(std::size_t size) {
               fmt::format("the job's secret in the file '{}' {}", path, why));
 }
 
-/// What is wrong with the file, apart from its content; empty if nothing is.
+/// What is wrong with the file, apart from its content; empty: nothing.
 inline std::string why_exposed(const struct stat& file) {
   if (!S_ISREG(file.st_mode)) return "cannot be used: it is no regular file";
   if (file.st_uid != ::geteuid() && file.st_uid != 0) {
@@ -48,7 +48,7 @@ inline std::string why_exposed(const struct stat& file) {
   return fmt::format("is open to others (mode {:04o}): chmod 600", file.st_mode & 07777);
 }
 
-/// The bytes of an open file, and at most two more than are allowed.
+/// The bytes of an open file, up to two more than allowed.
 inline std::string read_secret(int fd, const std::string& path) {
   std::string bytes(limits::job_secret_bytes + 3, '\0');
   std::size_t size = 0;

@@ -13,40 +13,42 @@
 
 namespace elastic::detail {
 
-/// A stdout or stderr, shared with other processes, that is written without blocking and without
-/// a change of the flags that they all see: a terminal, a pipe, a file, a socket.
+/// A stdout or stderr that other processes share: a terminal, a pipe, a file or a socket. Writes
+/// neither block nor change the descriptor flags, which all those processes would see.
 ///
 /// Thread-safety: one thread at a time.
 class console_target {
  public:
-  /// `fd` is borrowed: the target keeps a descriptor of its own, and none if `fd` is not open.
+  /// `fd` is borrowed: the target has its own descriptor for the same file, or none if `fd` is not
+  /// open.
   ELASTIC_DECL explicit console_target(int fd);
 
   explicit operator bool() const { return static_cast<bool>(fd_); }
 
-  /// For waiting until there is room.
+  /// The descriptor to wait on until there is room.
   int fd() const { return fd_.get(); }
 
-  /// Result: how many bytes were written; empty if there is no room now, or with another
-  /// `errno` than EAGAIN if there will never be any.
+  /// Result: how many bytes were written. Empty with `errno` EAGAIN: there is no room now. Empty
+  /// with another `errno`: there never will be.
   ELASTIC_DECL std::optional<std::size_t> write_some(std::string_view bytes);
 
  private:
   enum class how {
-    /// A file or a device such as /dev/null: takes everything at once.
+    /// A file or a device such as /dev/null, which takes everything at once.
     blocking,
-    /// An open file description of our own that does not block.
+    /// Our own open file description, which does not block.
     own,
-    /// A socket: asked for each write not to block.
+    /// A socket: each write asks not to block.
     socket,
-    /// Shared with others and blocking: written when it has room for `PIPE_BUF`, and no more.
+    /// A shared, blocking description: written only when it has room for `PIPE_BUF`, and no more
+    /// than that at a time.
     shared,
   };
 
-  // An open file description of its own, with flags of its own, for the same pipe or terminal.
+  // Opens the same pipe or terminal again, to get a file description with its own flags.
   ELASTIC_DECL static unique_fd reopened(int fd);
 
-  // The side of a pseudo-terminal where its user sits: opened again, it would be a new one.
+  // The master side of a pseudo-terminal cannot be reopened: that would create a new terminal.
   ELASTIC_DECL static bool is_terminal_master(int fd);
   ELASTIC_DECL ssize_t attempt(std::string_view bytes);
 

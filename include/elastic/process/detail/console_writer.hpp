@@ -16,16 +16,16 @@ namespace elastic::detail {
 
 /// Shows output on a descriptor of this process: a terminal, a pipe, a file, a socket.
 ///
-/// A reader that is slow makes `write` wait, and so the processes whose output it is; never the
-/// loop. The descriptor's own flags stay as they are: they are shared with other processes, which
-/// would be surprised by a stdout that does not block. When the other end has gone, that is said
-/// once in the log, and everything is dropped from then on.
+/// A slow reader makes `write` wait, and with it the processes whose output it is, but never the
+/// event loop. The descriptor's flags stay unchanged: other processes share them and do not expect
+/// a non-blocking stdout. When the other end is gone, the writer logs that once and then drops all
+/// output.
 ///
 /// Thread-safety: `write` may be called from any strand.
 class console_writer final : public output_sink {
  public:
-  /// `fd` is borrowed: the writer keeps a descriptor of its own. One that is not open takes
-  /// everything and shows nothing.
+  /// `fd` is borrowed: the writer has its own descriptor. If `fd` is not open, all output is
+  /// dropped.
   ELASTIC_DECL console_writer(const asio::any_io_executor& executor, int fd, logger log = {});
   ELASTIC_DECL task<void> write(std::string_view bytes) override;
 
@@ -39,8 +39,9 @@ class console_writer final : public output_sink {
 
   ELASTIC_DECL task<void> wait_for_room();
 
-  // Waits by an epoll of its own around the target: Asio makes what it waits for not block, which
-  // all processes with the same stdout would notice.
+  // Creates the epoll descriptor `room_`. Asio makes every descriptor that it waits on
+  // non-blocking, which all processes with the same stdout would notice; so it waits on this one
+  // instead.
   ELASTIC_DECL bool open_room();
   ELASTIC_DECL void give_up(int number);
 

@@ -11,12 +11,12 @@
 
 namespace elastic::detail {
 
-/// Where the core of a process that dumped one is: the path of the file, or how to come by it.
-/// Empty if it was not found: the process had changed its directory, or another machine has it.
+/// Locates the core dump of a process: the path of the file, or how to get it. Empty if it was not
+/// found: the process had changed its directory, or the file is on another machine.
 ///
-/// @param directory  the working directory in which it was started; empty: this process's
-/// @param since      when it was started, in seconds since 1970
-/// @param root       what stands before /proc
+/// @param directory  the working directory in which the process was started; empty: this process's
+/// @param since      when the process was started, in seconds since 1970
+/// @param root       a prefix for /proc
 /// Source: core(5).
 ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
                                    const std::string& root = "");

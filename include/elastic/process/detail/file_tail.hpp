@@ -9,7 +9,7 @@
 
 namespace elastic::detail {
 
-/// The last lines of a file, as many as a report shows; none if it cannot be read.
+/// The last lines of a file, as many as a report shows; empty if it cannot be read.
 ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
 
 }  // namespace elastic::detail

@@ -16,7 +16,7 @@
 
 namespace elastic::detail {
 
-/// The program of a guard as an open file that can be executed, or why there is none.
+/// The guard program as an open file that can be executed, or why there is none.
 struct guard_file {
   unique_fd fd;
   /// For messages: a path, or "memory".
@@ -24,16 +24,17 @@ struct guard_file {
   std::string problem;
 };
 
-/// The same descriptor under a number that leaves 0 to 4 to the streams and what is passed on.
+/// The same descriptor under a number above 5: the child needs 0 to 5 for its streams and the
+/// passed descriptors.
 ELASTIC_DECL unique_fd above_passed(unique_fd fd);
 
-/// Where a guard may run from, one after the other: what is tried next when one cannot be executed.
+/// The files that a guard may run from. When one cannot be executed, the next is tried.
 class guard_sources {
  public:
   /// `named`: the one file to use; empty: any.
   explicit guard_sources(std::string named) : named_(std::move(named)) {}
 
-  /// The next one; empty if all were tried.
+  /// The next source; empty if all were tried.
   ELASTIC_DECL std::optional<guard_file> next();
 
  private:

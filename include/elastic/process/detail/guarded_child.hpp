@@ -20,25 +20,25 @@
 
 namespace elastic::detail {
 
-/// A message of a guard with what was attached to it.
+/// A message from a guard, with the descriptor attached to it.
 struct received_news {
   guard_message message{};
   unique_fd attached;
 };
 
-/// Result: the next message; empty if none has come yet, or with `has_ended` none will.
+/// Result: the next message; empty if none has arrived. `has_ended` then says that none will.
 ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept;
 
 ELASTIC_DECL exit_status as_exit_status(int waited);
 
-/// A process behind a guard: all that it ever starts, daemons too, ends with it, with this object
-/// and with this program, however they end.
+/// A process behind a guard. Everything that it starts, daemons included, ends when it ends, when
+/// this object is destroyed, or when this program ends in any way.
 ///
 /// Thread-safety: one strand at a time.
 class guarded_child final : public child {
  public:
-  /// Takes over the guard of a worker that was started: its pidfd, the socket to it, and the
-  /// worker's pidfd.
+  /// Takes over the guard of a started worker: the guard's socket and pidfd, and the worker's
+  /// pidfd.
   ELASTIC_DECL guarded_child(const asio::any_io_executor& executor, pid_t worker,
                              unique_fd worker_pidfd, asio::posix::stream_descriptor socket,
                              unique_fd guard_pidfd, logger log, const syscalls& calls);
@@ -54,19 +54,20 @@ class guarded_child final : public child {
   ELASTIC_DECL task<exit_status> wait() override;
   ELASTIC_DECL task<void> end_tree() override;
 
-  /// What lives of the tree has fallen, or will fall, to the guard.
+  /// The children of the guard: the worker, and the survivors of its tree, which the kernel
+  /// reparents to the guard.
   ELASTIC_DECL std::vector<pid_t> left() override;
 
  private:
-  // Waits until the guard has sent something, or `look` has taken it in for another caller.
+  // Waits until the guard has sent something, or until another caller's `look` has received it.
   ELASTIC_DECL task<void> news();
   ELASTIC_DECL void reap_guard() noexcept;
   ELASTIC_DECL void send(unsigned char request) noexcept;
 
-  // Takes in all that the guard has sent, and wakes those who wait for it.
+  // Receives everything that the guard has sent, and wakes all waiters.
   ELASTIC_DECL void look() noexcept;
 
-  // The guard was killed. Its worker, whose parent it was, dies with it.
+  // Handles a killed guard. The worker was its child and dies with it.
   ELASTIC_DECL void lose_guard() noexcept;
 
   const syscalls& calls_;
@@ -78,7 +79,7 @@ class guarded_child final : public child {
   pid_t owner_;
   logger log_;
   std::optional<exit_status> status_;
-  // Nothing of the tree is left, or the guard that could tell is gone.
+  // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
   bool is_reaped_ = false;
 };

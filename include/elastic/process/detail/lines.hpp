@@ -18,28 +18,28 @@
 
 namespace elastic::detail {
 
-/// A line of a stream, or a piece of one that is too long to be held.
+/// A line of a stream, or a piece of a line that is too long to buffer.
 struct line_piece {
-  /// With its end, if it has one and this is the last piece.
+  /// Includes the line end, if the line has one and this is its last piece.
   std::string_view text;
   bool is_first;
   bool is_last;
 };
 
-/// Cuts a stream that comes in pieces into lines. Whole lines go on; an unfinished one is held
-/// back until its end comes, or until it is too long to be held.
+/// Cuts a stream that arrives in pieces into lines. It passes on whole lines; it holds back an
+/// unfinished one until its end arrives, or until it is too long to buffer.
 ///
-/// A line ends with '\n', or with '\r' if no '\n' follows: progress bars draw themselves so.
+/// A line ends with '\n', or with '\r' if no '\n' follows, as progress bars write it.
 class line_cutter {
  public:
-  /// Takes bytes from the front of `bytes` and calls `put` for each line that is whole, until it
-  /// returns false, for there is no room for more. Result: how many bytes were taken.
+  /// Takes bytes from the front of `bytes` and calls `put` for each whole line, until `put` returns
+  /// false because it has no room for more. Result: how many bytes were taken.
   template <class Put>
   std::size_t feed(std::string_view bytes, Put put) {
     std::size_t taken = 0;
     bool goes_on = true;
     if (end_is_open_ && !bytes.empty()) {
-      // What is held ends with '\r', and this is what follows.
+      // The held line ends with '\r', and `bytes` begins with what follows it.
       end_is_open_ = false;
       taken = bytes.front() == '\n' ? 1 : 0;
       goes_on = take_line(bytes.substr(0, taken), put);
@@ -58,7 +58,7 @@ class line_cutter {
     return taken;
   }
 
-  /// The stream has ended: what was held back goes on as it is.
+  /// Ends the stream: passes on whatever was held back, unchanged.
   template <class Put>
   void finish(Put put) {
     if (!held_.empty()) take_line({}, put);
@@ -66,7 +66,7 @@ class line_cutter {
   }
 
  private:
-  // The size of the first line with its end; 0 if that has not come yet.
+  // The size of the first line with its end; 0 if the end has not arrived yet.
   ELASTIC_DECL static std::size_t line_size(std::string_view bytes);
   ELASTIC_DECL static std::size_t line_size_with_returns(std::string_view bytes);
 
@@ -85,7 +85,7 @@ class line_cutter {
     held_.append(rest);
     end_is_open_ = held_.ends_with('\r');
     if (held_.size() <= limits::copy_line_bytes) return;
-    // A character is not torn.
+    // Never splits a UTF-8 character.
     const std::size_t size = held_.size() - unfinished_character(held_);
     put(line_piece{std::string_view(held_).substr(0, size), !in_line_, false});
     held_.erase(0, size);
@@ -93,25 +93,25 @@ class line_cutter {
   }
 
   std::string held_;
-  // A piece of the current line has gone on already.
+  // A piece of the current line was passed on already.
   bool in_line_ = false;
   // The held line ends with a '\r' that may be half of a "\r\n".
   bool end_is_open_ = false;
 };
 
-/// Makes of lines what is shown of them: the line behind a prefix, or a JSON object.
+/// Formats lines for output: the line after a prefix, or a JSON object.
 class line_writer {
  public:
   line_writer(line_head head, bool json) : head_(std::move(head)), json_(json) {}
 
-  /// Whose lines they are. To be called before the first line.
+  /// Sets the process that writes the lines. Call it before the first line.
   ELASTIC_DECL void begin(pid_t pid);
 
-  /// When the lines of now were read.
+  /// Sets the time at which the next lines were read.
   ELASTIC_DECL void stamp(const time_source& time);
   ELASTIC_DECL void put(const line_piece& line, std::string& out) const;
 
-  /// The same as a line by itself: a piece of a line, too, begins with the prefix and has an end.
+  /// The same, but every piece of a line begins with the prefix and has a line end, too.
   ELASTIC_DECL void put_alone(line_piece line, std::string& out) const;
 
  private:
@@ -123,7 +123,7 @@ class line_writer {
   std::string prefix_;
 };
 
-/// Puts a prefix before every line of a stream that comes in pieces.
+/// Puts a prefix before every line of a stream that arrives in pieces.
 class line_prefixer {
  public:
   ELASTIC_DECL explicit line_prefixer(line_head prefix, bool json = false);
@@ -131,11 +131,11 @@ class line_prefixer {
   void begin(pid_t pid) { writer_.begin(pid); }
   void stamp(const time_source& time) { writer_.stamp(time); }
 
-  /// Takes bytes from the front of `bytes` and appends what can go on to `out`; returns how many
-  /// it took: all, or fewer if `out` has grown above `limits::copy_buffer_bytes`.
+  /// Takes bytes from the front of `bytes` and appends what is ready to `out`. Returns how many it
+  /// took: all, or fewer if `out` has grown beyond `limits::copy_buffer_bytes`.
   ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
 
-  /// The stream has ended: what was held back goes on as it is.
+  /// Ends the stream: passes on whatever was held back, unchanged.
   ELASTIC_DECL void finish(std::string& out);
 
  private:
@@ -143,8 +143,8 @@ class line_prefixer {
   line_writer writer_;
 };
 
-/// Picks the lines out of a stream that contain one of several texts. Of a line that is too long
-/// to be held, those pieces.
+/// Picks the lines of a stream that contain one of several texts. A line that is too long to buffer
+/// is matched piece by piece.
 class line_matcher {
  public:
   ELASTIC_DECL line_matcher(std::vector<std::string> filters, line_head prefix, bool json);
@@ -152,7 +152,7 @@ class line_matcher {
   void begin(pid_t pid) { writer_.begin(pid); }
   void stamp(const time_source& time) { writer_.stamp(time); }
 
-  /// As `line_prefixer::feed`, with the lines that match; each has an end.
+  /// Like `line_prefixer::feed`, for the lines that match; each has a line end.
   ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
   ELASTIC_DECL void finish(std::string& out);
 
@@ -164,7 +164,7 @@ class line_matcher {
   line_writer writer_;
 };
 
-/// Remembers the last lines of a stream that comes in pieces.
+/// Remembers the last lines of a stream that arrives in pieces.
 class line_tail {
  public:
   ELASTIC_DECL void keep(std::string_view bytes);
@@ -173,7 +173,7 @@ class line_tail {
   ELASTIC_DECL std::vector<std::string> lines() const;
 
  private:
-  // The end of `bytes` that is worth keeping.
+  // The end of `bytes`: no earlier byte can be needed.
   ELASTIC_DECL static std::string_view last_lines(std::string_view bytes);
 
   std::string text_;

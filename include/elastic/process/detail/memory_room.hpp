@@ -13,13 +13,13 @@
 namespace elastic::detail {
 
 /// The bytes that processes can still take before memory runs out: of the machine, or of a memory
-/// cgroup (version 2) above this process, whichever are fewer. Empty if nothing tells. A few small
-/// files are read.
+/// cgroup (version 2) above this process, whichever are fewer. Empty if neither is known. Reads a
+/// few small files.
 ///
-/// @param root  what stands before /proc and /sys
+/// @param root  a prefix for /proc and /sys
 ELASTIC_DECL std::optional<std::uint64_t> available_memory(const std::string& root = "");
 
-/// The bytes of memory that a process has to itself. 0 if that cannot be read.
+/// The private memory of a process, in bytes. 0 if it cannot be read.
 ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
 
 }  // namespace elastic::detail

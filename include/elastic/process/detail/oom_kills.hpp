@@ -12,10 +12,10 @@
 namespace elastic::detail {
 
 /// How many processes the kernel has killed because memory ran out: in the memory cgroup of this
-/// process and those below it, or, if that does not tell, on the machine. Empty if neither
-/// tells. One small file is read.
+/// process and those below it or, if the cgroup does not say, on the machine. Empty if neither
+/// says. Reads one small file.
 ///
-/// @param root  what stands before /proc and /sys
+/// @param root  a prefix for /proc and /sys
 ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& root = "");
 
 /// The path of this process in a hierarchy of `file`, a /proc/self/cgroup, which has lines such as

@@ -19,22 +19,21 @@
 
 namespace elastic::detail {
 
-/// A process of this machine, held by its pidfd, that leads a session of its own.
+/// A process of this machine, held by its pidfd, that leads its own session.
 ///
-/// What counts as its tree: its session, and those descendants outside of it that can be found:
-/// seen as such before a signal was sent, or children of a process that is in the tree. A daemon
-/// that had cut both ties before is not found.
+/// Its tree consists of its session and of the descendants outside of it that can be found: they
+/// were seen before a signal was sent, or are children of a process in the tree. A daemon that had
+/// already cut both ties is not found.
 ///
-/// No number is ever signalled that could have passed to a stranger: signals go through pidfds,
-/// and a pidfd counts as a member only after its place in the tree was seen while it was held.
-/// Until `end_tree` the ended process stays a zombie, which keeps its number, and with it that of
-/// its session, from being given away.
+/// It never signals a pid that may have been reused: signals go through pidfds, and a pidfd becomes
+/// a member only once its process was seen in the tree while the pidfd was held. Until `end_tree`,
+/// the ended process stays a zombie, so the kernel reuses neither its pid nor its session id.
 ///
 /// Thread-safety: one strand at a time.
 class pidfd_child final : public child {
  public:
   /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
-  /// Errors: `errc::start_failed` if the pidfd cannot be waited for; the process is killed then.
+  /// Errors: `errc::start_failed` if the pidfd cannot be waited on; the process is then killed.
   ELASTIC_DECL pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
                            const syscalls& calls);
 
@@ -50,7 +49,7 @@ class pidfd_child final : public child {
   ELASTIC_DECL task<void> end_tree() override;
 
  private:
-  // A process that cannot be mistaken for another for as long as it is held.
+  // A process whose pidfd is held, so that it cannot be confused with another.
   struct pinned {
     pid_t pid;
     unique_fd pidfd;
@@ -58,50 +57,53 @@ class pidfd_child final : public child {
 
   ELASTIC_DECL int wait_id(int pidfd, siginfo_t& info, int options) const noexcept;
 
-  // Takes note of the end if there is one, and leaves the zombie.
+  // Records the end if there is one, and leaves the zombie.
   ELASTIC_DECL void look() noexcept;
   ELASTIC_DECL void reap() noexcept;
   ELASTIC_DECL void signal_group(int number) noexcept;
 
-  // Where one of the tree still has the number as that of its session, it is still in use.
+  // Whether the number is still in use, as it is while a process of the tree has it as its session
+  // id.
   ELASTIC_DECL bool session_in_use() noexcept;
   ELASTIC_DECL bool alive(const pinned& held) const noexcept;
   ELASTIC_DECL bool kill(const pinned& held) const noexcept;
 
-  // Holds a process and then reads its entry, which is its own if it is there after that, too.
+  // Opens a pidfd and then reads the process's entry. If the process still exists after that, the
+  // entry is its own.
   ELASTIC_DECL std::optional<process_entry> pin(pid_t pid, pinned& held) const;
   ELASTIC_DECL static bool holds(const std::vector<pinned>& members, pid_t pid);
 
-  // A host with so many open has no two to spare for each process.
+  // A host with this many open descriptors cannot spare two more for each process.
   static constexpr int most_descriptors = 1000;
 
-  // Opened while there is time: to find them in /proc when a signal is due costs twenty times more
-  // than to read them, and the others are waiting for the same signal.
+  // Opens the lists early. Finding them in /proc when a signal is due takes twenty times longer
+  // than reading them, while the other processes wait for the same signal.
   ELASTIC_DECL void open_lists() noexcept;
 
-  // Whether it is known at once that the process has no child: it has one thread (a directory has
-  // two links, and one for each directory in it), and the list of that thread is empty.
+  // Whether the process certainly has no child: it has one thread (a directory has two links, plus
+  // one for each subdirectory), and the list of that thread is empty.
   ELASTIC_DECL bool is_childless() const noexcept;
 
-  // Finds the descendants that have left the session. To be done before a signal: when their
-  // parents have ended nobody can tell any more whose they were.
+  // Finds the descendants that have left the session. Must run before a signal: once their parents
+  // have ended, nothing shows whose they were.
   ELASTIC_DECL void note_outsiders() noexcept;
   ELASTIC_DECL void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree);
 
-  // Sends SIGKILL to all of the tree that can be found; returns those who could be killed.
+  // Sends SIGKILL to every process of the tree that can be found; returns those that could be
+  // killed.
   //
-  // The process itself keeps its number, and that of its session, until it is reaped. Right after
-  // that the number is looked at: if it is in use and no process has it, it is that of our
-  // session, since a stranger would first have to become a process of that number.
+  // The process keeps its pid and its session id until it is reaped. Right after that, the number
+  // is checked: if it is in use but no process has it as its pid, it is our session's, since a
+  // foreign session would first need a process with that pid.
   ELASTIC_DECL std::vector<pinned> kill_members() noexcept;
 
-  // Waits until a killed process has ended; reaps it if it has fallen to us (as it does to the
+  // Waits until a killed process has ended; reaps it if it was reparented to us (as happens to the
   // first process of a container).
   ELASTIC_DECL task<void> gone(unique_fd pidfd);
 
   const syscalls& calls_;
   asio::posix::stream_descriptor descriptor_;
-  // Found at the start: the context may be on its way out at the end.
+  // Looked up at the start: the execution context may be shutting down at the end.
   reaper& reaper_;
   pid_t pid_;
   pid_t owner_;

@@ -17,22 +17,27 @@ namespace elastic::detail {
 /// Whether a process has a TCP connection to a port of another.
 enum class port_use { none, connecting, connected };
 
-/// The inodes of sockets that lead to a port.
+/// The inodes of sockets whose peer has a given port, and of those that listen at it.
 struct sockets_to_port {
   std::set<std::uint64_t> connected = {};
   std::set<std::uint64_t> connecting = {};
+  std::set<std::uint64_t> listening = {};
 };
 
 /// Parses the format of /proc/net/tcp and tcp6; skips other lines.
 ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found);
 
-/// Looks at the connections of a process and its descendants. Takes milliseconds where the host has
+/// Inspects the connections of a process and its descendants. Takes milliseconds on a host with
 /// many connections.
 ///
-/// @param most_files  how many processes and descriptors are looked at
-/// Result: empty if that was not enough, or if /proc does not show it.
+/// @param most_files  the most processes and descriptors to inspect
+/// Result: empty if `most_files` was not enough, or if /proc does not show them.
 ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
                                                       std::size_t most_files);
+
+/// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
+/// above.
+ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std::size_t most_files);
 
 }  // namespace elastic::detail
 

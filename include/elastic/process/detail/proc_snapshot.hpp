@@ -12,13 +12,14 @@
 
 namespace elastic::detail {
 
-/// How a process looks that was killed and has not ended yet.
+/// The state of a process that was killed and has not ended yet.
 struct proc_snapshot {
-  /// That of a thread in uninterruptible sleep ('D'), if it has one; else of the first.
+  /// The state of a thread in uninterruptible sleep ('D'), if there is one; else of the first
+  /// thread.
   char state = '?';
-  /// The function of the kernel in which that thread waits; empty if the kernel does not say.
+  /// The kernel function in which that thread waits; empty if the kernel does not say.
   std::string waits_in;
-  /// Memory that the kernel has yet to take back, in kB.
+  /// Memory that the kernel has not reclaimed yet, in kB.
   std::uint64_t resident = 0;
   bool dumps_core = false;
 
@@ -28,14 +29,15 @@ struct proc_snapshot {
   friend bool operator==(const proc_snapshot&, const proc_snapshot&) = default;
 };
 
-/// Whether nothing went on between two looks at a process that was killed, so that nobody can say
-/// whether it ever ends: a device or a file server does not answer. One that gives back memory or
-/// writes its core takes its time.
+/// Whether a killed process made no progress between two snapshots, so that it may never end: a
+/// device or a file server does not answer. A process that frees memory or writes its core makes
+/// progress.
 ELASTIC_DECL bool is_stuck(const proc_snapshot& before, const proc_snapshot& now);
 
 ELASTIC_DECL std::string text_of(const std::string& path);
 
-/// Looks at a process, without any right over it. Empty if there is none, or it has ended.
+/// Takes a snapshot of a process; needs no privilege over it. Empty if there is no such process, or
+/// it has ended.
 ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid);
 
 }  // namespace elastic::detail

@@ -9,8 +9,8 @@
 
 namespace elastic::detail {
 
-/// A process that somebody else starts and waits for, by its pidfd: its number may pass to another
-/// process, the handle never does.
+/// A process that someone else starts and waits for, held by its pidfd: the kernel may reuse its
+/// pid, but the handle never refers to another process.
 ///
 /// Thread-safety: any thread.
 class process_handle {
@@ -23,12 +23,12 @@ class process_handle {
   /// Whether it has not ended.
   ELASTIC_DECL bool is_running() const;
 
-  /// Sends a signal to the process alone, and not to its group.
+  /// Sends a signal to the process, but not to its group.
   /// Result: whether it was sent.
   ELASTIC_DECL bool signal(int number) const;
 
-  /// Sends a signal to the main thread, which then is the one that handles it. Before Linux 6.9 a
-  /// pidfd cannot do that: call it only while nobody has waited for the process.
+  /// Sends a signal to the main thread, so that this thread handles it. A pidfd cannot do that
+  /// before Linux 6.9, so call it only while nobody has waited for the process.
   /// Result: whether it was sent.
   ELASTIC_DECL bool signal_main_thread(int number) const;
 

@@ -27,14 +27,14 @@
 
 namespace elastic::detail {
 
-/// One process of a set with the copying of its output, from its start until its place is free.
+/// One process of a set and the copying of its output, from its start until its slot is free.
 /// Shared with the coroutines that work for it.
 class process_slot : public std::enable_shared_from_this<process_slot> {
  public:
   ELASTIC_DECL process_slot(asio::any_io_executor executor, std::size_t place);
 
-  /// Prepares the copying of one stream, whose pipe and file it takes; null if there is none to
-  /// copy.
+  /// Prepares the copying of one stream and takes its pipe and file; null if the stream is not
+  /// copied.
   ELASTIC_DECL std::unique_ptr<tee> make_tee(const output_plan& plan, opened_stream& stream,
                                              const std::shared_ptr<output_sink>& console,
                                              const std::shared_ptr<time_source>& time,
@@ -43,7 +43,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   /// Takes over the process that was started, and copies its output from now on.
   ELASTIC_DECL void begin(std::unique_ptr<child> started);
 
-  /// Runs `work` on the executor and calls `on_end`, sharing in the ownership of this.
+  /// Runs `work` on the executor and then calls `on_end`; keeps this slot alive meanwhile.
   template <class OnEnd>
   void run(task<void> work, asio::cancellation_signal& cancel, OnEnd on_end) {
     start_task(
@@ -56,22 +56,22 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool running() const { return process && !ended.is_set(); }
   bool is_free() const { return cleared.is_set(); }
 
-  /// Waits until the pipes have ended and all output is written; after `limits::drain_after_exit`
-  /// it takes what is in the pipes and lets go. After `hurry` a file that hangs is given up.
+  /// Waits until the pipes have ended and all output is written. After `limits::drain_after_exit`
+  /// it copies what the pipes contain and closes them. After `hurry` it abandons a file that hangs.
   ELASTIC_DECL task<void> drain(std::shared_ptr<time_source> time);
 
-  /// Frees the place; what is left is what a report asks for.
+  /// Frees the slot; keeps only what a report needs.
   ELASTIC_DECL void release();
   ELASTIC_DECL std::vector<std::string> tail() const;
 
-  /// Nobody wants to wait for the output any more.
+  /// Stops waiting for the output.
   ELASTIC_DECL void hurry();
 
-  /// It was killed and does not end: it is waited for no longer, and the error of its clearing
-  /// says why.
+  /// Abandons a killed process that does not end: nothing waits for it any more, and the error of
+  /// its clearing says why.
   ELASTIC_DECL void give_up(const std::string& why);
 
-  /// The owner has gone: ends everything without waiting for it.
+  /// Ends everything without waiting, because the owner is gone.
   ELASTIC_DECL void abandon() noexcept;
 
   const std::size_t index;
@@ -88,7 +88,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool was_stopped = false;
   bool given_up = false;
   bool abandoned = false;
-  /// How it looked when it had not ended for a while after it was killed.
+  /// Its state when it had not ended for a while after SIGKILL.
   std::optional<proc_snapshot> snapshot;
   std::exception_ptr clear_failure;
   asio::cancellation_signal cancel_watch;

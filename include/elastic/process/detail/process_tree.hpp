@@ -22,13 +22,13 @@ struct process_entry {
   /// 'R', 'S', 'D', 'T', 'Z', … as in `ps`.
   char state = '?';
   int threads = 1;
-  /// In ticks since the start of the machine: with the pid, it names one process for ever.
+  /// In ticks since the machine booted. Together, pid and start time identify a process for good.
   std::uint64_t start_time = 0;
   /// Processor time of all its threads and of the children that it has waited for, in ticks.
   std::uint64_t processor_ticks = 0;
 
-  /// Has ended and only waits for its parent to take note. (One whose first thread alone has
-  /// ended looks the same but for its threads.)
+  /// Whether it has ended and only waits to be reaped. (A process of which only the first thread
+  /// has ended looks the same, except for its number of threads.)
   bool dead() const { return (state == 'Z' || state == 'X' || state == 'x') && threads <= 1; }
 
   friend bool operator==(const process_entry&, const process_entry&) = default;
@@ -36,24 +36,24 @@ struct process_entry {
 
 /// Reads the text of `/proc/<pid>/stat`; empty if it is not one.
 ///
-/// The name in it may hold anything, blanks, parentheses and line ends included: it ends at the
+/// The name in it may contain anything, even blanks, parentheses and line ends: it ends at the
 /// *last* closing parenthesis.
 ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view text);
 
 /// The processes of `processes` that belong to a tree, parents before their children: the members
-/// of the session `session`, those in `roots`, and the descendants of both. Ended ones are left
-/// out.
+/// of the session `session`, those in `roots`, and the descendants of both. Processes that have
+/// ended are left out.
 ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
                                                     pid_t session, const std::vector<pid_t>& roots);
 
 /// One process of this machine; empty if no process has that number.
 ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid);
 
-/// All processes that this user can see. Costs some 10 µs for each.
+/// All processes that this user can see. Takes about 10 µs for each.
 ELASTIC_DECL std::vector<process_entry> read_processes();
 
-/// The children of a process, of all its threads. Empty, too, if the kernel keeps no such list
-/// (CONFIG_PROC_CHILDREN). Costs some 10 µs and 5 µs for each thread.
+/// The children of all threads of a process. Also empty if the kernel keeps no such list
+/// (CONFIG_PROC_CHILDREN). Takes about 10 µs, plus 5 µs for each thread.
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
 
 }  // namespace elastic::detail

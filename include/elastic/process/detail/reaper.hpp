@@ -12,10 +12,10 @@
 
 namespace elastic::detail {
 
-/// Takes in processes that were killed and whose owner could not wait for them, so that no zombie
-/// stays in a host that lives on. One for each execution context, made on first use.
+/// Adopts killed processes whose owner could not wait for them, so that no zombie stays in a host
+/// that keeps running. There is one for each execution context, created on first use.
 ///
-/// What it waits for keeps `io_context::run` going until the kernel has ended that process.
+/// `io_context::run` does not return until the kernel has ended the processes that it waits for.
 class reaper final : public asio::execution_context::service {
  public:
   using key_type = reaper;
@@ -25,14 +25,13 @@ class reaper final : public asio::execution_context::service {
 
   ELASTIC_DECL static reaper& of(const asio::any_io_executor& executor);
 
-  /// Waits in the background until the process has ended, and then takes its status. Where the
-  /// context is on its way out, which no background outlives, it waits here, for 1 s at most: the
-  /// process was killed.
+  /// Waits in the background until the process has ended, and then takes its status. If the context
+  /// is shutting down, no background work survives, so it blocks instead, for at most 1 s: the
+  /// process has been killed.
   ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls);
 
  private:
-  // The last owner to release it takes the status: the wait when it is over, or the context that
-  // drops the wait.
+  // Its last owner takes the status: the wait when it is over, or the context that drops the wait.
   struct dying {
     ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& with);
     ELASTIC_DECL ~dying();

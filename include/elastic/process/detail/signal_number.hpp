@@ -9,9 +9,12 @@
 
 namespace elastic::detail {
 
-/// The number of a signal that is named as by kill(1) and in <csignal>: "SIGTERM" or "TERM". Empty
-/// for a name that none has; real-time signals have none here.
+/// The number of a signal, named as in kill(1) or <csignal>: "SIGTERM" or "TERM". Empty for an
+/// unknown name; real-time signals have no names here.
 ELASTIC_DECL std::optional<int> signal_number(std::string_view name);
+
+/// The name of a signal without "SIG": "TERM" for SIGTERM. Empty if it has none.
+ELASTIC_DECL std::string_view signal_abbreviation(int number);
 
 }  // namespace elastic::detail
 

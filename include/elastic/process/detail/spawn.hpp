@@ -29,8 +29,8 @@
 
 namespace elastic::detail {
 
-/// The stack on which a child runs until its exec. Made once, with a page below it that no
-/// overflow gets past.
+/// The stack on which a child runs until its exec. Allocated once, above a guard page that stops
+/// any overflow.
 class child_stack {
  public:
   child_stack() = default;
@@ -78,8 +78,8 @@ struct spawn_result {
   spawn_stage stage = spawn_stage::prepare;
 };
 
-// What the child needs, prepared by the parent. The child writes `failure` and `stage`; both
-// share the memory, and the parent stands still until the child has executed or ended.
+// What the child needs, prepared by the parent. The child writes `failure` and `stage`; both share
+// the memory, and the parent is suspended until the child has executed or ended.
 struct child_plan {
   const syscalls* calls;
   const char* path;
@@ -90,10 +90,11 @@ struct child_plan {
   const unsigned long* processors;
   std::size_t processor_bytes;
   std::uint64_t ignored_signals;
-  /// The soft and the hard limit, as the kernel has them; null: those of the parent.
+  /// The soft and the hard limit, in the kernel's form; null: those of the parent.
   const std::uint64_t* open_files;
   int streams[3];
-  int passed[2];
+  /// What becomes descriptors 3 to 5; -1: nothing.
+  int passed[3];
   int program;
   pid_t parent;
   bool die_with_parent;
@@ -116,15 +117,15 @@ inline std::uint64_t signal_bits(const std::vector<int>& numbers) {
   return bits;
 }
 
-/// How many bytes the kernel's signal sets have.
+/// The size of the kernel's signal sets, in bytes.
 inline constexpr std::size_t kernel_signal_bytes = 8;
 
 [[noreturn]] ELASTIC_RUNS_IN_CHILD inline void leave_child() {
   for (;;) ::syscall(SYS_exit_group, 127);
 }
 
-// Handlers of the parent must not run in the child, which shares its memory; and what the parent
-// ignores (SIGPIPE, often) does not concern the program, except for signals that it is to ignore.
+// The parent's handlers must not run in the child, which shares its memory. Signals that the parent
+// ignores (often SIGPIPE) must reach the program, except those that it is to ignore.
 ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling(const child_plan& plan) {
   static constexpr signal_action standard{};
   static constexpr signal_action ignore{{1}};
@@ -143,7 +144,8 @@ ELASTIC_RUNS_IN_CHILD inline bool take_processors(const child_plan& plan) {
 ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
   const syscalls& calls = *plan.calls;
   int from[3] = {plan.streams[0], plan.streams[1], plan.streams[2]};
-  // First out of the way what a later stream still needs (such as stdout and stderr exchanged).
+  // First moves away each source that a later stream still needs (if stdout and stderr are swapped,
+  // for example).
   for (int target = 0; target < 3; ++target) {
     if (from[target] < 0 || from[target] > 2 || from[target] == target) continue;
     from[target] = calls.duplicate(from[target], 3);
@@ -160,21 +162,36 @@ ELASTIC_RUNS_IN_CHILD inline bool arrange_streams(const child_plan& plan) {
   return true;
 }
 
-// How many descriptors stay, from 0 on.
-ELASTIC_RUNS_IN_CHILD inline int kept_descriptors(const child_plan& plan) {
-  return 3 + (plan.passed[0] >= 0 ? 1 : 0) + (plan.passed[1] >= 0 ? 1 : 0);
+inline constexpr int first_passed = 3;
+inline constexpr int passed_places = 3;
+
+// One more than the highest descriptor that stays.
+ELASTIC_RUNS_IN_CHILD inline int end_of_kept(const child_plan& plan) {
+  int end = first_passed;
+  for (int place = 0; place < passed_places; ++place) {
+    if (plan.passed[place] >= 0) end = first_passed + place + 1;
+  }
+  return end;
 }
 
-// Descriptors 3 and 4, after the streams, for which the sources may have had these numbers.
+// Descriptors 3 to 5, after the streams, for which the sources may have had these numbers. The
+// last is a caller's, and may have any number itself.
 ELASTIC_RUNS_IN_CHILD inline bool pass_descriptors(const child_plan& plan) {
-  for (int place = 0; place < 2; ++place) {
-    if (plan.passed[place] < 0) continue;
-    if (plan.calls->duplicate_to(plan.passed[place], 3 + place) < 0) return false;
+  const syscalls& calls = *plan.calls;
+  int from[passed_places] = {plan.passed[0], plan.passed[1], plan.passed[2]};
+  int& last = from[passed_places - 1];
+  constexpr int first_free = first_passed + passed_places;
+  if (last >= 0 && last < first_free) last = calls.duplicate(last, first_free);
+  if (plan.passed[passed_places - 1] >= 0 && last < 0) return false;
+  for (int place = 0; place < passed_places; ++place) {
+    if (from[place] < 0) continue;
+    if (calls.duplicate_to(from[place], first_passed + place) < 0) return false;
   }
   return true;
 }
 
-// For kernels before 5.9 and filters that do not know the call: what /proc lists, else by number.
+// For kernels before 5.9 and for filters that reject close_range: closes what /proc lists, else
+// every number.
 ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
   struct entry_head {
     std::uint64_t inode;
@@ -216,9 +233,12 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
   ::syscall(SYS_close, folder);
 }
 
-// All but the streams, what is passed and, until it is executed, the program.
+// Closes all but the streams, the passed descriptors and, until it is executed, the program.
 ELASTIC_RUNS_IN_CHILD inline void close_others(const child_plan& plan) {
-  const auto first = static_cast<unsigned>(kept_descriptors(plan));
+  const auto first = static_cast<unsigned>(end_of_kept(plan));
+  for (int fd = first_passed; fd < static_cast<int>(first); ++fd) {
+    if (plan.passed[fd - first_passed] < 0 && fd != plan.program) ::syscall(SYS_close, fd);
+  }
   const auto program = static_cast<unsigned>(plan.program);
   const syscalls& calls = *plan.calls;
   int failed = 0;
@@ -238,7 +258,7 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
   if (calls.set_session() < 0) return spawn_stage::session;
   if (plan.die_with_parent) {
     if (calls.die_with_parent() < 0) return spawn_stage::parent_death;
-    // The parent may have died before the kernel knew what to do then.
+    // The parent may have died before the kernel knew that this child should die with it.
     if (::syscall(SYS_getppid) != plan.parent) leave_child();
   }
   if (!take_processors(plan)) return spawn_stage::processors;
@@ -246,7 +266,7 @@ ELASTIC_RUNS_IN_CHILD inline spawn_stage become_program(const child_plan& plan) 
   if (!arrange_streams(plan)) return spawn_stage::streams;
   if (!pass_descriptors(plan)) return spawn_stage::streams;
   close_others(plan);
-  // It was raised before, so that it can be lowered.
+  // The limit was raised before, so lowering it cannot fail.
   if (plan.open_files) ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, plan.open_files, nullptr);
   static constexpr unsigned long no_signals[kernel_signal_bytes / sizeof(unsigned long)] = {};
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals, nullptr, kernel_signal_bytes);
@@ -266,7 +286,7 @@ ELASTIC_RUNS_IN_CHILD inline int child_entry(void* argument) {
   leave_child();
 }
 
-// The strings as `execve` wants them: pointers, with a null pointer after the last.
+// The strings as `execve` takes them: pointers, terminated by a null pointer.
 inline std::vector<char*> pointers_to(const std::string* first,
                                       const std::vector<std::string>& rest) {
   std::vector<char*> pointers;
@@ -277,14 +297,14 @@ inline std::vector<char*> pointers_to(const std::string* first,
   return pointers;
 }
 
-/// Whether a standard stream was closed when this process began, and its number has gone to a
-/// descriptor of this process's own since.
+/// Whether a standard stream was closed when this process began and its number now belongs to a
+/// private descriptor of this process.
 inline bool is_private(int fd) {
   const int flags = ::fcntl(fd, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) != 0;
 }
 
-/// What is started: a program of a process_spec, or another one in its place and on its behalf.
+/// What to start: the program of a process_spec, or another one (a guard) on its behalf.
 struct spawn_request {
   /// Its environment, directory and streams.
   const process_spec& spec;
@@ -293,18 +313,19 @@ struct spawn_request {
   /// From the program's name on.
   std::vector<char*> arguments;
   bool die_with_parent = false;
-  /// Its soft limit of open files; none: that of this process.
+  /// Its soft limit of open files; empty: that of this process.
   std::optional<std::uint64_t> open_files = {};
-  /// An open file to be executed; -1: none. It and what is passed have numbers over 4.
+  /// An open file to be executed; -1: none. It and what is passed have numbers over 5.
   int program = -1;
-  /// What becomes descriptors 3 and 4; -1: nothing.
+  /// What becomes descriptors 3 and 4, besides that of the spec; -1: nothing.
   int passed[2] = {-1, -1};
 };
 
-/// Starts a program and returns when it has been executed, or says what failed and leaves nothing.
+/// Starts a program and returns once it has been executed, or reports what failed and leaves no
+/// process behind.
 ///
 /// The child shares the parent's memory until then (no page table is copied), and the calling
-/// thread stands still. All signals are blocked meanwhile, so that no handler runs in the child.
+/// thread is suspended. All signals are blocked meanwhile, so that no handler runs in the child.
 inline spawn_result spawn(const spawn_request& request, child_stack& stack, const syscalls& calls) {
   const process_spec& spec = request.spec;
   spawn_result result;
@@ -330,7 +351,7 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
                   .ignored_signals = signal_bits(spec.ignored_signals),
                   .open_files = request.open_files ? open_files : nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
-                  .passed = {request.passed[0], request.passed[1]},
+                  .passed = {request.passed[0], request.passed[1], spec.passed_fd},
                   .program = request.program,
                   .parent = ::getpid(),
                   .die_with_parent = request.die_with_parent};
@@ -342,7 +363,7 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
     plan.streams[target] = nowhere.get();
   }
 
-  // By the system call: the library's function leaves out the two signals that threads use.
+  // Uses the system call: the library function omits the two signals that it reserves for threads.
   constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
   std::array<unsigned long, words> every_signal;
   std::array<unsigned long, words> before{};
@@ -360,7 +381,8 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
     return result;
   }
   if (plan.failure == 0) return result;
-  // It is past its last step, so that this takes no time. ECHILD: the host has done it already.
+  // The child is past its last step, so this does not block. ECHILD: the host has reaped it
+  // already.
   siginfo_t ignored{};
   uninterrupted([&] {
     return calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(result.pidfd), &ignored,
@@ -431,7 +453,7 @@ inline std::string interpreter_of(const std::string& path) {
   }
 }
 
-/// Says in one sentence why a start failed, naming the file.
+/// Throws the reason of a failed start; the message names the file.
 [[noreturn]] inline void throw_start_error(const process_spec& spec, const std::string& path,
                                            const spawn_result& failed) {
   const auto start_failed = [&](const char* step) {

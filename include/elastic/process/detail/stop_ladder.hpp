@@ -12,16 +12,17 @@
 
 namespace elastic::detail {
 
-/// What to do next on the way to a stop, and why.
+/// The next step of a stop, and why.
 struct stop_step {
   enum class action {
-    /// Send `signal` to all that run (and SIGCONT, so that a stopped one can follow it).
+    /// Send `signal` to all running processes (and SIGCONT, so that a stopped process can handle
+    /// it).
     send,
-    /// Wait until one has ended, or `until`, whichever is first; then ask again.
+    /// Wait until a process has ended or until `until`, whichever is first; then ask again.
     wait,
-    /// They were killed a while ago: look at what holds them up; then ask again.
+    /// The processes were killed a while ago: find out why they have not ended; then ask again.
     look,
-    /// Nothing runs any more.
+    /// No process runs any more.
     done,
   };
   action what;
@@ -30,21 +31,21 @@ struct stop_step {
   std::string_view reason;
 };
 
-/// The stop as a plan: a signal to all, one deadline for all, SIGKILL for the rest. A machine
-/// without clock and processes; its driver supplies both.
+/// Plans a stop: a signal to all, one deadline for all, SIGKILL for the rest. It is a pure state
+/// machine; its driver supplies the clock and the processes.
 class stop_ladder {
  public:
   ELASTIC_DECL explicit stop_ladder(stop_plan plan,
                                     duration killed_patience = limits::killed_patience);
 
-  /// The next step when `running` processes are left at the time `now`. `hurry`: nobody wants to
-  /// wait for the grace any more.
+  /// The next step when `running` processes are left at the time `now`. `hurry` skips the rest of
+  /// the grace period.
   ELASTIC_DECL stop_step next(std::size_t running, time_point now, bool hurry = false);
 
  private:
   enum class stage { running, asked, killed };
 
-  // A time without end must not wrap around into the past.
+  // Saturates, so that an endless grace period does not wrap around into the past.
   ELASTIC_DECL stop_step kill(time_point now, std::string_view reason);
 
   stop_plan plan_;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The one seam between this module and the kernel: a table of functions, given as a parameter.
-// Tests give a table in which one of them fails or is interrupted.
+// The only seam between this module and the kernel: a table of functions, passed as a parameter.
+// Tests pass a table in which one function fails or is interrupted.
 
 #include <fcntl.h>
 #include <linux/prctl.h>
@@ -16,8 +16,8 @@
 
 #include <cerrno>
 
-// A function that runs between clone and exec does so in the parent's memory, on a stack of its
-// own. A sanitizer's instrumentation in it would write into the books of the parent's thread.
+// A function that runs between clone and exec does so in the parent's memory, on a separate stack.
+// Sanitizer instrumentation in it would corrupt the bookkeeping of the parent's thread.
 #if defined(__clang__)
 #define ELASTIC_RUNS_IN_CHILD                                        \
   __attribute__((noinline, disable_sanitizer_instrumentation,        \
@@ -30,8 +30,8 @@
 namespace elastic::detail {
 
 #if defined(__GLIBC__)
-// The same function as `clone` under the name that sanitizers do not wrap: their wrapper takes
-// locks that a child in shared memory would give back a second time.
+// `clone` under a name that sanitizers do not wrap: their wrapper takes locks that a child in
+// shared memory would release a second time.
 extern "C" int elastic_clone(int (*entry)(void*), void* stack, int flags, void* argument,
                              ...) noexcept __asm__("__clone");
 #else
@@ -41,10 +41,10 @@ inline constexpr auto elastic_clone = ::clone;
 // From Linux 6.9 on: the signal goes to the process group whose leader the pidfd is (or was).
 inline constexpr unsigned pidfd_signal_process_group = 1U << 2;
 
-/// Everything that this module asks of the kernel about processes. Results as the system calls':
-/// -1 and `errno` on failure.
+/// All system calls of this module that concern processes. They return what the system calls
+/// return: -1 and `errno` on failure.
 struct syscalls {
-  // In the parent.
+  // Called in the parent.
   pid_t (*clone)(int (*entry)(void*), void* stack_top, int flags, void* argument, int* pidfd);
   int (*waitid)(idtype_t type, id_t id, siginfo_t* info, int options);
   int (*pidfd_open)(pid_t pid);
@@ -53,7 +53,7 @@ struct syscalls {
   int (*set_owner)(int fd, int owner);
   int (*pipe)(int fds[2]);
   int (*open)(const char* path, int flags, int mode);
-  // Between clone and exec: nothing but the system call itself.
+  // Called between clone and exec: these make only the system call itself.
   int (*set_session)();
   int (*die_with_parent)();
   int (*change_directory)(const char* path);
@@ -142,7 +142,7 @@ inline constexpr syscalls real_syscalls{
     .execute_open = real::execute_open,
 };
 
-/// A call that is made again for as long as a signal interrupts it.
+/// Repeats a call for as long as a signal interrupts it.
 template <class Call>
 auto uninterrupted(Call call) {
   for (;;) {

@@ -33,7 +33,7 @@ namespace elastic::detail {
 struct tee_outlets {
   /// Written first, byte for byte; null: no file.
   std::shared_ptr<log_file> file;
-  /// Lines that are written to a file of their own.
+  /// Lines that are also written to another file.
   output_plan::matching_lines matches;
   /// Shown last, with `prefix` before every line; null: not shown.
   std::shared_ptr<output_sink> console;
@@ -42,7 +42,7 @@ struct tee_outlets {
   bool json = false;
   /// Remember the last lines.
   bool keep_tail = false;
-  /// For the time before lines. Null: `system_time`.
+  /// The clock of the times in prefixes. Null: `system_time`.
   std::shared_ptr<time_source> time;
   logger log;
 };
@@ -50,38 +50,37 @@ struct tee_outlets {
 /// Copies the output of one process from its pipe to files and to the console.
 ///
 /// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
-/// reads on only when what it read is written: a slow console makes the process wait, and a file
-/// that hangs does, which is written on a thread. A file that cannot be written is given up with a
-/// line in the log, and so is a console that throws.
+/// reads more only once everything read is written, so a slow console makes the process wait; so
+/// does a file that hangs, which is written on a thread. A file that cannot be written or a console
+/// that throws is abandoned and logged once.
 ///
 /// Thread-safety: one strand at a time.
 class tee {
  public:
-  /// Errors: `errc::start_failed` if the pipe cannot be waited for.
+  /// Errors: `errc::start_failed` if the pipe cannot be waited on.
   ELASTIC_DECL tee(asio::any_io_executor executor, unique_fd pipe, tee_outlets outlets);
   tee(const tee&) = delete;
   tee& operator=(const tee&) = delete;
 
-  /// Whose output it is, if lines are to say that. To be called before `run`.
+  /// Sets the process whose output this is, for prefixes that show it. Call it before `run`.
   ELASTIC_DECL void begin(pid_t pid);
 
-  /// Copies until every process has closed its end of the pipe, or until `finish`. To be awaited
-  /// once.
+  /// Copies until every process has closed its end of the pipe, or until `finish`. Await it once.
   ///
-  /// Errors: none; what cannot be written is said in the log.
-  /// Cancellation: all types; ends it, and what was not read is lost; a write to a file that hangs
-  /// goes on by itself. While it waits for the console, `abandon_console` is needed, too.
+  /// Errors: none; the log says what could not be written.
+  /// Cancellation: all types; ends it and loses what was not read; a write to a file that hangs
+  /// continues in the background. While it waits for the console, call `abandon_console`, too.
   ELASTIC_DECL task<void> run();
 
-  /// Makes `run` end without waiting for the end of the pipe: what is in it now is still copied.
-  /// For a pipe that somebody holds open after the process has ended.
+  /// Makes `run` end without waiting for the end of the pipe; the present content of the pipe is
+  /// still copied. For a pipe that another process holds open after this one has ended.
   ELASTIC_DECL void finish();
 
-  /// Shows nothing more, and gives up what is being shown: nobody wants to wait for a console that
-  /// stands still. The file still gets everything.
+  /// Stops showing output and abandons the write in progress, for a console that is blocked. The
+  /// file still gets everything.
   ELASTIC_DECL void abandon_console();
 
-  /// How many bytes it has read.
+  /// How many bytes were read.
   std::uint64_t copied() const { return copied_; }
 
   /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
@@ -91,7 +90,7 @@ class tee {
   char* buffer() { return large_ ? large_.get() : small_.data(); }
   std::size_t buffer_size() const { return large_ ? limits::copy_buffer_bytes : small_.size(); }
 
-  // As `read`: 0 at the end, and if all was read that `finish` still wanted.
+  // Like `read`; also 0 once everything that `finish` still wanted is read.
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
   ELASTIC_DECL void free_large_buffers();
@@ -101,7 +100,7 @@ class tee {
 
   ELASTIC_DECL void give_up_console(std::string_view why);
 
-  // In a coroutine of its own, which `abandon_console` can end without ending this one.
+  // Runs in a separate coroutine, which `abandon_console` can end without ending `run`.
   ELASTIC_DECL task<void> show(std::string_view bytes);
 
   asio::posix::stream_descriptor pipe_;
@@ -109,14 +108,14 @@ class tee {
   pid_t pid_ = 0;
   line_prefixer lines_;
   line_matcher matches_;
-  /// The console gets lines, and not bytes as they come.
+  /// The console gets whole lines rather than bytes as they arrive.
   bool by_line_;
   line_tail tail_;
   asio::cancellation_signal showing_;
   std::uint64_t copied_ = 0;
   bool finishing_ = false;
   std::size_t remaining_ = 0;
-  // Most processes write little at a time; the large buffer exists while one writes much.
+  // Most processes write little at a time; the large buffer exists only for one that writes much.
   std::array<char, 4096> small_;
   std::unique_ptr<char[]> large_;
   bool wants_large_ = false;

@@ -43,8 +43,8 @@ ELASTIC_DECL exit_selection exit_selection::parse(std::string_view text) {
     const std::optional<int> number = is_code ? std::nullopt : detail::signal_number(part);
     if (!is_code && !number) {
       throw error(errc::invalid_argument,
-                  fmt::format("'{}' is no way to end: a list of exit codes (0 to 255) and names of "
-                              "signals is needed, such as 93,SIGSEGV",
+                  fmt::format("'{}' is not an exit code or a signal: a list of exit codes (0 to "
+                              "255) and names of signals is needed, such as 93,SIGSEGV",
                               part));
     }
     if (is_code) selection.add_code(code);

@@ -4,15 +4,17 @@
 
 #include <elastic/process/exit_status.hpp>
 
-#include <cstring>
+#include <elastic/process/detail/signal_number.hpp>
+
+#include <string_view>
 
 #include <fmt/format.h>
 
 namespace elastic {
 
 ELASTIC_DECL std::string signal_name(int number) {
-  if (const char* name = sigabbrev_np(number)) return fmt::format("SIG{}", name);
-  return fmt::format("signal {}", number);
+  const std::string_view name = detail::signal_abbreviation(number);
+  return name.empty() ? fmt::format("signal {}", number) : fmt::format("SIG{}", name);
 }
 
 ELASTIC_DECL exit_status exit_status::signalled(int number, bool core_dumped) {

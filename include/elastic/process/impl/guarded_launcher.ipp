@@ -28,7 +28,7 @@ namespace elastic {
 
 namespace detail {
 
-/// The first word of a guard, or its end without one.
+/// The first message of a guard, or the fact that it ended without one.
 struct guard_greeting {
   std::optional<received_news> news;
   bool has_ended = false;
@@ -54,8 +54,8 @@ inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket,
                          std::move(waiting));
 }
 
-/// What was started is to be handed over, so that a guard has a little time to say so although the
-/// start was cancelled. Result: empty if it did not.
+/// A worker that was started must be handed over, so even after a cancellation the guard gets a
+/// little time to report it. Result: empty if it did not.
 inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
   guard_greeting greeting;
   try {
@@ -86,7 +86,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
     detail::refuse_zero_bytes(spec);
     task<std::string> finding = detail::find_program_on_thread(spec);
     const std::string path = co_await std::move(finding);
-    // It may have been cancelled in the moment of the answer: nobody would then meet the guard.
+    // The start may have been cancelled just as the lookup finished: nobody would then wait for the
+    // guard.
     const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
     if (cancellation.cancelled() != asio::cancellation_type::none) {
       throw detail::asio_system_error(asio::error::operation_aborted);
@@ -127,7 +128,7 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
     if (result.stage != detail::spawn_stage::execute || result.failure == E2BIG) {
       detail::throw_start_error(spec, path, result);
     }
-    // The file cannot be executed here: perhaps the next one can.
+    // This file cannot be executed here; perhaps the next one can.
     note_problem(file_.name, errno_text(result.failure));
     file_.fd.reset();
   }
@@ -173,9 +174,9 @@ ELASTIC_DECL bool guarded_launcher::is_forbidden(int number) {
 
 ELASTIC_DECL void guarded_launcher::give_up(const std::string& why) {
   if (options_.policy == guard_policy::required || !options_.guard_file.empty()) {
-    throw error(errc::start_failed, fmt::format("no guard can be had: {}", why));
+    throw error(errc::start_failed, fmt::format("no guard is available: {}", why));
   }
-  // Once, though several may be on their way.
+  // Only once, although several starts may be in progress.
   if (std::exchange(is_guarding_, false)) note_unguarded(why);
 }
 
@@ -189,7 +190,7 @@ ELASTIC_DECL void guarded_launcher::note_unguarded(std::string_view why) const {
   if (is_wanted) {
     options_.log.info("workers have no guard: {}", lost);
   } else {
-    options_.log.warning("workers have no guard, so that {}; none can be had: {}", lost, why);
+    options_.log.warning("workers have no guard, so {}; the reason: {}", lost, why);
   }
 }
 
@@ -226,8 +227,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
   }
   if (!first) {
     give_up(
-        fmt::format("the guard ({}) ended without a word: it is of another version, or was "
-                    "killed, and then what it had just started may survive",
+        fmt::format("the guard ({}) ended unexpectedly: it is of another version, or it was "
+                    "killed and what it had just started may survive",
                     file_.name));
     co_return nullptr;
   }

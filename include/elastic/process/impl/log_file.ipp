@@ -127,7 +127,7 @@ ELASTIC_DECL void log_file::put_aside(std::vector<std::string>& problems) {
     const int oldest = std::min(others_ + 1, rotation_.max_files - 1);
     for (int number = oldest; number > 0; --number) {
       const bool moved = std::rename(name(number - 1).c_str(), name(number).c_str()) == 0;
-      // Somebody may have taken one of the others away.
+      // Someone may have removed an older file.
       if (!moved && (number == 1 || errno != ENOENT)) {
         throw error(errc::file_access, errno_text(errno));
       }
@@ -137,8 +137,9 @@ ELASTIC_DECL void log_file::put_aside(std::vector<std::string>& problems) {
     size_ = 0;
     in_line_ = false;
   } catch (const error& failure) {
-    problems.push_back(fmt::format("log file '{}' is full and cannot be put aside, it grows on: {}",
-                                   path_, failure.what()));
+    problems.push_back(
+        fmt::format("log file '{}' is full and cannot be rotated, so it keeps growing: {}", path_,
+                    failure.what()));
     rotation_.max_size = 0;
   }
 }

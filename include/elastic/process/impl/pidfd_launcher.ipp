@@ -28,7 +28,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec sp
   task<std::string> finding = detail::find_program_on_thread(spec);
   std::string path = co_await std::move(finding);
   if (!options_.parent) co_return start(spec, path);
-  // Cancellation does not reach it: what was started is always handed over.
+  // Cancellation does not reach this task: a started process is always handed over.
   task<std::unique_ptr<child>> starting = start_on_parent(std::move(spec), std::move(path));
   co_return co_await detail::run_on(options_.parent, std::move(starting),
                                     asio::cancellation_slot());

@@ -38,7 +38,7 @@ ELASTIC_DECL std::vector<process_set::process_end> process_set::take_ends() {
 
 namespace detail {
 
-/// Notes that the process of a slot is being started, and the signals that come for it meanwhile.
+/// Marks the process of a slot as being started, and collects the signals sent to it meanwhile.
 class start_under_way {
  public:
   using signals = std::map<std::size_t, std::vector<int>>;
@@ -201,7 +201,7 @@ ELASTIC_DECL task<detail::opened_stream> process_set::open(const services& parts
 ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot) {
   exit_status status = exit_status::unknown();
   try {
-    // An end before that is reported when the starter knows the process.
+    // Yields first, so that an early end is reported only after `start` has returned.
     co_await asio::post(self->strand, asio::use_awaitable);
     status = co_await slot->process->wait();
   } catch (const std::exception& failure) {
@@ -367,7 +367,7 @@ ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services part
     if (!slot->given_up) co_await end_tree(slot, parts);
   } catch (...) {
     if (!slot->clear_failure) slot->clear_failure = std::current_exception();
-    // Whatever it still does, the slot waits for it no longer.
+    // The slot no longer waits for this process, whatever it still does.
     slot->cancel_watch.emit(asio::cancellation_type::terminal);
   }
   co_await slot->ended.wait();

@@ -42,10 +42,10 @@ ELASTIC_DECL std::string path_of_own(int descriptor);
 /// `sitecustomize` that it hid, which may be another hook or the user's own.
 class hook_archive {
  public:
-  /// @param content  what follows the `hook_prelude`
+  /// @param content  the code after the `hook_prelude`
   ELASTIC_DECL explicit hook_archive(std::string_view content);
 
-  /// False if there was no memory or descriptor for it. `hooked` then changes nothing.
+  /// False if memory or descriptors were lacking. `hooked` then changes nothing.
   bool exists() const { return static_cast<bool>(memory_); }
 
   /// The same process with the hook. The variable gets the value "HAD_PATH:VALUE", where HAD_PATH

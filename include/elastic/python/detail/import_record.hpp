@@ -12,33 +12,34 @@
 
 namespace elastic::detail {
 
-/// What a worker notes of its imports (see `import_recorder`): memory, in which it writes while the
-/// agent reads. Another process may write anything, so it is given to a standby as it is, and no
-/// more than `largest` of it.
+/// The imports that a worker records (see `import_recorder`), in memory that the worker writes
+/// while the agent reads. Its content is untrusted: a standby gets it unchanged, and at most
+/// `largest` bytes of it.
 ///
-/// Without the memory, as for want of descriptors, it is empty and nothing is noted.
+/// If the memory could not be created, for example because descriptors ran out, it is empty and
+/// nothing is recorded.
 class import_record {
  public:
-  /// What a worker may note, in bytes.
+  /// The largest record, in bytes.
   static constexpr std::size_t largest = 256 * 1024;
 
   ELASTIC_DECL import_record();
 
-  /// What was noted until now.
+  /// The record so far.
   ELASTIC_DECL std::string text() const;
 
-  /// How many bytes; more than before if more was noted.
+  /// Its size in bytes; grows when more is recorded.
   ELASTIC_DECL std::size_t size() const;
 
-  /// "INODE:PATH", for the one that is to note; empty: nobody can.
+  /// "INODE:PATH", for the process that records; empty: recording is impossible.
   ELASTIC_DECL std::string place() const;
 
-  /// The same worker, which notes what it imports. Unchanged if it cannot.
+  /// The same worker, but recording its imports. Unchanged if that is impossible.
   ELASTIC_DECL process_spec recorded(process_spec spec) const;
 
  private:
   unique_fd memory_;
-  /// What the worker runs before its script.
+  /// The code that the worker runs before its script.
   hook_archive hook_;
 };
 

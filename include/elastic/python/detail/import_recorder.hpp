@@ -4,14 +4,14 @@
 
 namespace elastic::detail {
 
-/// Functions in Python with which a worker notes what it imports, for its standby: between the
-/// `hook_prelude` and the hook of standbys, or what a worker runs before the script in its first
-/// attempt. What is noted is read again by the standby alone.
+/// Python functions with which a worker records its imports for its standby. They come between the
+/// `hook_prelude` and the hook of standbys, or before `import_recorder_start` in the first attempt.
+/// Only the standby reads the record.
 ///
-/// The record is memory of the agent, which a worker opens by "/proc/AGENT/fd/N" each time that it
-/// writes: a descriptor that it kept would be seen by the script, or be closed by it and then be
-/// another file. Each line is a module's name, "=NAME" if that variable was changed since the line
-/// before, or "!" if the script changed sys.path, after which nothing is noted.
+/// The record is memory of the agent. A worker opens it as "/proc/AGENT/fd/N" for each write: the
+/// script would see a descriptor that stayed open, or close it and let another file reuse its
+/// number. Each line is a module's name, "=NAME" if that variable changed since the previous line,
+/// or "!" if the script changed sys.path, after which nothing is recorded.
 inline constexpr char import_recorder[] = R"python(
 def record_imports(record):
     """Notes which modules are found from now on in the record "INODE:PATH"."""
@@ -58,8 +58,8 @@ def record_imports(record):
     finder.find_spec = classmethod(find_spec)
 )python";
 
-/// What a worker runs before its script, after `import_recorder`. ELASTIC_IMPORTS,
-/// "HAD_PATH:INODE:PATH", says where the record is. Nothing that goes wrong here is the script's.
+/// The code that a worker runs before its script, after `import_recorder`. ELASTIC_IMPORTS,
+/// "HAD_PATH:INODE:PATH", names the record. No error in it reaches the script.
 inline constexpr char import_recorder_start[] = R"python(
 had_path, _, record = os.environ.pop("ELASTIC_IMPORTS").partition(":")
 restore_path(had_path)

@@ -13,22 +13,23 @@
 
 namespace elastic::detail {
 
-/// What is known when a round is to end while the workers of this node run.
+/// The facts when a round must end while the workers of this node run.
 struct planned_restart_view {
   rendezvous_change::cause why = rendezvous_change::cause::node_waiting;
-  /// By when the workers are to be gone, from now on.
+  /// How much time is left until the workers must be gone.
   duration grace = duration::max();
-  /// Workers that would start again without a standby.
+  /// How many workers would restart without a standby.
   std::size_t cold = 0;
-  /// Why no more standbys are made; none if they are.
+  /// Why no more standbys are made; empty if they are.
   std::optional<std::string> off = {};
-  /// Whether none is to start before the job goes on.
+  /// Whether the job pauses, so that no worker starts until it resumes.
   bool is_pause = false;
 };
 
-/// How long the workers go on at most until their standbys are ready, and why: half a sentence.
+/// How long the workers may continue until their standbys are ready, and a clause that gives the
+/// reason.
 struct planned_restart {
-  /// If a node waits to join, and if one has left or is lost.
+  /// The wait if a node wants to join, and if a node has left or is lost.
   static constexpr std::chrono::seconds patience{10};
   static constexpr std::chrono::seconds patience_lost{2};
 
@@ -36,8 +37,8 @@ struct planned_restart {
   std::string reason;
 };
 
-/// Decides whether workers that are well go on for a while, so that they start again without their
-/// imports. Pure.
+/// Decides whether healthy workers continue for a while, so that they can restart without repeating
+/// their imports. Pure.
 ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view);
 
 }  // namespace elastic::detail

@@ -10,9 +10,9 @@
 
 namespace elastic::detail {
 
-/// What the arguments of a Python interpreter say.
+/// The parsed arguments of a Python interpreter.
 struct python_command {
-  /// Those of the interpreter itself, such as "-u".
+  /// The interpreter's own options, such as "-u".
   std::vector<std::string> flags;
   enum class kind { script, module, code };
   kind what = kind::script;
@@ -20,7 +20,7 @@ struct python_command {
   std::string name;
 };
 
-/// Result: none if the interpreter would run none of these, or an argument is not known.
+/// Result: empty if the interpreter would run none of these, or an argument is unknown.
 ELASTIC_DECL std::optional<python_command> parse_python_command(
     const std::vector<std::string>& arguments);
 

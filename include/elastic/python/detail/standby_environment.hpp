@@ -12,37 +12,37 @@
 
 namespace elastic::detail {
 
-/// What a standby is to do, for its hook.
+/// The instructions for the hook of a standby.
 struct standby_task {
-  /// "auto,-module", "torch,pandas", or empty for one that imports nothing.
+  /// "auto,-module", "torch,pandas", or empty for a standby that imports nothing.
   std::string modules;
   /// "script", "module" or "code", and its name.
   std::string kind;
   std::string name;
-  /// It runs the script, up to a point that the script names.
+  /// Whether it runs the script up to a point that the script chooses.
   bool runs_script = false;
-  /// Workers run beside it, which it is not to disturb.
+  /// Whether workers run meanwhile, which it must not disturb.
   bool stands_back = true;
   /// The hook's archive, in bytes.
   std::size_t archive_size = 0;
-  /// What a worker has imported: an `import_record`'s text.
+  /// The imports of a worker: the text of an `import_record`.
   std::string record = {};
 };
 
-/// What the starts of a worker in two attempts have in common. If it differs, the standby of one
-/// cannot become the other.
+/// The part of a worker's start that is the same in all attempts. If it differs, a standby made for
+/// one start cannot serve the other.
 ELASTIC_DECL std::string standby_key(const process_spec& spec);
 
-/// A process that is to be started when nobody knows yet in which attempt: without the variables
-/// that may have other values in another one.
+/// The process for an attempt that is not known yet: without the variables that may differ between
+/// attempts.
 ELASTIC_DECL process_spec without_attempt(process_spec spec);
 
-/// The variables that a standby of this worker starts with: none that names an attempt, so that a
-/// script that ran by mistake could join nobody.
+/// The initial variables of this worker's standby. None identifies an attempt, so that a script
+/// that ran by mistake could not join the others.
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
                                                           const standby_task& standby);
 
-/// What is to be changed in a standby that was made for `from` before it becomes `to`.
+/// The changes to a standby made for `from` before it becomes `to`.
 ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
                                                           const process_spec& to);
 

@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// The standbys of an agent: when it makes them, and when it waits for them.
+/// The standbys of an agent. Decides when they are made, and when the agent waits for them.
 class standby_extension final : public agent_extension {
  public:
   ELASTIC_DECL standby_extension(warm_standby terms, agent_extension::context agent);
@@ -33,7 +33,8 @@ class standby_extension final : public agent_extension {
   ELASTIC_DECL task<void> close() override;
 
  private:
-  // No attempt has begun, and others of the job may run without this node.
+  // Whether this node joins only once its standbys are ready: no attempt has begun, and the others
+  // may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
   agent_extension::context context_;

@@ -4,18 +4,18 @@
 
 namespace elastic::detail {
 
-/// What Python runs in a standby before the script, as its `sitecustomize`: it imports, waits until
-/// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
-/// it ends the process: an exception would let the interpreter go on to the script.
+/// The `sitecustomize` that Python runs in a standby before the script. It imports modules, waits
+/// for `go` and returns; then the interpreter itself runs the script. On any error it ends the
+/// process: after an exception, the interpreter would run the script.
 ///
-/// If the script is to be run up to the point that it names, it returns at once, and the script
-/// waits at that point.
+/// If the script should run up to the point that it chooses, the hook returns at once, and the
+/// script waits at that point.
 ///
-/// It follows `import_recorder`. ELASTIC_STANDBY says what it is to do:
-/// "SIZE:RUN:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME". SIZE bytes of descriptor 1 are its archive,
-/// RUN is 1 if the script is to be run, BACK is 1 if it is to leave the processors to others,
-/// RECORD bytes of descriptor 2 are what a worker has imported, HAD_PATH is 1 if there was a
-/// PYTHONPATH, KIND and NAME are what the interpreter runs, MODULES are names with commas between,
+/// It follows `import_recorder`. ELASTIC_STANDBY has its instructions:
+/// "SIZE:RUN:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME". The first SIZE bytes of descriptor 1 are its
+/// archive. RUN is 1 if the script should run. BACK is 1 if it must leave the processors to others.
+/// The first RECORD bytes of descriptor 2 are the imports of a worker. HAD_PATH is 1 if there was a
+/// PYTHONPATH. KIND and NAME are what the interpreter runs. MODULES are comma-separated names,
 /// "auto", or empty for a probe.
 inline constexpr char standby_hook[] = R"python(
 BEFORE = set(sys.modules)

@@ -13,8 +13,9 @@
 
 namespace elastic::detail {
 
-// What an agent and a standby say to each other, over a socket that keeps messages apart. A message
-// is fields with a zero byte between, since variables of the environment may hold any other byte.
+// The messages between an agent and a standby, over a socket that preserves message boundaries.
+// Zero bytes separate the fields of a message, since environment variables may contain any other
+// byte.
 //
 //   standby                                  agent
 //   ready   version, pid, missing modules →
@@ -25,32 +26,32 @@ namespace elastic::detail {
 //   refused reason                        →           (it ends; also instead of `ready`)
 //                                         ← go
 
-/// What a standby says.
+/// A message of a standby.
 struct standby_message {
   enum class kind {
-    /// It has imported and waits.
+    /// It has finished its imports and waits.
     ready,
     /// A module cannot be imported by a standby.
     dropped,
-    /// It has the worker's streams and variables, and waits for the last word.
+    /// It has the worker's streams and variables, and waits for `go`.
     prepared,
     /// It cannot become the worker.
     refused,
   };
   kind what = kind::ready;
-  /// ready: its own number.
+  /// ready: its own pid.
   pid_t pid = 0;
   /// ready: modules that are not installed.
   std::vector<std::string> missing = {};
-  /// dropped: which.
+  /// dropped: the module.
   std::string module = {};
-  /// dropped, refused: why.
+  /// dropped, refused: the reason.
   std::string reason = {};
 
   friend bool operator==(const standby_message&, const standby_message&) = default;
 };
 
-/// Reads what a standby has sent. What it names may hold any byte but zero.
+/// Parses a message of a standby. Names and reasons in it may contain any byte but zero.
 ///
 /// Errors: `errc::protocol_violation` for anything that `bytes_of` does not write, and for more
 /// than `limits::standby_message_bytes`.
@@ -59,7 +60,7 @@ ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes);
 /// The same message as bytes.
 ELASTIC_DECL std::string bytes_of(const standby_message& message);
 
-/// A variable of the environment that is to be set, or with no value removed.
+/// An environment variable to set or, without a value, to remove.
 struct variable_change {
   std::string name;
   std::optional<std::string> value;
@@ -67,13 +68,13 @@ struct variable_change {
   friend bool operator==(const variable_change&, const variable_change&) = default;
 };
 
-/// The agent's `prepare`.
+/// The agent's message `prepare`.
 ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes);
 
-/// The agent's word that its worker is about to end.
+/// The agent's notice that the worker is about to end.
 inline constexpr std::string_view standby_check = "check";
 
-/// The agent's last word.
+/// The agent's last message: become the worker.
 inline constexpr std::string_view standby_go = "go";
 
 }  // namespace elastic::detail

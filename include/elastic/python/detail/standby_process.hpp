@@ -22,15 +22,15 @@
 
 namespace elastic::detail {
 
-/// One standby with the socket to it, which is its standard input. Its standard output begins with
-/// the hook, its standard error is empty; both are memory.
+/// One standby and the socket to it, which is its standard input. Its standard output and standard
+/// error are memory: the former begins with the hook's archive, the latter with the import record.
 ///
 /// The destructor kills it and never waits. Thread-safety: one strand at a time.
 class standby_process {
  public:
-  /// Starts one. What `spec` says of streams and the variables of an attempt is not for it.
+  /// Starts a standby. Ignores the streams in `spec` and the variables of an attempt.
   ///
-  /// Errors: those of the launcher; `errc::start_failed`. Cancellation: as of the launcher.
+  /// Errors: those of the launcher; `errc::start_failed`. Cancellation: as for the launcher.
   ELASTIC_DECL static task<std::unique_ptr<standby_process>> start(
       std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task standby);
 
@@ -43,31 +43,31 @@ class standby_process {
 
   /// The next message.
   ///
-  /// Errors: `errc::protocol_violation` if it ends, or says what no standby says.
+  /// Errors: `errc::protocol_violation` if the standby ends or sends an invalid message.
   /// Cancellation: all types; throws `operation_aborted`, and no message is lost.
   ELASTIC_DECL task<standby_message> next_message();
 
   /// Sends a message with descriptors, which stay the caller's. Never blocks.
-  /// Result: what is wrong; empty: it was sent.
+  /// Result: the problem; empty on success.
   ELASTIC_DECL std::string send(std::string_view bytes, const std::vector<int>& descriptors = {});
 
-  /// Whether it has neither closed its socket nor said anything that was not read.
+  /// Whether it has neither closed its socket nor sent anything that is still unread.
   ELASTIC_DECL bool is_silent();
 
-  /// Until it is no longer silent, or has ended. One at a time, and not beside `next_message` and
-  /// `wait`. Cancellation: all types; throws `operation_aborted`.
+  /// Waits until it is no longer silent or has ended. One call at a time, and not during
+  /// `next_message` or `wait`. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_heard();
 
   ELASTIC_DECL void kill() noexcept;
 
-  /// Until it has ended. Cancellation: all types; throws `operation_aborted`.
+  /// Waits until it has ended. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<exit_status> wait();
 
   /// Kills what is left of its tree and waits until it is gone.
-  /// Cancellation: all types; the kill was sent already.
+  /// Cancellation: all types; the tree has already been killed.
   ELASTIC_DECL task<void> end();
 
-  /// The process, which is a worker from now on.
+  /// Hands over the process, which is a worker from now on.
   ELASTIC_DECL std::unique_ptr<child> release();
 
  private:

@@ -9,7 +9,7 @@
 
 namespace elastic::detail {
 
-/// A zip archive with one file, which is not compressed: what Python takes for a folder of modules.
+/// A zip archive with one uncompressed file. Python can import modules from it, as from a folder.
 ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view content);
 
 }  // namespace elastic::detail

@@ -56,11 +56,11 @@ ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
   return rank ? "local rank " + *rank : spec.program;
 }
 
-// ---- a start ------------------------------------------------------------------------------------
+// ---- starting a process -------------------------------------------------------------------------
 
 namespace detail {
 
-/// Whether the interpreter runs what PYTHONPATH names before the script.
+/// Whether the interpreter runs the `sitecustomize` found through PYTHONPATH.
 inline bool runs_hooks(const process_spec& spec) {
   const auto command = parse_python_command(spec.arguments);
   if (!command) return false;
@@ -75,7 +75,8 @@ inline bool runs_hooks(const process_spec& spec) {
 ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec) {
   const auto launcher = services_.launcher;
   launched_ = services_.time->now();
-  if (spec.stdin_fd >= 0) co_return co_await launcher->launch(std::move(spec));
+  const bool has_own_descriptor = spec.stdin_fd >= 0 || spec.passed_fd >= 0;
+  if (has_own_descriptor) co_return co_await launcher->launch(std::move(spec));
   const std::string key = detail::standby_key(spec);
   slot& entry = slots_.try_emplace(key).first->second;
   const bool is_first = !std::exchange(entry.was_launched, true);
@@ -121,14 +122,13 @@ ELASTIC_DECL void standby_set::note_pid(const std::string& key, pid_t pid) {
 
 namespace detail {
 
-/// Whether what was caught here ends the coroutine, because it was cancelled.
+/// Whether the exception means that the coroutine was cancelled, so that it must end.
 inline bool was_cancelled(const std::exception& caught) {
   const auto* const failure = dynamic_cast<const asio_system_error*>(&caught);
   return failure && failure->code() == asio::error::operation_aborted;
 }
 
-/// The descriptors that a worker would have from 0 on; empty: one of them is none that is
-/// inherited.
+/// The descriptors that become 0, 1 and 2 of a worker; empty if one of them cannot be inherited.
 inline std::vector<int> streams_of(const process_spec& spec) {
   const int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
   std::vector<int> streams;
@@ -175,7 +175,7 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
   if (answer.what != kind::prepared || !standby.is_silent()) {
     co_return "its standby broke the protocol";
   }
-  // From here on it is the worker: until then the script has not begun.
+  // From here on it is the worker; before this, the script has not begun.
   co_return standby.send(detail::standby_go);
 }
 
@@ -192,6 +192,7 @@ ELASTIC_DECL void standby_set::begin_replacement() {
   ++attempt_;
   starts_ = worker_starts();
   plan_.begin_attempt();
+  stage_ = detail::standby_view::stage::work;
 }
 
 ELASTIC_DECL void standby_set::begin_attempt() {
@@ -199,10 +200,11 @@ ELASTIC_DECL void standby_set::begin_attempt() {
   for (auto& [key, entry] : slots_) entry.is_used = false;
 }
 
-// ---- the making of standbys ---------------------------------------------------------------------
+// ---- making standbys ----------------------------------------------------------------------------
 
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
-  stage_ = detail::standby_view::stage::work;
+  // A round may end before this is called: then the processes are already in their last steps.
+  if (stage_ == detail::standby_view::stage::absence) stage_ = detail::standby_view::stage::work;
   return keep(may_restart);
 }
 
@@ -219,7 +221,7 @@ ELASTIC_DECL void standby_set::hurry() {
 
 ELASTIC_DECL void standby_set::check() {
   for (auto& [key, entry] : slots_) {
-    // One that does not hear it finds out later.
+    // A standby that misses the message checks later.
     if (entry.standby) entry.standby->send(detail::standby_check);
   }
 }
@@ -262,7 +264,7 @@ ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& 
   }
 }
 
-/// Until a standby that waits ends, or says something: it has nothing to say.
+/// Waits until a waiting standby ends or sends something, which it should not.
 ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer standby) {
   co_await standby->until_heard();
   const auto position = slots_.find(key);
@@ -277,7 +279,7 @@ ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer stan
   changed_.set();
 }
 
-/// How one has ended that was not ended by this.
+/// How a standby has ended by itself.
 ELASTIC_DECL task<std::string> standby_set::end_of(standby_pointer standby) {
   const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
   const std::optional<exit_status> end =
@@ -319,7 +321,7 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   }
 }
 
-/// @param key  the slot that is next to get a standby
+/// @param key  the slot that should get the next standby
 ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::string& key) const {
   detail::standby_view view;
   view.now = services_.time->now();
@@ -343,7 +345,8 @@ ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::strin
   return view;
 }
 
-/// As much as the largest that there was; before that, as a process for which it is to wait.
+/// The memory of the largest standby so far or, before the first, that of a process that it would
+/// replace.
 ELASTIC_DECL std::uint64_t standby_set::size_of_one() const {
   constexpr std::uint64_t most = 1024 * 1024 * 1024;
   std::uint64_t size = largest_;
@@ -383,20 +386,20 @@ ELASTIC_DECL task<void> standby_set::make_missing() {
   co_await when_all(std::move(makings));
 }
 
-/// What a worker imported later is no reason to have none.
+/// If a standby refuses while it uses records, later standbys do without records.
 ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
   if (!has_record) return plan_.give_up(reason);
   uses_records_ = false;
   services_.log.info("standbys no longer import what workers imported later: {}", reason);
 }
 
-/// Standbys that import are better than none.
+/// If running the script in advance fails, standbys only import from then on.
 ELASTIC_DECL void standby_set::note_failed_run(const std::string& reason) {
   if (!std::exchange(*runs_scripts_, false)) return;
   services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
 }
 
-/// Says once why no more standbys are made.
+/// Logs once why no more standbys are made.
 ELASTIC_DECL void standby_set::note_end() {
   if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
   services_.log.warning("no more standbys are made, so that restarts take longer: {}",
@@ -445,7 +448,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const detail::standby_message& message = *answer;
   switch (message.what) {
     case kind::dropped:
-      // Several that are made at once drop the same.
+      // Standbys that are made at the same time drop the same modules.
       if (left_out.count(message.module) == 0 &&
           plan_.dropped_modules().count(message.module) != 0) {
         co_return false;
@@ -475,7 +478,8 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   }
   const auto position = slots_.find(key);
   if (position == slots_.end() || runs_script != runs_scripts_.value_or(false)) co_return false;
-  services_.log.info("{} has a standby: process {}", name_of(spec), message.pid);
+  services_.log.info("{} has a standby: process {}{}", name_of(spec), message.pid,
+                     runs_script ? ", which has run the script up to survive.prepare()" : "");
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
   position->second.has_run_script = runs_script;
@@ -507,7 +511,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
       problem = "the interpreter is not the process that is started";
     }
   } catch (const error&) {
-    // It may have been bad luck: one more try has to tell.
+    // The death may have been an accident, so this tries once more.
     throw error(
         errc::start_failed,
         fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program));
@@ -529,7 +533,7 @@ ELASTIC_DECL std::string standby_set::modules_text() const {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-// ---- the end of standbys ------------------------------------------------------------------------
+// ---- ending standbys ----------------------------------------------------------------------------
 
 ELASTIC_DECL void standby_set::discard(standby_pointer standby) {
   if (!standby) return;
@@ -539,7 +543,7 @@ ELASTIC_DECL void standby_set::discard(standby_pointer standby) {
 
 ELASTIC_DECL task<void> standby_set::end_discarded() {
   while (!discarded_.empty()) {
-    // It stays in the list until it has ended, also if this is cancelled.
+    // It stays in the list until it has ended, even if this call is cancelled.
     detail::standby_process& standby = *discarded_.back();
     const pid_t pid = standby.pid();
     const time_point deadline = deadline_after(services_.time->now(), limits::standby_end);

@@ -15,8 +15,7 @@ namespace elastic {
 
 namespace detail {
 
-/// Identifiers with dots between, as Python's `import` takes them. Letters beyond ASCII may stand
-/// in one.
+/// Whether the text is a dotted name, as in Python's `import`. Letters outside ASCII are allowed.
 inline bool is_module_name(std::string_view name) {
   bool begins = true;
   for (const char letter : name) {

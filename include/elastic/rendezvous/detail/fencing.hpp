@@ -10,32 +10,33 @@
 
 namespace elastic::detail {
 
-/// When a node that is cut off notices, when its workers are gone, and when the others go on
-/// without it: one after the other, also if a clock is faster than another by 2 %. All count from
-/// the last moment at which the others can know that the node lives.
+/// The times at which a node that is cut off notices it, at which its workers are gone, and at
+/// which the others continue without it. The order holds even if one clock runs 2 % faster than
+/// another. All times count from the last moment at which the others can know that the node is
+/// alive.
 struct fencing {
-  /// The node gives up the others, and its workers get their signal to end.
+  /// The node gives up on the others, and its workers get the signal to end.
   duration notice{};
-  /// What is left of its workers is killed.
+  /// The remaining workers are killed.
   duration kill{};
-  /// The others go on.
+  /// The others continue.
   duration others_go_on{};
 
-  /// How long a process may take to be gone once it is killed.
+  /// How long a killed process may take to disappear.
   static constexpr std::chrono::milliseconds kill_time{50};
 
-  /// Of a node that is lost after `silence`, over 0.
+  /// For a node that counts as lost after `silence`, which is greater than 0.
   ELASTIC_DECL static fencing of_silence(duration silence);
 
-  /// Of a node whose connection ended, and that is lost if it does not come back within `grace`,
-  /// over 0.
+  /// For a node whose connection ended and that counts as lost unless it returns within `grace`,
+  /// which is greater than 0.
   ELASTIC_DECL static fencing of_end(duration grace);
 
-  /// Of the node whose agent no longer leads the others, because it lost them half of `grace`
-  /// ago: it has the rest of the time of `of_end`.
+  /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
+  /// has the rest of the time of `of_end`.
   ELASTIC_DECL static fencing of_step_down(duration grace);
 
-  /// Whether nothing is left of the workers when the others go on, and they had time to end.
+  /// Whether no worker is left when the others continue, and the workers had time to end.
   ELASTIC_DECL bool is_safe() const;
 };
 

@@ -10,8 +10,8 @@
 
 namespace elastic::detail {
 
-/// What rendezvous have alike whose nodes were given at the start: nobody joins or is missed, and
-/// each node counts its restarts for itself.
+/// The common base of rendezvous whose nodes are given at the start: no node joins or is missed,
+/// and each node counts its own restarts.
 ///
 /// Thread-safety: one strand at a time.
 class fixed_membership : public rendezvous_handler {

@@ -18,20 +18,20 @@ ELASTIC_DECL std::vector<std::string> rank_keys(const std::string& prefix, int s
 
 inline const std::string gathered_suffix = ".FIN";
 
-/// Tells and learns; says then that this rank has.
+/// Writes this rank's text, reads those of all ranks, and then marks that this rank has read them.
 ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
                                                           std::string prefix, std::string mine,
                                                           int rank, int size);
 
-/// Waits until all have said that they have learnt it.
+/// Waits until all ranks have marked that they have read.
 ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix,
                                          int size);
 
-/// Tells every agent of a round a text and learns theirs, in the order of their ranks. Rank 0 ends
-/// last: it may be the one that serves the store.
+/// Exchanges one text with every agent of a round. Result: all texts, in the order of the ranks.
+/// Rank 0 ends last, because it may serve the store.
 ///
-/// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; values that were written stay in the store.
+/// Limit the wait with `with_deadline`. Errors: those of the store.
+/// Cancellation: all types; values already written stay in the store.
 /// Source: torch.distributed.elastic.utils.store, `synchronize` (PyTorch up to 2.3).
 ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents,
                                                    std::string prefix, std::string mine, int rank,

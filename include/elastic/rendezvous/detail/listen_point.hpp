@@ -12,20 +12,20 @@
 
 namespace elastic::detail {
 
-/// Where a port of this host is opened.
+/// Where this host opens a port.
 struct listen_point {
   /// An address of this host, or "localhost"; empty: every address.
   std::string address;
-  /// Further ones, as far as this host has them.
+  /// Further addresses; those that this host does not have are skipped.
   std::vector<asio::ip::address> besides;
 };
 
-/// Where a port is opened that others know by `host`, so that no other network reaches it: at the
-/// addresses of this host for which that stands, and at loopback. Every address, if it stands for
-/// none of them (a NAT, a virtual address), or for loopback on this host, as a host's own
-/// name often does: others know the name by another address then.
-/// @param known   the addresses for which `host` stands here
-/// @param is_own  whether this host has an address
+/// Chooses where to open a port that others know by `host`, so that no other network reaches it: at
+/// the addresses of this host to which `host` resolves, and at loopback. The result is every
+/// address if `host` resolves to none of this host's addresses (a NAT, a virtual address), or to
+/// loopback, as a host's own name often does: others then resolve the name to another address.
+/// @param addresses  the addresses to which `host` resolves here
+/// @param is_own     whether this host has an address
 ELASTIC_DECL listen_point
 choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& addresses,
                     const std::function<bool(const asio::ip::address&)>& is_own);

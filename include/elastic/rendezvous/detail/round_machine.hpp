@@ -12,22 +12,23 @@
 
 namespace elastic::detail {
 
-/// By whose rules nodes meet.
+/// The rules by which nodes meet.
 enum class round_rules {
-  /// PyTorch's up to 2.2: a node beyond the maximum asks again and again.
+  /// Those of PyTorch up to 2.2: a node beyond the maximum keeps asking.
   torch_1_13,
-  /// PyTorch's of 2.6 and newer: a node beyond the maximum stands by.
+  /// Those of PyTorch 2.6 and newer: a node beyond the maximum stands by.
   torch_2_6,
-  /// Ours, if one server sees every node: a round whose nodes are known is complete as soon as
-  /// all of them are there, and the wait list never promises more than the next round can hold.
+  /// Those of this library, if one server sees every node: a round whose nodes are known is
+  /// complete as soon as all of them are there, and the wait list never promises more than the next
+  /// round can hold.
   direct,
 };
 
-/// What is to happen to one node, by `apply` if it changes the state.
+/// What happens to one node. `apply` carries it out if it changes the state.
 enum class round_action {
-  /// It is in a complete round.
+  /// The node is in a complete round.
   placed,
-  /// Nothing changes until something else does.
+  /// The node has to wait until the state changes.
   wait,
   refuse_closed,
   refuse_timeout,
@@ -37,14 +38,14 @@ enum class round_action {
   leave_round,
   leave_wait_list,
   leave_redundancy_list,
-  /// From the complete round to the wait list of the next.
+  /// The node moves from the complete round to the wait list of the next one.
   leave_to_rejoin,
   complete_round,
 };
 
 struct round_decision {
   round_action action;
-  /// Why, a half sentence.
+  /// The reason, a clause.
   std::string_view reason;
 
   friend bool operator==(const round_decision&, const round_decision&) = default;
@@ -54,29 +55,30 @@ ELASTIC_DECL bool contains(const round_state& state, const node_id& node);
 
 ELASTIC_DECL int size_of(const round_state& state);
 
-/// Whether a place is neither taken nor promised.
+/// Whether there is a place that is neither taken nor promised.
 ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings& settings,
                             round_rules rules);
 
-/// Whether a node is in a round that has enough nodes and waits for more. By our own rules it stays
-/// then, however long it has waited.
+/// Whether a node is in a round that has enough nodes and waits for more. By this library's rules
+/// the node then stays, however long it has waited.
 ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
                                   const rendezvous_settings& settings, round_rules rules);
 
-/// What the next step of a node is that wants to be in a round. To be asked again after each step,
-/// until it is `placed`, refused, or waits.
+/// The next step of a node that wants to be in a round. Call it again after each step, until the
+/// node is `placed`, is refused, or has to wait.
 ///
-/// @param deadline  until when the node waits for a place; one that stands by waits without an end
+/// @param deadline  when the node stops waiting for a place; a node that stands by waits without
+///                  limit
 /// Source: _RendezvousJoinOp of PyTorch's dynamic rendezvous, for the rules of that name.
 ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id& node,
                                         const rendezvous_settings& settings, round_rules rules,
                                         time_point now, time_point deadline);
 
-/// What the next step of a node is that gives up its place, whatever that is.
+/// The next step of a node that gives up its place, in the round or on a list.
 ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id& node);
 
-/// Whether other nodes that wait may be able to take a step because a node has just left by
-/// `action`. By our own rules every node that waits has its place on one of the lists.
+/// Whether nodes that wait may be able to take a step because another node has just left by
+/// `action`. By this library's rules, every node that waits is on one of the lists.
 /// @param state  after `apply`
 ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
                                const rendezvous_settings& settings);

@@ -12,13 +12,13 @@
 
 namespace elastic::detail {
 
-/// What nodes agree on: who is in the round, who waits for the next one.
+/// The state on which nodes agree: which nodes are in the round, and which wait for the next one.
 ///
-/// Times are those of one monotonic clock: of the server that keeps the state, or of the one node
-/// that looks at it. Times of two nodes never meet in it.
+/// Its times are those of one monotonic clock: that of the server that keeps the state, or of the
+/// one node that looks at it. It never mixes the times of two nodes.
 struct round_state {
   std::int64_t round = 0;
-  /// The round has its nodes: those that are in it run.
+  /// The round has its nodes, and they run.
   bool complete = false;
   /// The job has ended; no round follows.
   bool closed = false;
@@ -26,13 +26,14 @@ struct round_state {
   bool unknown_nodes = true;
   /// The end of the last call.
   std::optional<time_point> deadline = std::nullopt;
-  /// When a running round ends for those that stand by and make a larger one possible.
+  /// When a running round ends for the nodes that stand by and make a larger round possible.
   std::optional<time_point> scale_up_at = std::nullopt;
-  /// With their ranks, once the round is complete.
+  /// The nodes of the round; their ranks are valid once it is complete.
   std::map<node_id, int> participants = {};
-  /// Nodes that the next round takes in.
+  /// Nodes that the next round admits.
   std::set<node_id> wait_list = {};
-  /// Nodes beyond what the round can have: they stand by for one that is lost, or for others.
+  /// Nodes beyond the maximum of the round: they stand by until a node is lost, or until there are
+  /// enough nodes for a larger round.
   std::set<node_id> redundancy_list = {};
 
   friend bool operator==(const round_state&, const round_state&) = default;

@@ -18,12 +18,12 @@
 
 namespace elastic::detail {
 
-/// The rendezvous named "c10d" for a job of at most one node: the state is kept in this process,
-/// and each round serves its workers a store of their own, so that no round sees another's keys.
+/// The rendezvous named "c10d" for a job of at most one node. It keeps the state in this process,
+/// and serves the workers of each round a store of their own, so that no round sees another's keys.
 ///
-/// `endpoint` with a port other than 0 (29400 if none is named) is bound, so that a second job
-/// at the same endpoint is refused; with port 0, as for `--standalone`, no socket is opened for
-/// the rendezvous itself.
+/// It binds `endpoint` unless the port is 0 (29400 if none is named), so that a second job at the
+/// same endpoint is refused. With port 0, as for `--standalone`, it opens no socket for the
+/// rendezvous itself.
 ///
 /// Thread-safety: one strand at a time.
 class solo_rendezvous final : public fixed_membership {
@@ -51,10 +51,10 @@ class solo_rendezvous final : public fixed_membership {
   worker_store_host workers_;
   std::unique_ptr<tcp_store_server> server_;
   std::int64_t round_ = 0;
-  /// Why the job pauses.
+  /// The reason for the pause, if the job is paused.
   std::optional<std::string> pause_;
   bool saves_first_ = false;
-  /// A pause begins, or ends. None before somebody waits for it.
+  /// Signals that a pause begins or ends. Empty until a coroutine waits for it.
   std::optional<event_flag> pause_changes_;
 };
 

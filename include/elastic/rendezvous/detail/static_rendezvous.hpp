@@ -19,13 +19,13 @@
 
 namespace elastic::detail {
 
-/// The rendezvous named "static": who is in, and at which rank, was decided by whoever started the
-/// nodes (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
+/// The rendezvous named "static": the user decides which nodes take part, and gives each its rank
+/// (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
 ///
-/// Nobody joins, leaves or is missed; a restart is each node's own. The membership never changes.
-/// At the end node 0 serves until the others know that all have come to the exit barrier, 1 s at
-/// most.
-/// Settings: `timeout`, seconds that the nodes wait for each other (900).
+/// No node joins, leaves or is missed, and each node restarts on its own: the membership never
+/// changes. At the end, node 0 serves until the others know that all have reached the exit barrier,
+/// for at most 1 s.
+/// Settings: `timeout`, how long the nodes wait for each other, in seconds (900).
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
@@ -44,8 +44,8 @@ class static_rendezvous final : public fixed_membership {
 
  private:
   static constexpr std::uint16_t default_port = 29500;
-  // How long node 0 serves the store at most after all nodes have come to the exit barrier; nodes
-  // of torchrun do not say that they have passed it.
+  // How long node 0 keeps serving the store after all nodes have reached the exit barrier: nodes of
+  // torchrun do not report that they have passed it.
   static constexpr std::chrono::seconds exit_timeout{1};
   ELASTIC_DECL task<void> connect();
 

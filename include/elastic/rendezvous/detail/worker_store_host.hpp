@@ -21,58 +21,61 @@
 
 namespace elastic::detail {
 
-/// Where the nodes meet, if the server there may name this node by any address at which others
-/// reach that host.
+/// Where the nodes meet. The server there may name this node by any address at which others reach
+/// that host.
 struct meeting_place {
   std::string host;
   /// Whether this node serves there.
   bool is_host = false;
 };
 
-/// The store in which the workers of one round find each other, served by the agent on a socket of
-/// this node. A new one for every round: PyTorch 2.x does not prefix its keys by the attempt, so
-/// only an empty store keeps one attempt from reading what the one before left.
+/// The store in which the workers of one round find each other. The agent serves it on a socket of
+/// this node. Each round gets a new store: PyTorch 2.x does not prefix its keys with the attempt,
+/// so only an empty store keeps one attempt from reading the values of the previous one.
 ///
 /// Thread-safety: one strand at a time.
 class worker_store_host {
  public:
-  /// Whether each store is served at a port of its own, or all at that of the first.
+  /// Whether each store gets a port of its own, or all use the port of the first one.
   enum class ports { fresh, kept };
-  /// For what a name stands here; see `find_listen_point`.
+  /// Resolves a name on this host; see `find_listen_point`.
   using look_up = std::function<task<listen_point>(std::string)>;
 
   ELASTIC_DECL explicit worker_store_host(const rendezvous_parameters& parameters,
                                           ports choice = ports::fresh,
                                           look_up names = find_listen_point);
 
-  /// Serves a new store and says where: at the address that the user chose for this
-  /// node, else at `reachable`. Where agents shall not serve it, picks a free port for the worker
-  /// of rank 0. The port is open at that address and at loopback, as `listen_point` says; at every
-  /// address if the user wants that, or if `reachable` is a loopback address and other hosts
-  /// take part, which know this one by another. A name stands for what it stood for when it was
-  /// first found, so that a resolver that fails later opens nothing.
+  /// Serves a new store. Result: its endpoint, with the address that the user chose for this node,
+  /// or else `reachable`. If agents do not serve the store, only picks a free port for the worker
+  /// of rank 0. The port is open at that address and at loopback, as `listen_point` describes. It
+  /// is open at every address if the user asked for that, or if `reachable` is a loopback address
+  /// and other hosts take part, because they know this host by another address. A name keeps the
+  /// addresses to which it first resolved, so that a later failure of the resolver opens no further
+  /// address.
   ///
   /// @param reachable  a numeric address of this host
-  /// @param meeting    whose addresses of this host are opened, too; without a host: none
-  /// @param is_alone   no other host takes part: nobody but this one is let in, unless the user
-  ///                   chose an address or wants every address
-  /// @param besides    a further protocol on the same port; empty: none
-  /// With `ports::kept` the one before must have been stopped; if another program has taken its
-  /// port meanwhile, any port will do.
+  /// @param meeting    where the nodes meet: the port is also open at its addresses, if they are
+  ///                   this host's; at every address, if none of them is, but this node serves
+  ///                   there; without a host: nowhere else
+  /// @param is_alone   no other host takes part: only this host may connect, unless the user chose
+  ///                   an address or asked for every address
+  /// @param besides    a further protocol on the same port; null: none
+  /// With `ports::kept`, the previous store must have been stopped. If another program has taken
+  /// its port meanwhile, the new store uses any free port.
   /// Errors: `errc::connection_failed`, naming the address.
-  /// Cancellation: all types; nothing is served then.
+  /// Cancellation: all types; no store is served then.
   ELASTIC_DECL task<rendezvous_round::master_endpoint> serve(
       std::string reachable, bool is_alone, meeting_place meeting,
       std::shared_ptr<store_extension> besides = nullptr);
 
-  /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
-  /// workers wait until this is called. Does nothing if no store is served.
+  /// Admits workers from these addresses and rejects others: for a job with a secret, whose workers
+  /// wait until this is called. Does nothing if no store is served.
   ELASTIC_DECL void admit(const address_filter& filter);
 
-  /// How many workers have come to the store; empty: none is served here.
+  /// How many workers have connected to the store; empty if none is served here.
   ELASTIC_DECL std::optional<std::int64_t> arrived() const;
 
-  /// Ends what was served; no connection is left when this returns.
+  /// Stops the store. No connection is left when this returns.
   ELASTIC_DECL task<void> stop();
 
  private:
@@ -93,7 +96,7 @@ class worker_store_host {
   logger log_;
   std::shared_ptr<store_meter> meter_;
   look_up look_up_;
-  /// What names stood for, of those that were found.
+  /// The addresses of each name that was resolved.
   std::map<std::string, listen_point> known_;
   std::unique_ptr<tcp_store_server> server_;
 };

@@ -37,7 +37,8 @@ ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents) {
 
 ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size) {
   const std::int64_t arrived = co_await detail::come_to_exit_barrier(agents, group_world_size);
-  // The last one knows, and does not ask: whoever serves the store may leave at this word.
+  // The last agent knows the result and must not ask: the one that serves the store may already
+  // leave.
   if (arrived < group_world_size) co_await detail::wait_at_exit_barrier(std::move(agents));
 }
 

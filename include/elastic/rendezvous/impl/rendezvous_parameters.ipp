@@ -61,7 +61,7 @@ inline int setting_number(std::string_view name, std::string_view text, int leas
   refuse_number(name, text, least);
 }
 
-/// A field of `rendezvous_settings` that `--rdzv-conf` knows by its name.
+/// A field of `rendezvous_settings`, by its name in `--rdzv-conf`.
 struct timing_setting {
   std::string_view name;
   duration rendezvous_settings::*field;
@@ -242,13 +242,13 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                     backend));
   }
   const std::string known = detail::joined_text<std::string_view>(used, ", ");
-  // Those of all backends of this library.
+  // The settings of all backends of this library.
   const std::vector<std::string_view> own = detail::meeting_settings(
       {"is_host",   "host_grace",   "candidate",      "fast_takeover", "registry_grace",
        "dialect",   "secret_file",  "worker_networks", "store_type",   "lease_ttl",
        "protocol",  "cacert",       "cert",            "key",          "ca_cert",
        "ssl_cert",  "ssl_cert_key", "user",            "password",     "password_file",
-       "etcd_prefix"});
+       "etcd_prefix", "fingerprint"});
   std::vector<std::string> settings(own.begin(), own.end());
   settings.insert(settings.end(), used.begin(), used.end());
   const auto is_used = [&](std::string_view name) {

@@ -15,7 +15,7 @@
 
 namespace elastic {
 
-// The compiled library has every module, so its registry links them, though it includes none.
+// The compiled library contains every module, so its registry uses them without including any.
 #if !defined(ELASTIC_HEADER_ONLY)
 void add_etcd_rendezvous(rendezvous_registry& registry);
 void add_file_rendezvous(rendezvous_registry& registry);
@@ -50,7 +50,7 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     return detail::new_shared<detail::static_rendezvous>(parameters);
   });
   add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
-    // A job of one node needs no socket to meet.
+    // A job of one node needs no socket for its rendezvous.
     if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
     return detail::make_native(parameters);
   });

@@ -20,44 +20,44 @@ namespace detail {
 class c10d_rendezvous;
 }  // namespace detail
 
-/// A place that says which agent leads a job: a directory, an etcd, or a place of your own.
+/// A registry, which says which agent leads a job: a directory, an etcd, or one of your own.
 struct registry_place {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   registry_place() = default;
 
-  /// For people: "the directory /shared".
+  /// Its name in messages: "the directory /shared".
   std::string name;
-  /// Prepares the place, before anything else; empty: nothing is to be done.
+  /// Prepares the registry before anything else; empty: there is nothing to do.
   std::function<task<void>()> prepare;
-  /// The keys of this job alone. Called once for the node, and once for each time that its agent
-  /// leads; each result is used on a strand of its own.
+  /// Makes the keys of this job alone. Called once for the node, and once for each time that its
+  /// agent leads; each result is used on its own strand.
   std::function<std::shared_ptr<versioned_keys>()> keys;
-  /// Hosts that the others reach, too, so that this one is known by an address in their network.
+  /// Hosts that the other nodes reach, too: this host is known by an address in their network.
   std::vector<std::string> towards;
 };
 
-/// The settings (`rendezvous_parameters::conf`) of every rendezvous that a registry leads.
+/// The settings (`rendezvous_parameters::conf`) of every rendezvous with a registry.
 ELASTIC_DECL std::vector<std::string_view> registered_settings();
 
-/// Makes a rendezvous whose nodes meet at one of their agents, which the place names: the first
-/// that comes leads; if it is gone, another one does. docs/design/etcd_and_directories.md has the
-/// rules.
+/// Makes a rendezvous whose nodes meet at one of their agents, which the registry names. The first
+/// agent to arrive leads; if it is gone, another one takes over.
+/// docs/design/etcd_and_directories.md has the rules.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, or a setting out of bounds. The first
-/// round reports errors of the place.
+/// round reports errors of the registry.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
     rendezvous_parameters parameters, registry_place place);
 
 namespace detail {
 
-/// The same, for those who try it before they choose it.
+/// The same, for a caller that tries the rendezvous before it chooses it.
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
 
-/// Refuses a place whose nodes have met by a release of before 0.1.
+/// Refuses a registry at which nodes of a release before 0.1 have met.
 /// @param key     where that release kept its state
-/// @param remedy  what makes the place usable: "remove the directory"
-/// Errors: `errc::invalid_argument`; those of the place.
+/// @param remedy  what makes the registry usable: "remove the directory"
+/// Errors: `errc::invalid_argument`; those of the registry.
 ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,
                                             std::string remedy);
 

@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
+#include <elastic/agent/detail/pending_command.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/detail/run_files.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
@@ -19,14 +23,17 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/launch/detail/worker_preparation.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/roles/detail/replica_ledger.hpp>
 
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,9 +57,10 @@ class replica_run {
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
-  /// What is for an agent is not asked of replicas.
-  template <class Other>
-  void take(const Other&) {}
+  ELASTIC_DECL void take(const rank_signal_request& request);
+  ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
+  /// What the owner of an agent asks of its workers is not asked of replicas.
+  void take(const worker_request&) {}
 
  private:
   /// A replica that waits for its next start.
@@ -62,9 +70,24 @@ class replica_run {
     time_point ended;
   };
 
+  // Makes the extension, whose launcher takes the place of another.
+  ELASTIC_DECL agent_services by_extension(agent_services services);
+
   ELASTIC_DECL task<run_result> supervise();
   ELASTIC_DECL task<void> open_and_start();
+  ELASTIC_DECL task<void> start_all();
   ELASTIC_DECL task<void> await_event();
+
+  // Commands: each either begins at once, in a task of its own, or waits for the loop.
+  ELASTIC_DECL void drain(pending_command& pending);
+  ELASTIC_DECL void begin_pause(std::shared_ptr<pending_command> pending);
+  ELASTIC_DECL void begin_resume(std::shared_ptr<pending_command> pending);
+  ELASTIC_DECL task<void> save(std::shared_ptr<pending_command> pending);
+  ELASTIC_DECL task<void> inspect(std::shared_ptr<pending_command> pending);
+  ELASTIC_DECL std::optional<int> ended_with_success() const;
+  ELASTIC_DECL task<checkpoint_outcome> save_within(duration limit);
+  ELASTIC_DECL task<void> pause();
+  ELASTIC_DECL task<void> resume();
 
   // A replica has ended: it is to start again, or that was the last of its lives, or of all.
   ELASTIC_DECL void judge(std::size_t replica);
@@ -77,7 +100,9 @@ class replica_run {
 
   ELASTIC_DECL task<void> stop_all(stop_plan plan);
   ELASTIC_DECL task<void> carry_out(stop_plan plan);
+  ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> save_before_stop();
+  ELASTIC_DECL task<void> save_before_pause(duration limit);
   stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout}; }
 
   ELASTIC_DECL task<run_result> finish_stopped();
@@ -88,6 +113,9 @@ class replica_run {
   const worker_spec spec_;
   std::string notice_;
   const std::string run_id_;
+  const asio::any_io_executor strand_;
+  /// What it does beside the rounds of an agent is not asked of it.
+  std::unique_ptr<agent_extension> extension_;
   const agent_services services_;
   const logger& log_;
   time_source& time_;
@@ -107,9 +135,17 @@ class replica_run {
   /// Why no replica starts again any more.
   std::optional<restart_ledger::decision> refusal_;
   int restarts_ = 0;
+  /// Commands that wait for the loop.
+  std::shared_ptr<pending_command> asked_pause_;
+  std::shared_ptr<pending_command> asked_resume_;
+  bool is_saving_ = false;
+  bool is_paused_ = false;
+  /// Their present start: 0, and one more after each pause.
+  std::int64_t start_ = 0;
   /// What broke while replicas waited for their next start.
   std::exception_ptr failure_;
-  task_group tasks_;
+  /// What runs beside the replicas, anew after each pause.
+  std::unique_ptr<task_group> tasks_;
 };
 
 }  // namespace elastic::detail

@@ -48,6 +48,8 @@ class role_board : public std::enable_shared_from_this<role_board> {
   const std::string& file() const { return file_; }
   std::int64_t revision() const { return revision_; }
   port_book& ports() { return ports_; }
+  /// What is known now, which the file may not have yet.
+  const roles_document& document() const { return document_; }
 
   ELASTIC_DECL void listen(listener call);
 

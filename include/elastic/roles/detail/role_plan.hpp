@@ -10,7 +10,6 @@
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/roles/replica_set.hpp>
 #include <elastic/roles/role.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
 
 #include <cstddef>
 #include <map>
@@ -21,11 +20,9 @@
 
 namespace elastic {
 
-class job_journal;
+class role_extension;
 
 namespace detail {
-
-class role_link;
 
 /// What a role_group was told, and how it makes what runs its roles from it.
 class role_plan {
@@ -36,6 +33,9 @@ class role_plan {
     std::vector<role> roles;
     int max_restarts = 0;
     std::string log_dir;
+    std::string journal;
+    /// Null: there is none.
+    std::shared_ptr<role_extension> extension;
   };
 
   /// What a runner depends on besides its role.
@@ -46,11 +46,8 @@ class role_plan {
     std::string log_root;
     /// The server at which the role meets with those of other nodes is in this process.
     bool is_beside_server = false;
-    std::shared_ptr<worker_observer> observer;
-    /// Null: the job has no journal.
-    std::shared_ptr<job_journal> journal = {};
-    /// What ties it to the other roles.
-    std::shared_ptr<role_link> link = {};
+    /// What it uses, but for the log.
+    agent_services services = {};
   };
 
   /// The servers at which several roles meet with those of other nodes, by their endpoints, and by
@@ -58,8 +55,7 @@ class role_plan {
   using shared_meetings = std::map<std::string, rendezvous_parameters>;
 
   /// Errors: those of the constructor of role_group.
-  ELASTIC_DECL role_plan(asio::any_io_executor executor, job options,
-                         agent_services services, rendezvous_registry backends);
+  ELASTIC_DECL role_plan(asio::any_io_executor executor, job options, agent_services services);
 
   const asio::any_io_executor& executor() const { return executor_; }
   const job& options() const { return options_; }
@@ -80,12 +76,12 @@ class role_plan {
   ELASTIC_DECL launch_config config_of(const role& which, const circumstances& around) const;
   // Finds the endpoints that several roles share.
   ELASTIC_DECL void find_meetings();
-  ELASTIC_DECL rendezvous_registry backends_beside_server(bool is_beside_server) const;
+  ELASTIC_DECL std::shared_ptr<const rendezvous_registry> backends_beside_server(
+      bool is_beside_server) const;
 
   asio::any_io_executor executor_;
   job options_;
   agent_services services_;
-  rendezvous_registry backends_;
   shared_meetings meetings_;
 };
 

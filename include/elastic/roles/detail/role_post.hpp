@@ -38,6 +38,17 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
                          std::set<std::string> ports, place here);
   ELASTIC_DECL ~role_post() override;
 
+  /// A worker of this node that runs.
+  struct running {
+    pid_t pid = 0;
+    int local_rank = 0;
+    port_map ports = {};
+  };
+
+  /// Sets what is called on the strand of the board after each start, with those of this node. Call
+  /// this before the agent runs.
+  void on_start(std::function<void(std::vector<running>)> call) { on_start_ = std::move(call); }
+
   std::string file() const override { return board_->file(); }
   std::int64_t revision() const override { return board_->revision(); }
   ELASTIC_DECL void open(asio::any_io_executor executor,
@@ -47,7 +58,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   const port_map& ports(std::size_t slot) const override { return ports_[slot]; }
   ELASTIC_DECL std::string places(int base_rank) override;
   ELASTIC_DECL void met(const std::vector<std::string>& places) override;
-  ELASTIC_DECL void started(std::int64_t round) override;
+  ELASTIC_DECL void started(std::int64_t round, std::vector<pid_t> pids) override;
   ELASTIC_DECL void ended(std::size_t slot) override;
   ELASTIC_DECL void stopped() override;
 
@@ -68,6 +79,8 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   int base_rank_ = 0;
   std::int64_t round_ = 0;
   bool is_published_ = false;
+
+  std::function<void(std::vector<running>)> on_start_;
 
   std::mutex mutex_;
   asio::any_io_executor executor_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
@@ -49,6 +50,9 @@ class role_run : public std::enable_shared_from_this<role_run> {
   template <class Other>
   void take(const Other&) {}
 
+  /// Carries out a command for all roles that run, or for one of them. On the strand.
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
+
   /// How the job has ended, and each role.
   const role_machine& machine() const { return machine_; }
 
@@ -71,19 +75,31 @@ class role_run : public std::enable_shared_from_this<role_run> {
     std::optional<run_result> result;
     /// The address of this node for workers of other roles.
     std::string address = {};
+    /// Waits for the ports of those that run; null: for none.
+    std::unique_ptr<task_group> probe = {};
   };
 
+  // From what is opened to what is left.
+  ELASTIC_DECL task<void> live();
   ELASTIC_DECL task<void> open_board();
-  ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role) const;
+  ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role);
+  ELASTIC_DECL void await_ports(std::size_t role, std::vector<role_post::running> workers);
+  ELASTIC_DECL task<void> note_open_ports(std::size_t role, int restarts,
+                                          std::vector<task<void>> waits);
   ELASTIC_DECL std::string node_of(std::size_t role) const;
   ELASTIC_DECL task<void> open_servers();
   ELASTIC_DECL task<void> open_logs();
+  ELASTIC_DECL void open_journal();
   ELASTIC_DECL task<void> leave_logs();
+  ELASTIC_DECL void begin_extension();
+  ELASTIC_DECL task<void> close_extension();
+  ELASTIC_DECL void tell_extension();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {
     if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);
   }
+  ELASTIC_DECL agent_services services_of(std::size_t role);
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> end_roles();
 
@@ -106,7 +122,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_machine machine_;
   std::vector<entry> entries_;
   log_layout logs_;
-  /// Null: there are no files.
+  /// Null: there is none.
   std::shared_ptr<role_journal> journal_;
   std::shared_ptr<role_board> board_;
   /// The servers of this node at which several roles meet with those of other nodes, by endpoint.
@@ -116,6 +132,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   bool is_verdict_noted_ = false;
   /// What broke first.
   std::exception_ptr failure_;
+  bool has_ended_ = false;
   std::deque<role_step> steps_;
   bool is_carrying_out_ = false;
   event_flag over_;

@@ -4,6 +4,7 @@
 
 #include <elastic/roles/replica_set.hpp>
 
+#include <elastic/agent/detail/command_reply.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/detail/new_shared.hpp>
@@ -21,7 +22,7 @@ namespace elastic {
 
 namespace detail {
 
-inline void check_replicas(const worker_spec& workers, const agent_services& services) {
+inline void check_replicas(const worker_spec& workers) {
   validate(workers);
   const auto demand = [](bool holds, const char* what) {
     if (holds) return;
@@ -34,13 +35,12 @@ inline void check_replicas(const worker_spec& workers, const agent_services& ser
   demand(logs.duplicate_stdout_filters.empty() && logs.duplicate_stderr_filters.empty(),
          "file for lines of all of them: duplicate_stdout_filters and duplicate_stderr_filters are "
          "for workers that start together");
-  demand(!services.extension, "agent_extension");
 }
 
 inline std::unique_ptr<prepared_workers> prepare_replicas(const launch_config& config,
                                                           const agent_services& services) {
   auto prepared = std::make_unique<prepared_workers>(prepare_workers(config, services));
-  check_replicas(prepared->workers, prepared->services);
+  check_replicas(prepared->workers);
   return prepared;
 }
 
@@ -80,12 +80,20 @@ ELASTIC_DECL void replica_set::stop(stop_request request) { inbox_->push(std::mo
 
 ELASTIC_DECL void replica_set::signal(int number) { inbox_->push(detail::signal_request{number}); }
 
+ELASTIC_DECL void replica_set::signal_replica(int replica, int number, std::string reason) {
+  inbox_->push(detail::rank_signal_request{replica, number, std::move(reason)});
+}
+
+ELASTIC_DECL task<job_command::outcome> replica_set::carry_out(job_command command) & {
+  return detail::command_by_inbox(std::move(command), inbox_);
+}
+
 ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas, named<signal_plan> plan) {
-  return detail::run_signalled<run_result>(replicas, *plan);
+  return detail::run_signalled<run_result>(replicas, *plan, {});
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas) {
-  return detail::run_signalled<run_result>(replicas, signal_plan());
+  return detail::run_signalled<run_result>(replicas, signal_plan(), {});
 }
 
 }  // namespace elastic

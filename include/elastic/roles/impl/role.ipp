@@ -42,10 +42,20 @@ inline void check_role_name(const std::string& name) {
 }
 
 inline void check_ports(const role& checked) {
+  std::set<std::string> names;
   try {
-    port_names(checked.config.workers.arguments);
+    names = port_names(checked.config.workers.arguments);
   } catch (const error& refusal) {
     refuse_role(fmt::format("role '{}': {}", checked.name, refusal.what()));
+  }
+  const bool needs_port = checked.ready_at == role::readiness::port;
+  if (needs_port && !names.contains(checked.ready_port)) {
+    refuse_role(fmt::format("role '{}' is ready when its port '{}' is open, but there is no "
+                            "${{port.{}}} in its command",
+                            checked.name, checked.ready_port, checked.ready_port));
+  }
+  if (!needs_port && !checked.ready_port.empty()) {
+    refuse_role(fmt::format("role '{}': ready_port is for readiness port alone", checked.name));
   }
 }
 
@@ -151,7 +161,7 @@ inline void check_mention(const std::vector<role>& roles, const role& from,
 }
 
 /// Where a role serves on this host; empty: at a port of its own.
-inline std::string serving_point(const role& checked) {
+inline std::string serving_point(const std::vector<role>& roles, const role& checked) {
   const launch_config& config = checked.config;
   const rendezvous_parameters& meeting = config.rendezvous;
   if (config.standalone || !checked.has_world) return {};
@@ -162,8 +172,8 @@ inline std::string serving_point(const role& checked) {
     return to_text(master);
   }
   // One server of the group answers for all roles that meet at one endpoint.
-  const bool is_shared = meeting.backend == "c10d" && meeting.max_nodes > 1 &&
-                         meeting.endpoint.find(',') == std::string::npos;
+  const std::string hosted = hosted_endpoint(checked);
+  const bool is_shared = !hosted.empty() && do_nodes_meet(roles, hosted);
   const bool serves = meeting.backend == "static" || meeting.backend == "c10d";
   return !serves || is_shared || meeting.endpoint.ends_with(":0") ? "" : meeting.endpoint;
 }
@@ -171,7 +181,7 @@ inline std::string serving_point(const role& checked) {
 inline void check_serving_points(const std::vector<role>& roles) {
   std::map<std::string, std::string> taken;
   for (const role& each : roles) {
-    const std::string point = serving_point(each);
+    const std::string point = serving_point(roles, each);
     if (point.empty()) continue;
     const auto [other, is_first] = taken.emplace(point, each.name);
     if (is_first) continue;
@@ -185,24 +195,23 @@ inline void check_serving_points(const std::vector<role>& roles) {
 inline void check_nodes(const std::vector<role>& roles, const role& checked) {
   for (const role::condition& condition : checked.starts_after) {
     const role& other = roles[*place_of(roles, condition.role)];
-    const int nodes = checked.config.standalone ? 1 : checked.config.rendezvous.max_nodes;
-    const int others = other.config.standalone ? 1 : other.config.rendezvous.max_nodes;
-    const bool is_enough = !other.has_world || others == 1 || others >= nodes;
+    const std::optional<int> others = node_bound(roles, other);
+    // One that is by itself on each node is on all nodes of the job.
+    const int nodes = node_bound(roles, checked).value_or(checked.config.rendezvous.max_nodes);
+    const bool is_enough = !others || *others >= nodes;
     if (condition.what == role::condition::event::success || is_enough) continue;
     refuse_role(fmt::format("role '{}' starts on each of its {} nodes when role '{}' is ready "
-                            "there, which has only {} nodes",
-                            checked.name, nodes, other.name, others));
+                            "there, which has only {}",
+                            checked.name, nodes, other.name, *others));
   }
 }
 
-/// Each node sees for itself how its replicas end, and a world of several nodes ends as one.
+/// Each node sees for itself how its replicas end, and a world of the job ends on all nodes.
 inline void check_leader(const std::vector<role>& roles, const role& checked) {
   const role& leader = roles[*place_of(roles, checked.stops_with)];
-  const bool has_nodes = checked.has_world && !checked.config.standalone &&
-                         checked.config.rendezvous.max_nodes > 1;
-  if (leader.has_world || !has_nodes) return;
-  refuse_role(fmt::format("role '{}' has several nodes and stops with the replicas of role '{}', "
-                          "which end on each node for themselves",
+  if (leader.has_world || !node_bound(roles, checked)) return;
+  refuse_role(fmt::format("role '{}' ends on all nodes at the same time, and cannot stop with the "
+                          "replicas of role '{}', which end on each node for themselves",
                           checked.name, leader.name));
 }
 

@@ -27,6 +27,8 @@ inline role_plan::job job_of(const role_group::options& options) {
   job.roles = options.roles;
   job.max_restarts = options.max_restarts;
   job.log_dir = options.log_dir;
+  job.journal = options.journal;
+  job.extension = options.extension;
   return job;
 }
 
@@ -59,14 +61,13 @@ inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
 
 ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job)
     : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
-                                                  agent_services(), rendezvous_registry())),
+                                                  agent_services())),
       inbox_(detail::new_shared<detail::request_inbox>()) {}
 
 ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job,
-                                    named<agent_services> services,
-                                    const rendezvous_registry& backends)
+                                    named<agent_services> services)
     : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
-                                                  *services, backends)),
+                                                  *services)),
       inbox_(detail::new_shared<detail::request_inbox>()) {}
 
 ELASTIC_DECL role_group::~role_group() = default;
@@ -89,11 +90,11 @@ ELASTIC_DECL void role_group::stop(stop_request request) { inbox_->push(std::mov
 ELASTIC_DECL void role_group::signal(int number) { inbox_->push(detail::signal_request{number}); }
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {
-  return detail::run_signalled<role_group::result>(group, *plan);
+  return detail::run_signalled<role_group::result>(group, *plan, {});
 }
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group) {
-  return detail::run_signalled<role_group::result>(group, signal_plan());
+  return detail::run_signalled<role_group::result>(group, signal_plan(), {});
 }
 
 ELASTIC_DECL int exit_code(const role_group::result& result) {

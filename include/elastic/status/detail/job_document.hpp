@@ -25,6 +25,10 @@ ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
 ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
                                        std::int64_t now_us);
 
+/// How far the job is, as an object of job_json; and in words, empty if no worker has said it.
+ELASTIC_DECL std::string progress_summary(const job_view& view);
+ELASTIC_DECL std::string progress_line(const job_view& view);
+
 /// Why the workers do not run; empty: they do.
 ELASTIC_DECL std::string why_not_ready(const job_view& view);
 

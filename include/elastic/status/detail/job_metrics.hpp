@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace elastic::detail {
 
@@ -28,6 +30,15 @@ ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
 /// What the answer has as "Content-Type".
 ELASTIC_DECL std::string_view content_type(metrics_format format);
 
+/// One role of a job, whose samples have its name as the label `role`.
+struct role_metrics {
+  std::string name;
+  /// "waiting", "running" and so on.
+  std::string state;
+  std::shared_ptr<const job_view> view;
+  std::optional<viewed_stores> stores = {};
+};
+
 /// The view as metrics, which docs/observe.md lists. What is true of the job as a whole is only
 /// among those of one node, so that a sum over nodes counts it once: the one that serves the
 /// rendezvous, or else that of group rank 0.
@@ -36,6 +47,10 @@ ELASTIC_DECL std::string_view content_type(metrics_format format);
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
                                       std::int64_t now_us,
                                       const std::optional<viewed_stores>& stores = {});
+
+/// The same of several roles. Each family has the samples of all of them.
+ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
+                                      metrics_format format, std::int64_t now_us);
 
 }  // namespace elastic::detail
 

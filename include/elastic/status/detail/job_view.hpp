@@ -238,6 +238,7 @@ class job_view {
   ELASTIC_DECL void note_hung(const journal_record& record);
   ELASTIC_DECL void suspect(const job_event& event);
   ELASTIC_DECL void note_stall(const journal_record& record);
+  ELASTIC_DECL void restart_replica(const journal_record& record);
   ELASTIC_DECL void note_replacement(const job_event& event);
   ELASTIC_DECL void note_abandonment(const job_event& event);
   ELASTIC_DECL void show_replacements();

@@ -7,7 +7,9 @@
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/status_gate.hpp>
+#include <elastic/status/detail/viewed_roles.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +31,9 @@ struct status_answer {
   bool is_stream = false;
   /// The body is what the worker of this rank wrote last, which is yet to be asked for.
   std::optional<std::int64_t> output_of_rank = {};
+  /// In a job of several roles: the place of the role whose events or output these are; none: the
+  /// events are of the job.
+  std::optional<std::size_t> role = {};
 };
 
 /// Where answers come from. Each function is called once at most for a request, and not for one
@@ -42,6 +47,36 @@ struct status_source {
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
                                      const status_source& source, std::int64_t now_us);
+
+/// The same for a job of several roles.
+struct roles_source {
+  struct entry {
+    std::string name;
+    status_source source;
+  };
+
+  std::function<std::shared_ptr<const viewed_roles>()> view;
+  /// In the order of the view.
+  std::vector<entry> roles;
+};
+
+/// A path of one role: "/roles/trainer/metrics" is "/metrics" of the role "trainer". A path with no
+/// slash behind the name has no rest.
+struct role_path {
+  std::string_view role;
+  std::string_view rest;
+};
+
+/// None: it is no path of a role. Escapes stay as they are, since no name of a role needs one.
+ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
+
+/// The answer to a request about a job of several roles, without I/O. Each role has the paths of a
+/// job without roles below its own path.
+ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+                                     const roles_source& source, std::int64_t now_us);
+
+/// There is no role with the name that a path has.
+ELASTIC_DECL status_answer unknown_role_answer(const std::vector<std::string>& names);
 
 /// One that says why nothing else is answered.
 ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);

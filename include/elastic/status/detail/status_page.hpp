@@ -5,7 +5,7 @@
 namespace elastic::detail {
 
 // The page that a status server shows, as it is sent: under 30 KB together, without a framework and
-// without anything from elsewhere. What workers have said goes into it by textContent alone.
+// without anything from elsewhere. Its script begins with page_script_head.
 
 inline constexpr char status_page_html[] = R"page(<!doctype html>
 <html lang="en">
@@ -98,15 +98,7 @@ pre { margin: .3rem 0; white-space: pre-wrap; font: 13px/1.4 ui-monospace, monos
 @media (prefers-reduced-motion: no-preference) { .part { transition: width .3s; } }
 )page";
 
-inline constexpr char status_page_js[] = R"page("use strict";
-// Whatever workers and nodes have said goes into the page by textContent alone.
-const $ = id => document.getElementById(id);
-const make = (tag, kind, text) => {
-  const made = document.createElement(tag);
-  if (kind) made.className = kind;
-  if (text !== undefined) made.textContent = text;
-  return made;
-};
+inline constexpr char status_page_js[] = R"page(
 let job = null, skew = 0, selected = null, cells = null, source = null, ranks = new Map();
 let fetching = false, stale = false, fetched = 0;
 // When the agent was last heard of, if it is gone: time stands still then.
@@ -114,14 +106,12 @@ let goneAt = 0;
 // How often the connection has ended.
 let losses = 0;
 const now = () => goneAt || Date.now() * 1000 + skew;
-const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
 const span = seconds => {
   if (seconds < 60) return seconds.toFixed(1) + " s";
   const whole = Math.floor(seconds), hours = Math.floor(whole / 3600);
   const minutes = Math.floor(whole / 60) % 60;
   return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
 };
-const isOver = document => ["succeeded", "failed", "stopped"].includes(document.state);
 const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
 const stalled = () => job.stall && job.stall.is_there && !over() ? job.stall : null;
@@ -153,7 +143,7 @@ function showHead() {
   $("reason").textContent = job.reason;
   const stall = stalled();
   $("stall").hidden = !stall;
-  $("stall").textContent = stall ? "The job stands still: " + stall.sentence : "";
+  $("stall").textContent = stall ? "The job has stalled: " + stall.sentence : "";
   $("stall").title = stall ? stall.evidence : "";
   const facts = [];
   if (last() && last().round >= 0) {
@@ -177,11 +167,7 @@ function showHead() {
   }
   if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
   facts.push(["begun", clock(job.began_us)]);
-  $("facts").replaceChildren(...facts.map(([name, value]) => {
-    const pair = make("div");
-    pair.append(make("dt", "", name), make("dd", "", value));
-    return pair;
-  }));
+  $("facts").replaceChildren(...pairsOf(facts));
 }
 
 function showProgress() {
@@ -223,7 +209,9 @@ function showAttempts() {
     };
     part("met", attempt.began_us, started || until, "met and started");
     if (started) part("ran", started, until, "ran");
-    let label = attempt.round >= 0 ? "round " + attempt.round : "meeting";
+    // Replicas run without having met.
+    const unmet = !started ? "meeting" : attempt.end ? "ended" : "running";
+    let label = attempt.round >= 0 ? "round " + attempt.round : unmet;
     if (attempt.replaced) label += attempt.replaced.length ? " · replaced" : " · kept all";
     row.append(make("div", "", label + " · " + clock(attempt.began_us)), track);
     const why = make("div", "why");

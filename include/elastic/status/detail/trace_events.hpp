@@ -7,6 +7,7 @@
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,11 +16,14 @@
 namespace elastic::detail {
 
 /// Makes events of a Chrome trace of a journal's records, one after the other: what the agent is
-/// at, and the lives of its workers, as spans that begin and end, and the rest as moments.
+/// at, and the lives of its workers, as spans that begin and end, and the rest as moments. In a job
+/// of several roles, each has an agent of its own, and so is a process of the trace.
 class trace_events {
  public:
-  /// @param process   the number of the node in the trace
+  /// @param process   the number of the node in the trace, below `processes_of_role`
   /// @param shift_us  is added to the node's clock
+  static constexpr std::int64_t processes_of_role = std::int64_t{1} << 20;
+
   explicit trace_events(std::int64_t process, std::int64_t shift_us = 0)
       : process_(process), shift_us_(shift_us) {}
 
@@ -28,7 +32,17 @@ class trace_events {
 
  private:
   struct trace_event;
+  /// What is known of one agent, and of those of the same role before it.
+  struct lane {
+    std::string role;
+    std::int64_t process = 0;
+    std::int64_t epoch = 0;
+    agent_phase phase = agent_phase::rest;
+    /// The workers that run: local rank → rank.
+    std::map<std::int64_t, std::int64_t> workers;
+  };
 
+  ELASTIC_DECL lane& lane_of(const journal_record& record);
   ELASTIC_DECL void add(const trace_event& event);
   ELASTIC_DECL void name(const char* field, std::int64_t thread, std::string_view text);
   ELASTIC_DECL void begin_epoch(const journal_record& record);
@@ -41,11 +55,11 @@ class trace_events {
 
   std::int64_t process_;
   std::int64_t shift_us_;
-  std::int64_t epoch_ = 0;
   std::int64_t now_us_ = 0;
-  agent_phase phase_ = agent_phase::rest;
-  /// The workers that run: local rank → rank.
-  std::map<std::int64_t, std::int64_t> workers_;
+  /// One for each role; without roles there is one.
+  std::deque<lane> lanes_;
+  /// That of the present record.
+  lane* at_ = nullptr;
   std::vector<std::string> events_;
 };
 

@@ -10,6 +10,7 @@
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/status/job_monitor.hpp>
+#include <elastic/status/roles_monitor.hpp>
 #include <elastic/store/detail/store_meter.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
@@ -46,6 +47,18 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   if (!services.meter) services.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*monitor, services.meter);
   return monitor;
+}
+
+ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting,
+                              roles_monitor& roles, std::size_t role) {
+  detail::add_journal(services, meeting);
+  roles.begin(role, services.journal);
+  const std::shared_ptr<job_monitor>& monitor = roles.monitor(role);
+  services.observer = monitor;
+  services.reports = monitor;
+  services.tails = roles.tails(role);
+  services.meter = detail::new_shared<detail::store_meter>();
+  detail::measure_stores(*monitor, services.meter);
 }
 
 }  // namespace elastic

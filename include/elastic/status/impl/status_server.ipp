@@ -18,6 +18,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/status/detail/command_request.hpp>
 #include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/roles_overview.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 
 #include <fcntl.h>
@@ -38,6 +39,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -65,7 +67,8 @@ inline std::string allowed_token_text() {
 inline std::string make_status_token() {
   std::array<unsigned char, 16> bytes{};
   if (::getentropy(bytes.data(), bytes.size()) != 0) {
-    throw error(errc::connection_failed, "the system gives no random bytes: " + errno_text(errno));
+    throw error(errc::connection_failed,
+                "the system provides no random bytes: " + errno_text(errno));
   }
   std::string token;
   for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
@@ -94,14 +97,15 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     gate_.hosts = options_.host_names;
     gate_.hosts.push_back(host_name());
     for (std::string& host : gate_.hosts) host = http_lower_case(host);
+    add_shown_jobs();
   }
 
   void start() {
     const auto self = shared_from_this();
-    options_.monitor->on_change([weak = weak_from_this()] {
+    on_change([weak = weak_from_this()] {
       if (const auto core = weak.lock()) core->note_change();
     });
-    options_.monitor->show(options_.journal);
+    if (options_.monitor) options_.monitor->show(options_.journal);
     asio::post(strand_, [self] {
       if (!self->is_stopping_) self->tasks_.spawn(accept_all(self));
     });
@@ -114,7 +118,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   void close() {
     is_stopping_ = true;
-    options_.monitor->on_change({});
+    on_change({});
     listener_.close();
     changed_.set();
     for (const auto& entry : clients_) entry->stream->close();
@@ -122,7 +126,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   static task<void> stop(std::shared_ptr<status_server_core> self) {
     self->is_stopping_ = true;
-    self->options_.monitor->on_change({});
+    self->on_change({});
     self->listener_.close();
     self->changed_.set();
     for (const auto& entry : self->clients_) {
@@ -149,6 +153,14 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
  private:
+  /// What is shown of one agent: of the job, or of one of its roles.
+  struct shown_job {
+    std::shared_ptr<job_monitor> monitor;
+    /// Null: nothing records yet.
+    std::function<std::shared_ptr<job_journal>()> journal;
+    std::shared_ptr<output_tails> tails;
+  };
+
   struct client {
     std::unique_ptr<byte_stream> stream;
     /// See command_peer.
@@ -166,6 +178,32 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                                 const status_address& address) {
     if (address.is_unix()) return stream_listener::at_path(executor, address.path);
     return stream_listener::at_address(executor, address.tcp);
+  }
+
+  void add_shown_jobs() {
+    if (!options_.roles) {
+      jobs_.push_back({options_.monitor, [journal = options_.journal] { return journal; },
+                       options_.tails});
+      return;
+    }
+    for (std::size_t role = 0; role < options_.roles->size(); ++role) {
+      jobs_.push_back({options_.roles->monitor(role),
+                       [roles = options_.roles, role] { return roles->journal(role); },
+                       options_.roles->tails(role)});
+    }
+  }
+
+  void on_change(std::function<void()> call) {
+    if (options_.roles) return options_.roles->on_change(std::move(call));
+    options_.monitor->on_change(std::move(call));
+  }
+
+  /// The jobs of which an answer tells.
+  std::vector<const shown_job*> jobs_of(const std::optional<std::size_t>& role) const {
+    if (role) return {&jobs_[*role]};
+    std::vector<const shown_job*> all;
+    for (const shown_job& each : jobs_) all.push_back(&each);
+    return all;
   }
 
   /// In a handler of what the job is not to end by: a cancellation goes on.
@@ -248,7 +286,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       co_await serve(self, served);
     } catch (const std::exception& failure) {
       // A cancellation, too, has nothing more to end.
-      self->options_.log.debug("status: a client was left: {}", failure.what());
+      self->options_.log.debug("status: a client was disconnected: {}", failure.what());
     }
   }
 
@@ -285,36 +323,82 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                            const http_request_parser& parser, std::string& received) {
     const http_request_head& request = parser.head();
     const bool is_refused = parser.current() == http_request_parser::state::refused;
-    if (!is_refused && is_command_path(request.path)) {
+    if (!is_refused && is_command_path(self->path_within(request.path))) {
       co_return co_await answer_command(self, served, parser, received);
     }
     status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
                                     : self->answer_request(request);
-    if (request.path == "/api/v1/job" && made.status == 200) self->options_.monitor->look();
+    if (self->path_within(request.path) == "/api/v1/job" && made.status == 200) {
+      for (const shown_job* const job : self->jobs_of(made.role)) job->monitor->look();
+    }
     if (made.is_stream && self->followers_ >= limits::status_followers) {
-      made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
+      made = refusal_answer(503, fmt::format("{} viewers follow the events, which is the limit",
                                              limits::status_followers));
     }
     if (made.output_of_rank) {
-      task<status_answer> showing = show_output(self, *made.output_of_rank);
+      const shown_job& job = self->jobs_[made.role.value_or(0)];
+      task<status_answer> showing = show_output(self, job, *made.output_of_rank);
       made = co_await std::move(showing);
     }
     const bool has_body = request.method != "HEAD" || is_refused;
     const bool follows = made.is_stream && has_body;
     const bool goes_on = !is_refused && !made.is_stream && request.keeps_connection;
     const event_cursor cursor = cursor_of(request);
-    const follower_count counted(follows ? self.get() : nullptr);
+    const follower_count counted(follows ? self.get() : nullptr, made.role);
     served->follows_events = follows;
     std::string text = response_text(made, has_body, goes_on);
     co_await send(self, served, std::move(text));
-    if (follows) co_await race(send_events(self, served, cursor), watch_end(served));
+    if (follows) {
+      const bool is_of_roles = self->options_.roles && !made.role;
+      const shown_job& job = self->jobs_[made.role.value_or(0)];
+      task<void> sending = is_of_roles ? send_changes(self, served)
+                                       : send_events(self, served, job, cursor);
+      co_await race(std::move(sending), watch_end(served));
+    }
     co_return goes_on;
   }
 
+  /// "/metrics" of "/roles/trainer/metrics", in a job of several roles.
+  std::string_view path_within(std::string_view path) const {
+    const auto of_role = options_.roles ? role_path_of(path) : std::nullopt;
+    return of_role ? of_role->rest : path;
+  }
+
+  static status_source source_of(const std::shared_ptr<job_monitor>& monitor) {
+    return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); }};
+  }
+
   status_answer answer_request(const http_request_head& request) const {
-    const job_monitor& monitor = *options_.monitor;
-    const status_source source{[&] { return monitor.view(); }, [&] { return monitor.stores(); }};
-    return answer_of(request, gate_, source, monitor.now_us());
+    const std::int64_t now_us = jobs_.front().monitor->now_us();
+    if (!options_.roles) return answer_of(request, gate_, source_of(options_.monitor), now_us);
+    roles_source source;
+    source.view = [roles = options_.roles] { return roles->view(); };
+    for (std::size_t role = 0; role < options_.roles->size(); ++role) {
+      source.roles.push_back({options_.roles->name(role), source_of(jobs_[role].monitor)});
+    }
+    return answer_of(request, gate_, source, now_us);
+  }
+
+  /// The command of a request, or the answer that says why it is none.
+  std::variant<job_command, status_answer> command_of(const http_request_head& request,
+                                                      std::string_view body,
+                                                      const command_peer& peer) const {
+    const auto of_role = options_.roles ? role_path_of(request.path) : std::nullopt;
+    if (!of_role) return read_command(request, body, peer);
+    http_request_head inner = request;
+    inner.path = of_role->rest;
+    auto read = read_command(inner, body, peer);
+    auto* const command = std::get_if<job_command>(&read);
+    if (command == nullptr) return read;
+    if (!options_.roles->find(of_role->role)) {
+      std::vector<std::string> names;
+      for (std::size_t at = 0; at < options_.roles->size(); ++at) {
+        names.push_back(options_.roles->name(at));
+      }
+      return unknown_role_answer(names);
+    }
+    command->role = of_role->role;
+    return read;
   }
 
   /// Result: whether the connection goes on.
@@ -322,19 +406,19 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                                    const http_request_parser& parser, std::string& received) {
     const http_request_head& request = parser.head();
     const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
-    const auto read = read_command(request, parser.body(), peer);
+    const auto read = self->command_of(request, parser.body(), peer);
     status_answer made;
     if (const auto* refused = std::get_if<status_answer>(&read)) {
       made = *refused;
     } else if (self->count_commands() >= limits::status_commands) {
-      made = refusal_answer(503, fmt::format("{} commands are carried out, which is all that may",
+      made = refusal_answer(503, fmt::format("{} commands are in progress, which is the limit",
                                              limits::status_commands));
     } else {
       served->awaits_command = true;
       std::optional<job_command::outcome> outcome;
       task<void> working = carry_out(self, std::get<job_command>(read), outcome);
       co_await race(std::move(working), watch_hang_up(served, received));
-      if (!outcome) throw error(errc::connection_failed, "it did not wait for its command");
+      if (!outcome) throw error(errc::connection_failed, "it did not wait for the result");
       made = command_answer(request, *outcome);
     }
     std::string text = response_text(made, request.method != "HEAD", request.keeps_connection);
@@ -352,7 +436,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   static task<void> carry_out(self_pointer self, job_command command,
                               std::optional<job_command::outcome>& outcome) {
     const std::string_view name = to_string(command.what);
-    self->options_.log.info("command {} {}", name, command.reason);
+    const bool is_for_all = command.role.empty();
+    const std::string whose = is_for_all ? "" : fmt::format(" for role '{}'", command.role);
+    self->options_.log.info("command {}{} {}", name, whose, command.reason);
     try {
       task<job_command::outcome> work = self->options_.commands(std::move(command));
       outcome = co_await std::move(work);
@@ -373,20 +459,22 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// What a worker wrote last, if it can be known soon enough.
-  static task<status_answer> show_output(self_pointer self, std::int64_t rank) {
+  static task<status_answer> show_output(self_pointer self, const shown_job& job,
+                                         std::int64_t rank) {
     time_source& time = *self->options_.time;
     const time_point deadline = time.now() + limits::shown_lines_patience;
     status_answer shown = refusal_answer(503, "the log directory does not answer");
-    task<void> reading = read_output(self, rank, shown);
+    task<void> reading = read_output(self, job.tails, rank, shown);
     static_cast<void>(co_await with_deadline(time, deadline, std::move(reading)));
     co_return shown;
   }
 
   /// Leaves what is shown as it is if the log directory does not answer.
-  static task<void> read_output(self_pointer self, std::int64_t rank, status_answer& shown) {
+  static task<void> read_output(self_pointer self, std::shared_ptr<output_tails> tails_of_job,
+                                std::int64_t rank, status_answer& shown) {
     std::optional<output_reader> reader;
-    if (self->options_.tails) {
-      task<std::optional<output_reader>> asking = self->options_.tails->of(rank);
+    if (tails_of_job) {
+      task<std::optional<output_reader>> asking = tails_of_job->of(rank);
       reader = co_await std::move(asking);
     }
     if (!reader) {
@@ -423,21 +511,23 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   class follower_count {
    public:
-    explicit follower_count(status_server_core* core) : core_(core) {
+    follower_count(status_server_core* core, const std::optional<std::size_t>& role) : core_(core) {
       if (!core_) return;
       ++core_->followers_;
-      core_->options_.monitor->begin_following();
+      jobs_ = core_->jobs_of(role);
+      for (const shown_job* const job : jobs_) job->monitor->begin_following();
     }
     follower_count(const follower_count&) = delete;
     follower_count& operator=(const follower_count&) = delete;
     ~follower_count() {
       if (!core_) return;
       --core_->followers_;
-      core_->options_.monitor->end_following();
+      for (const shown_job* const job : jobs_) job->monitor->end_following();
     }
 
    private:
     status_server_core* core_;
+    std::vector<const shown_job*> jobs_;
   };
 
   /// A viewer that sends more than nothing has not understood what this is.
@@ -446,10 +536,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     co_await watched->stream->read_some(asio::buffer(piece));
   }
 
-  std::string new_events(event_cursor& cursor) const {
-    const std::int64_t epoch = options_.journal->epoch();
+  static std::string new_events(const shown_job& job, event_cursor& cursor) {
+    const std::shared_ptr<job_journal> journal = job.journal();
+    if (!journal) return {};
+    const std::int64_t epoch = journal->epoch();
     const std::int64_t from = cursor.epoch == epoch ? cursor.sequence : 0;
-    return events_text(options_.journal->after(from), epoch, cursor);
+    return events_text(journal->after(from), epoch, cursor);
   }
 
   /// The lines of a JSON document as the data of one event.
@@ -460,11 +552,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
-  static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
+  static task<void> send_events(self_pointer self, client_pointer to, const shown_job& job,
+                                event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
     constexpr std::chrono::milliseconds short_tick(200);
     time_source& time = *self->options_.time;
-    job_monitor& monitor = *self->options_.monitor;
+    job_monitor& monitor = *job.monitor;
     time_point heartbeat = time.now() + limits::status_heartbeat;
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
@@ -474,7 +567,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     time_point next_change = time.now();
     co_await send(self, to, "retry: 1000\n\n");
     for (;;) {
-      std::string text = self->new_events(cursor);
+      std::string text = new_events(job, cursor);
       const time_point now = time.now();
       const bool has_progress = monitor.progress_us() >= progress_sent_us;
       if (now >= look_again) look_again = time_point::max();
@@ -514,8 +607,54 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
+  /// To who follows the roles of a job: each change of any of them, but not what it is.
+  static task<void> send_changes(self_pointer self, client_pointer to) {
+    constexpr std::chrono::milliseconds tick(200);
+    time_source& time = *self->options_.time;
+    const roles_monitor& roles = *self->options_.roles;
+    time_point heartbeat = time.now() + limits::status_heartbeat;
+    time_point next_change = time.now();
+    // A client that begins to follow may have looked before the last change.
+    std::int64_t changes = -1;
+    co_await send(self, to, "retry: 1000\n\n");
+    for (;;) {
+      const time_point now = time.now();
+      const bool has_changed = roles.changes() != changes;
+      std::string text;
+      if (has_changed && now >= next_change) {
+        changes = roles.changes();
+        text = "event: changed\ndata: {}\n\n";
+        next_change = now + tick;
+      } else if (now >= heartbeat) {
+        text = ":\n\n";
+      }
+      if (!text.empty()) {
+        co_await send(self, to, std::move(text));
+        heartbeat = time.now() + limits::status_heartbeat;
+        continue;
+      }
+      if (self->is_stopping_) {
+        std::string last = self->overview();
+        co_await send(self, to, last_event_text(std::move(last)));
+        co_return;
+      }
+      self->changed_.reset();
+      task<void> waiting = self->changed_.wait();
+      const time_point until = has_changed ? std::min(heartbeat, next_change) : heartbeat;
+      co_await with_deadline(time, until, std::move(waiting));
+    }
+  }
+
+  std::string overview() const {
+    role_views views;
+    for (const shown_job& each : jobs_) views.push_back(each.monitor->view());
+    return overview_json(*options_.roles->view(), views, jobs_.front().monitor->now_us());
+  }
+
   asio::any_io_executor strand_;
   status_server::options options_;
+  /// In a job of several roles one for each, else one.
+  std::vector<shown_job> jobs_;
   stream_listener listener_;
   status_gate gate_;
   /// The oldest first.
@@ -535,7 +674,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 };
 
 inline status_server::options checked_status_options(status_server::options options) {
-  if (!options.journal || !options.monitor) {
+  if (options.roles) {
+    if (options.journal || options.monitor || options.tails || options.roles->size() == 0) {
+      throw error(errc::invalid_argument,
+                  "a status server shows either roles, of which there is one or more, or a job "
+                  "with a journal, a monitor and tails");
+    }
+  } else if (!options.journal || !options.monitor) {
     throw error(errc::invalid_argument, "a status server needs a journal and its monitor");
   }
   if (!options.token.empty() && !is_status_token(options.token)) {

@@ -7,8 +7,8 @@
 
 namespace elastic::detail {
 
-/// How many clients a server has, as a part of those of all servers of this process: they share its
-/// file descriptors.
+/// How many clients a server has. Counts towards the total of all servers of this process, which
+/// share its file descriptors.
 ///
 /// Thread-safety: `set` by one thread at a time, the rest by any.
 class client_count {
@@ -19,7 +19,7 @@ class client_count {
   client_count& operator=(const client_count&) = delete;
 
   void set(std::size_t clients) {
-    // Unsigned arithmetic wraps, so one that is less is subtracted.
+    // Unsigned arithmetic wraps, so this also subtracts.
     all_.fetch_add(clients - own_.exchange(clients, std::memory_order_relaxed),
                    std::memory_order_relaxed);
   }

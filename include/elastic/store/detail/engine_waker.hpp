@@ -12,9 +12,9 @@
 
 namespace elastic::detail {
 
-/// Wakes a coroutine that waits for the engine, or watches a key of it. The flag is the coroutine's
-/// own, so that a holder of this object holds nothing of the coroutine; it is taken away when the
-/// wait ends.
+/// Wakes a coroutine that waits for a key of the engine or watches it. The flag belongs to the
+/// coroutine and is detached when the wait ends, so that an owner of this object keeps nothing of
+/// the coroutine alive.
 class engine_waker final : public key_value_engine::listener,
                            public std::enable_shared_from_this<engine_waker> {
  public:

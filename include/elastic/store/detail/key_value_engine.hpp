@@ -24,24 +24,24 @@ namespace elastic::detail {
 
 class store_meter;
 
-/// The table behind a store, with the operations of PyTorch's TCPStore: values, queues, and who
-/// waits for a key or watches it. Does no I/O; `memory_store` and `tcp_store_server` are two ways
-/// to reach it, and may share one.
+/// The table behind a store, with the operations of PyTorch's TCPStore: values, queues, and the
+/// listeners that wait for keys or watch them. Does no I/O. `memory_store` and `tcp_store_server`
+/// give access to it, and may share one.
 ///
-/// Keys are those of the wire: a client of PyTorch puts "/" before what its user named.
+/// Keys are those on the wire: a client of PyTorch puts "/" before its user's key.
 ///
-/// Errors of every operation that stores something: `errc::invalid_argument` if the table
-/// would hold more than it may, or a value grow over `limits::store_value_bytes`.
+/// Errors of every operation that stores something: `errc::invalid_argument` if the table would
+/// exceed its bound, or a value would exceed `limits::store_value_bytes`.
 /// Thread-safety: every member may be called from any thread. Listeners are called by the thread
 /// that made the change, after it is done and in the order of the changes.
 class key_value_engine {
  public:
-  /// Names one wait or watch; 0 names none.
+  /// Identifies one wait or watch; 0: none.
   using wait_id = std::uint64_t;
 
   enum class change_kind : std::uint8_t { updated = 0, created = 1, removed = 2 };
 
-  /// The notice for the watchers of a key; all of them get the same copy.
+  /// A change of a watched key; all watchers get the same object.
   struct change {
     change_kind kind = change_kind::updated;
     std::string key;
@@ -51,8 +51,8 @@ class key_value_engine {
 
   using change_pointer = std::shared_ptr<const change>;
 
-  /// Waits or watches. Called once for each wait, unless that was cancelled; a call that crosses
-  /// the cancellation is possible.
+  /// Waits for keys or watches them. Called once for each wait that was not cancelled; a call may
+  /// still arrive during the cancellation.
   class listener {
    public:
     virtual ~listener() = default;
@@ -60,28 +60,28 @@ class key_value_engine {
     virtual void on_change(const change_pointer&) noexcept {}
   };
 
-  /// @param max_bytes  the most that keys and values may take together
+  /// @param max_bytes  the limit for all keys and values together
   ELASTIC_DECL explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes);
 
-  /// Has clients of the servers of this table counted; before it is served by any.
+  /// Sets the meter of the servers of this table. Call it before any server uses the table.
   void count_by(std::shared_ptr<store_meter> meter) { meter_ = std::move(meter); }
-  /// Null: nobody counts.
+  /// Null: nothing is counted.
   store_meter* meter() const { return meter_.get(); }
 
   key_value_engine(const key_value_engine&) = delete;
   key_value_engine& operator=(const key_value_engine&) = delete;
   ELASTIC_DECL void set(std::string_view key, std::string_view value);
 
-  /// Stores every value under its key, in this order. Where it throws, those before are stored.
+  /// Stores every value under its key, in this order. If it throws, the earlier pairs are stored.
   ELASTIC_DECL void set_all(std::span<const std::pair<std::string_view, std::string_view>> pairs);
 
-  /// Appends to the value, which is made if it is missing.
+  /// Appends to the value, which is created if it is missing.
   ELASTIC_DECL void append(std::string_view key, std::string_view value);
 
   /// The value, empty if there is none.
   ELASTIC_DECL std::optional<std::string> find(std::string_view key) const;
 
-  /// Hands the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
+  /// Passes the value to `use(std::string_view)`. Result: whether there is one. `use` runs under
   /// the lock of this table and must not call into it.
   template <class Use>
   bool read(std::string_view key, Use use) const {
@@ -92,9 +92,9 @@ class key_value_engine {
     return true;
   }
 
-  /// Adds to the decimal number under `key` (missing: 0). It is read as by `strtoll`: blanks
-  /// before it and text behind it are ignored and lost. The sum wraps around.
-  /// Errors: `errc::store_value` if the value does not begin with a number of 64 bits.
+  /// Adds to the decimal number under `key` (missing: 0). It is parsed as by `strtoll`: leading
+  /// whitespace and trailing text are ignored, and lost. The sum wraps around.
+  /// Errors: `errc::store_value` if the value does not begin with a 64-bit number.
   ELASTIC_DECL std::int64_t add(std::string_view key, std::int64_t delta);
 
   /// Stores `desired` if the value equals `expected`; a missing key equals the empty text.
@@ -105,21 +105,21 @@ class key_value_engine {
   /// Whether every key has a value or a queue that is not empty.
   ELASTIC_DECL bool check(std::span<const std::string_view> keys) const;
 
-  /// Waits for every key to have a value (or something in its queue). A key that is removed again
+  /// Waits for every key to have a value, or an item in its queue. A key that is removed again
   /// meanwhile counts as seen.
-  /// Result: 0 if all have one already; then `who` is not told.
+  /// Result: 0 if all have one already; then `who` is not notified.
   ELASTIC_DECL wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
 
-  /// Adds 1 to the number under `key` and waits until `world` have done so.
-  /// Result: 0 if they have; all that wait are notified.
+  /// Adds 1 to the number under `key`, and waits until `world` callers have done so.
+  /// Result: 0 if they have; then all waiting listeners are notified.
   /// Errors: `errc::store_value`.
   ELASTIC_DECL wait_id barrier(std::string_view key, std::int64_t world,
                                std::weak_ptr<listener> who);
 
-  /// Ends a wait. Result: whether it was still waiting.
+  /// Ends a wait. Result: whether it was still pending.
   ELASTIC_DECL bool cancel(wait_id wait);
 
-  /// Tells `who` of every change of the key's value until `unwatch`.
+  /// Notifies `who` of every change of the key's value until `unwatch`.
   ELASTIC_DECL wait_id watch(std::string_view key, std::weak_ptr<listener> who);
   ELASTIC_DECL void unwatch(wait_id watch);
 
@@ -129,21 +129,22 @@ class key_value_engine {
   /// The number of values; queues do not count.
   ELASTIC_DECL std::int64_t num_keys() const;
 
-  /// Hands every key that has a value to `use(std::string_view)`, in no order, under the lock.
+  /// Passes every key that has a value to `use(std::string_view)`, in no particular order, under
+  /// the lock.
   template <class Use>
   void for_each_key(Use use) const {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, value] : values_) use(std::string_view(key));
   }
 
-  /// Puts an item at the end of the queue and tells at most one that waits for the key.
+  /// Appends an item to the queue and notifies at most one listener that waits for the key.
   ELASTIC_DECL void queue_push(std::string_view key, std::string_view item);
 
-  /// The oldest item, empty if there is none. `length` becomes the length before.
+  /// The oldest item; empty if there is none. `length` receives the length before the removal.
   ELASTIC_DECL std::optional<std::string> queue_pop(std::string_view key, std::int64_t& length);
   ELASTIC_DECL std::int64_t queue_length(std::string_view key) const;
 
-  /// How many waits, watches and bytes are held.
+  /// The number of pending waits, of watches, and of bytes held.
   ELASTIC_DECL std::size_t waiters() const;
   ELASTIC_DECL std::size_t watchers() const;
   ELASTIC_DECL std::size_t bytes() const;
@@ -156,8 +157,8 @@ class key_value_engine {
   template <class T>
   using table = std::unordered_map<std::string, T, text_hash, std::equal_to<>>;
 
-  // A wait is registered once for every key that it still misses, and each registration knows its
-  // place in the wait, so that either side can drop the other in constant time.
+  // A wait is registered once for every key that it still misses. Each registration knows its index
+  // in the wait, so that either side can drop the other in constant time.
   struct pending_wait;
   struct registration {
     pending_wait* wait = nullptr;
@@ -215,16 +216,6 @@ class key_value_engine {
   const std::size_t max_bytes_;
   std::shared_ptr<store_meter> meter_;
 };
-
-// ---- values ---------------------------------------------------------------------------------
-
-// ---- waits ----------------------------------------------------------------------------------
-
-// ---- watches --------------------------------------------------------------------------------
-
-// ---- queues ---------------------------------------------------------------------------------
-
-// ---- telling --------------------------------------------------------------------------------
 
 }  // namespace elastic::detail
 

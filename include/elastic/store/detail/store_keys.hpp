@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-// What all stores make of the keys and values of their user. All that is named `check` throws
+// How all stores treat the keys and values of their user. The `check` functions throw
 // `errc::invalid_argument`.
 namespace elastic::detail {
 
@@ -23,13 +23,14 @@ ELASTIC_DECL void check_store_key_count(std::size_t count);
 
 ELASTIC_DECL void check_store_request(std::size_t bytes);
 
-/// What a client of PyTorch makes of the key that its user named.
+/// The key on the wire for a key of the user, as PyTorch's clients form it.
 ELASTIC_DECL std::string store_wire_key(std::string_view key);
 
 ELASTIC_DECL std::vector<std::string> store_wire_keys(const std::vector<std::string>& keys);
 
-/// The number at the front of a text as `strtoll` reads it in base 10: after blanks, up to the
-/// first letter that is not part of it. Empty without a number, or if it does not fit 64 bits.
+/// The number at the front of a text, as `strtoll` parses it in base 10: after whitespace, up to
+/// the first character that does not belong to it. Empty if there is no number, or if it does not
+/// fit into 64 bits.
 ELASTIC_DECL std::optional<std::int64_t> leading_number(std::string_view text);
 
 }  // namespace elastic::detail

@@ -21,24 +21,24 @@ class key_value_engine;
 
 enum class store_op : std::uint8_t;
 
-/// Counts what the stores that a node serves are asked for, one after the other or beside each
-/// other: give it to their servers (`tcp_store_server::options::meter`).
+/// Counts the requests to all stores that a node serves, in sequence or at the same time. Give it
+/// to their servers (`tcp_store_server::options::meter`).
 ///
 /// Thread-safety: any thread.
 class store_meter {
  public:
-  /// So many requests for the operation were carried out.
+  /// Counts this many executed requests for the operation.
   void count(store_op operation, std::uint64_t requests = 1) noexcept {
     counts_[static_cast<std::size_t>(operation)].fetch_add(requests, std::memory_order_relaxed);
   }
 
-  /// A table is served from now on, until it is gone.
+  /// Includes a table for as long as it lives, because a server serves it now.
   ELASTIC_DECL void add(const std::shared_ptr<const key_value_engine>& table);
 
-  /// How often, by operation: "set", "get", ...; those that nobody asked for are not listed.
+  /// The number of requests by operation ("set", "get", ...), without operations that had none.
   ELASTIC_DECL std::map<std::string, std::uint64_t> requests() const;
 
-  /// The keys of the tables that are served; none if none ever was.
+  /// The number of keys in the tables that are served; empty if none ever was.
   ELASTIC_DECL std::optional<std::int64_t> keys() const;
 
  private:

@@ -10,15 +10,15 @@
 
 namespace elastic::detail {
 
-/// What the clients of a server make it hold, together, against one bound. Above it those that hold
-/// most are dropped, so that no client pays for what another does.
+/// Limits the memory that a server holds for all of its clients together. Above the limit it drops
+/// those that use most, so that no client suffers for another one's use.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store_budget {
  public:
   class client {
    public:
-    /// Ends the connection; nothing of it is kept.
+    /// Ends the connection at once, and discards its data.
     virtual void drop(std::string complaint) = 0;
 
    protected:
@@ -27,8 +27,8 @@ class tcp_store_budget {
 
   explicit tcp_store_budget(std::size_t bound) : bound_(bound) {}
 
-  /// Notes what a client holds from now on, then drops clients until the bound is kept: maybe this
-  /// one. One that is gone holds 0.
+  /// Notes how much a client uses from now on, then drops clients until the limit is met, possibly
+  /// this one. Pass 0 for a client that is gone.
   ELASTIC_DECL void set(client& holder, std::size_t bytes);
 
   std::size_t held() const { return held_; }

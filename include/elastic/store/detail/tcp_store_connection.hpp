@@ -26,17 +26,17 @@ namespace elastic::detail {
 
 using store_strand = asio::strand<asio::any_io_executor>;
 
-/// Where the connections of a server note what they make it hold.
+/// Where the connections of a server account for the memory that they use.
 struct tcp_store_accounts {
   std::shared_ptr<tcp_store_budget> all;
   std::shared_ptr<tcp_store_newcomers> newcomers;
 };
 
-/// One client of a server: a session and the rules by which bytes move, without saying how. The
-/// transport derives from it: it brings what arrives to `received`, sends when told to, and calls
-/// `advance` when something was sent.
+/// One client of a server: a session and the rules by which bytes move, without the way to move
+/// them. A transport derives from it: it passes what arrives to `received`, sends on request, and
+/// calls `advance` after it has sent something.
 ///
-/// Everything but the two calls of `listener` happens on the strand.
+/// Everything except the two calls of `listener` runs on the strand.
 class tcp_store_connection : public key_value_engine::listener,
                              public store_extension::client,
                              public tcp_store_budget::client,
@@ -44,7 +44,7 @@ class tcp_store_connection : public key_value_engine::listener,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
-  /// under way. The text says what the client did wrong, empty if it went by itself.
+  /// pending. The text says what the client did wrong; empty: it left by itself.
   using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
@@ -55,30 +55,30 @@ class tcp_store_connection : public key_value_engine::listener,
   tcp_store_connection(const tcp_store_connection&) = delete;
   tcp_store_connection& operator=(const tcp_store_connection&) = delete;
 
-  /// Begins to read. `further` may be null. With a secret the client has to show that it holds it
-  /// before anything that it says is looked at.
+  /// Starts to read. `further` may be null. With a secret, the client must prove that it has it
+  /// before any of its requests are read.
   ELASTIC_DECL void start(std::shared_ptr<store_extension> further,
                           const std::optional<job_secret>& secret);
 
-  /// The client's address, as it was when `start` was called.
+  /// The client's address when `start` was called.
   const asio::ip::address& peer() const { return peer_; }
 
-  /// Whether what the client says is looked at.
+  /// Whether the client's requests are read.
   bool is_trusted() const { return !secret_ || (secure_ && secure_->is_ready()); }
 
-  /// Whether it has said a first message that was accepted.
+  /// Whether the client has sent a first message that was accepted.
   bool has_begun() const { return has_begun_; }
 
-  /// Whether it converses with the server's extension.
+  /// Whether the client talks to the server's extension.
   bool is_of_extension() const { return session_.is_of_extension(); }
 
-  /// Closes it as soon as what it has to say is said.
+  /// Closes the connection as soon as all output is sent.
   ELASTIC_DECL void finish();
 
-  /// Closes it now; `gone_handler` follows, at once or later.
+  /// Closes the connection now. `gone_handler` follows, at once or later.
   ELASTIC_DECL void close();
 
-  /// Drops what is unsent now and closes the connection soon.
+  /// Discards unsent output now, and closes the connection soon.
   ELASTIC_DECL void drop(std::string complaint) override;
   ELASTIC_DECL void put_out(tcp_store_newcomers::problem why) override;
   ELASTIC_DECL void send_busy_alert();
@@ -94,42 +94,42 @@ class tcp_store_connection : public key_value_engine::listener,
  protected:
   bool is_newcomer() const { return is_newcomer_; }
 
-  // ---- what the transport does ---------------------------------------------------------------
+  // ---- implemented by the transport ----------------------------------------------------------
 
-  /// Begins to receive, unless it does already.
+  /// Starts to receive, unless it does already.
   virtual void receive() = 0;
 
   /// Sends all of `output` or takes it over, leaving it empty; sets `is_sending_` while something
-  /// is unsent. Called only while nothing is.
+  /// is unsent. Called only when nothing is unsent.
   virtual void transmit(std::string& output) = 0;
 
-  /// How many bytes `transmit` has taken over that are not sent.
+  /// How many bytes `transmit` has taken over but not sent yet.
   virtual std::size_t unsent() const = 0;
 
-  /// Closes the socket and ends what is under way.
+  /// Closes the socket and ends pending operations.
   virtual void shut() = 0;
 
-  /// Whether an operation is under way that refers to this object.
+  /// Whether a pending operation refers to this object.
   virtual bool is_busy() const = 0;
 
   virtual int descriptor() const = 0;
 
-  // ---- what the transport calls --------------------------------------------------------------
+  // ---- called by the transport ---------------------------------------------------------------
 
-  /// Bytes that have arrived.
+  /// Takes bytes that have arrived.
   ELASTIC_DECL void received(std::string_view bytes);
 
-  /// Whether nothing more is to be executed, nor to be read, until the output is sent.
+  /// Whether to execute and to read nothing more until the output is sent.
   bool is_paused() const { return session_.current() == tcp_store_session::state::paused; }
 
-  /// Whether so much waits to be sent that nothing more is to be read.
+  /// Whether so much output is waiting that nothing more should be read.
   ELASTIC_DECL bool is_backed_up() const;
 
-  /// Sends what is there to be sent, executes what waited for that, then reads on. Does nothing
-  /// while something is being sent: the transport calls again when it is.
+  /// Sends pending output, executes the requests that waited for that, then continues to read. Does
+  /// nothing during a send: the transport calls it again afterwards.
   ELASTIC_DECL void advance();
 
-  /// Tells the server, if the connection is closed and nothing of it is under way.
+  /// Informs the server if the connection is closed and no operation is pending.
   ELASTIC_DECL void tell_if_gone();
 
   store_strand strand_;
@@ -140,18 +140,18 @@ class tcp_store_connection : public key_value_engine::listener,
   bool is_output_due() const { return session_.unsent() != 0 || !wire_.empty(); }
   ELASTIC_DECL void transmit_output();
 
-  // Bytes as they arrive of a client that is to hold the secret.
+  // Takes bytes from a client that needs the secret, as they arrive.
   ELASTIC_DECL void decipher(std::string_view bytes);
 
-  // What another client caused. The requests of this one are left alone: each would otherwise run
-  // within a request of the other.
+  // Sends output that another client caused. Does not execute this client's requests: they would
+  // run within a request of the other client.
   ELASTIC_DECL void send_aside();
   ELASTIC_DECL void pass_on(const key_value_engine::change& change);
 
-  // Whether so many more bytes may wait to be sent; if not, this client is dropped.
+  // Whether so many more bytes may wait to be sent; otherwise drops this client.
   ELASTIC_DECL bool has_room(std::size_t bytes);
 
-  // Tells the budget what this client holds, and `extra` that it is about to.
+  // Reports to the budget what this client uses, plus `extra` that it is about to use.
   ELASTIC_DECL void settle(std::size_t extra = 0);
   ELASTIC_DECL std::size_t held() const;
   ELASTIC_DECL void settle_newcomer(std::size_t bytes);
@@ -160,11 +160,11 @@ class tcp_store_connection : public key_value_engine::listener,
   tcp_store_session session_;
   std::optional<job_secret> secret_;
   asio::ip::address peer_;
-  // Made when the client says its first word.
+  // Created with the client's first message.
   std::unique_ptr<secure_session> secure_;
-  // What is enciphered and not yet handed to the transport.
+  // Encrypted output that the transport does not have yet.
   std::string wire_;
-  // Of that, some was handed to the transport.
+  // Whether the transport has received any encrypted output.
   bool has_transmitted_ = false;
   tcp_store_accounts accounts_;
   gone_handler on_gone_;

@@ -21,11 +21,11 @@
 
 namespace elastic::detail {
 
-/// One connection of a client to a TCPStore server: requests are written into `out()` and sent by
-/// `flush`, replies are read in their order.
+/// One connection of a client to a TCPStore server. Write requests into `out()` and send them with
+/// `flush`; read the replies in the same order.
 ///
-/// Errors: what the socket says, as `std::system_error`; `errc::protocol_violation`.
-/// Cancellation of all members: all types; the link is then of no use, but see `cancel_wait`.
+/// Errors: those of the socket, as `std::system_error`; `errc::protocol_violation`.
+/// Cancellation of all members: all types; the link is then unusable, but see `cancel_wait`.
 class tcp_store_link {
  public:
   explicit tcp_store_link(asio::any_io_executor executor) : socket_(std::move(executor)) {}
@@ -33,46 +33,46 @@ class tcp_store_link {
   /// Connects to the first address that accepts.
   ELASTIC_DECL task<void> connect(std::vector<asio::ip::tcp::endpoint> addresses);
 
-  /// Has everything from now on go to a server that holds the secret, and to no other.
+  /// From now on communicates only with a server that has the secret.
   /// Errors: those of `secure_session::received`.
   ELASTIC_DECL task<void> secure(job_secret secret);
 
-  /// Ends what is under way with `operation_aborted`.
+  /// Ends pending operations with `operation_aborted`.
   ELASTIC_DECL void close();
 
-  /// Whether nothing speaks against using the link for a further request: the other end has neither
-  /// closed it nor sent what it was not asked for. Never waits.
+  /// Whether the link can be used for another request: the other side has neither closed it nor
+  /// sent anything unexpected. Never waits.
   ELASTIC_DECL bool is_open();
 
   /// When it was last used.
   time_point used_at{};
 
-  /// Where requests are written before they are sent.
+  /// The buffer for requests that are not sent yet.
   std::string& out() { return out_; }
 
   ELASTIC_DECL task<void> flush();
   ELASTIC_DECL task<char> read_byte();
   ELASTIC_DECL task<std::int64_t> read_number();
 
-  /// @param bound  the most bytes that are taken
+  /// @param bound  the maximum length in bytes
   ELASTIC_DECL task<std::string> read_text(std::size_t bound);
 
-  /// Gives up the wait whose reply is due, without waiting for the server's answer: the link's next
-  /// user skips it.
-  /// Result: whether the link can be used again.
+  /// Gives up the wait whose reply is due, without waiting for the server's answer: the next user
+  /// of the link skips it.
+  /// Result: whether the link is still usable.
   ELASTIC_DECL bool cancel_wait(const request_writer& write);
 
  private:
-  // The bytes as they go over the socket.
+  // The bytes to send over the socket.
   ELASTIC_DECL std::string enciphered(std::string bytes);
   ELASTIC_DECL void take_in(std::string_view bytes);
 
-  // Each cancelled wait is answered by WAIT_CANCELED, after the STOP_WAITING of one that ended
-  // before the server heard of it.
+  // The server answers each cancelled wait with WAIT_CANCELED. STOP_WAITING precedes it if the wait
+  // ended before the server received the cancellation.
   ELASTIC_DECL task<void> settle();
   ELASTIC_DECL task<char> next_byte();
 
-  // Reads until so many bytes are there.
+  // Reads until this many bytes are available.
   ELASTIC_DECL task<void> fill(std::size_t size);
 
   template <class Integer>

@@ -16,11 +16,11 @@
 
 namespace elastic::detail {
 
-/// The clients of a server that are in the middle of their first message. Anybody can connect and
-/// send half of one, so their number, their time and their memory are bounded. Above a bound this
-/// disconnects the oldest, or the largest if it holds more than `limits::store_newcomer_share`. If
-/// the oldest has not had its head start, the one that wants more goes instead: of many agents that
-/// connect at once those that came first can then complete their handshakes.
+/// The clients of a server whose first message is incomplete. Anybody can connect and send half a
+/// message, so their number, time and memory are limited. Above a limit, the oldest is
+/// disconnected, or the largest if it uses more than `limits::store_newcomer_share`. If the oldest
+/// is still within its head start, the client that wants more is disconnected instead: when many
+/// agents connect at once, the first ones can then complete their handshakes.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store_newcomers {
@@ -32,27 +32,27 @@ class tcp_store_newcomers {
 
   class client {
    public:
-    /// Ends the connection. The client is no newcomer any more.
+    /// Ends the connection. The client is no longer a newcomer.
     virtual void put_out(problem why) = 0;
 
    protected:
     ~client() = default;
   };
 
-  /// @param most   how many there may be
-  /// @param begun  called when there is a first one
-  /// @param head_start  how long nobody displaces one that holds little
+  /// @param most        how many there may be
+  /// @param begun       called for the first one
+  /// @param head_start  how long no other client displaces one that uses little
   ELASTIC_DECL tcp_store_newcomers(std::shared_ptr<time_source> time, std::size_t most,
                                    std::function<void()> begun, duration head_start);
 
-  /// Notes how much a client holds, and starts its time if it is new; then disconnects clients
-  /// until the bounds are met: maybe this one.
+  /// Notes how much a client uses, and starts its time if it is new. Then disconnects clients until
+  /// the limits are met, possibly this one.
   ELASTIC_DECL void set(client& holder, std::size_t bytes);
 
-  /// The client has said its first message, or is gone. Does nothing if it is not known.
+  /// The client has completed its first message, or is gone. Does nothing if it is unknown.
   ELASTIC_DECL void remove(client& holder);
 
-  /// When the time of the next client ends; none if there are no newcomers.
+  /// When the time of the next client ends; empty if there are no newcomers.
   ELASTIC_DECL std::optional<time_point> next_deadline() const;
 
   /// Disconnects the clients whose time is over.

@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-// PyTorch's TCPStore on the wire, as encoding and decoding alone. A request is one byte of
-// operation and its operands; there are no frames and no request numbers. Integers are in the
-// byte order of the host, texts follow their length in 64 bits.
+// The wire format of PyTorch's TCPStore: only encoding and decoding. A request is one byte of
+// operation followed by its operands; there are no frames and no request numbers. Integers are in
+// the byte order of the host. A text follows its length in 64 bits.
 namespace elastic::detail {
 
-/// What a request asks for, whatever byte its generation has for it.
+/// The operation of a request, independent of its byte in a generation.
 enum class store_op : std::uint8_t {
   validate,
   set,
@@ -47,11 +47,11 @@ enum class store_op : std::uint8_t {
 
 inline constexpr std::size_t store_ops = static_cast<std::size_t>(store_op::unknown) + 1;
 
-/// "set", "compare_set", ..., as metrics have it.
+/// "set", "compare_set", ..., the names in metrics.
 ELASTIC_DECL std::string_view name_of(store_op operation);
 
 inline constexpr std::uint32_t validate_magic = 0x3C85F7CE;
-/// The key that counts the processes of a group, the only one without "/" before it.
+/// The key that counts the processes of a group, the only one without a leading "/".
 inline constexpr std::string_view workers_key = "init/";
 
 inline constexpr char reply_ready = 0;
@@ -85,17 +85,17 @@ Integer load_integer(const char* bytes) {
 
 ELASTIC_DECL void append_text(std::string& out, std::string_view text);
 
-// ---- requests, as a client writes them ------------------------------------------------------
+// ---- requests, client side ------------------------------------------------------------------
 
-/// Writes requests of one generation behind what `out` holds already. Keys are those of the wire.
-/// The operation must be one of the generation's (see `knows`).
+/// Appends requests of one generation to `out`. Keys are those on the wire. The generation must
+/// have the operation (see `knows`).
 class request_writer {
  public:
   explicit request_writer(tcp_store_generation generation) : generation_(generation) {}
 
   bool knows(store_op op) const { return encode_op(generation_, op) >= 0; }
 
-  /// The first bytes of a connection, none for the generations that have no greeting.
+  /// The first bytes of a connection; nothing in generations without a greeting.
   ELASTIC_DECL void greeting(std::string& out) const;
 
   /// An operation without operands.
@@ -123,9 +123,9 @@ class request_writer {
   tcp_store_generation generation_;
 };
 
-// ---- requests, as a server reads them -------------------------------------------------------
+// ---- requests, server side ------------------------------------------------------------------
 
-/// One request. The views are into the bytes that were given to the parser.
+/// One request. The views refer to the bytes that were given to the parser.
 struct store_request {
   store_op op = store_op::unknown;
   /// Keys and values in the order of the wire: {key, value}, {key, expected, desired}, all keys
@@ -135,8 +135,8 @@ struct store_request {
   std::int64_t number = 0;
 };
 
-/// Finds the request at the front of a stream of bytes, however it is cut into pieces. What was
-/// found of an incomplete request is kept, so that no byte is looked at twice.
+/// Finds the request at the front of a stream of bytes that may arrive in any pieces. Keeps the
+/// state of an incomplete request, so that no byte is parsed twice.
 class request_parser {
  public:
   enum class outcome { incomplete, complete, malformed };
@@ -146,26 +146,26 @@ class request_parser {
   /// True before the first byte of a request.
   bool at_start() const { return used_ == 0; }
 
-  /// Looks, between two requests, for a whole SET of 2.2 and later at the front of `input`.
-  /// Result: its size, 0 if there is none, or one that is out of bounds.
+  /// Looks, between two requests, for a complete SET of 2.2 and later at the front of `input`.
+  /// Result: its size; 0 if there is none, or if it exceeds a bound.
   ELASTIC_DECL std::size_t whole_set(std::string_view input,
                                      std::pair<std::string_view, std::string_view>& pair) const;
 
-  /// Names the operation of the request; its byte is the first of `input`.
+  /// Sets the operation of the request, whose byte is the first of `input`.
   ELASTIC_DECL void begin(store_op op);
 
-  /// Goes on with the request that `begin` named.
-  /// @param input  all of its bytes that are there, the first one included
+  /// Continues with the request that `begin` named.
+  /// @param input  all available bytes of the request, including the first one
   ELASTIC_DECL outcome parse(std::string_view input);
 
-  /// The complete request and how many bytes it took.
+  /// The complete request, and its length in bytes.
   const store_request& request() const { return request_; }
   std::size_t used() const { return used_; }
 
-  /// The memory that an incomplete request takes here, in bytes.
+  /// The memory used for an incomplete request, in bytes.
   std::size_t held() const { return at_start() ? 0 : pieces_.capacity() * sizeof(piece); }
 
-  /// Makes ready for the next request. What a large one needed is not kept.
+  /// Prepares for the next request, and releases the memory of a large one.
   ELASTIC_DECL void finish();
 
   /// Why a request is malformed.
@@ -194,8 +194,8 @@ class request_parser {
 
   ELASTIC_DECL outcome parse_list(std::string_view input);
 
-  // The length is judged as soon as it is there, so that nothing is kept for a text that would
-  // be refused.
+  // Checks the length as soon as it has arrived, so that nothing is stored for a text that would be
+  // refused.
   ELASTIC_DECL outcome parse_text(std::string_view input, std::size_t bound);
   ELASTIC_DECL outcome complain(std::string_view complaint);
 
@@ -208,15 +208,15 @@ class request_parser {
   std::string_view complaint_;
 };
 
-// ---- which generation a connection speaks ---------------------------------------------------
+// ---- the generation of a connection ---------------------------------------------------------
 
 enum class first_bytes { undecided, legacy, modern, foreign, extension };
 
-/// The bytes of a modern greeting, its operation included.
+/// The size of a modern greeting, with its operation.
 inline constexpr std::size_t greeting_bytes = 1 + sizeof validate_magic;
 
-/// Judges the first bytes of a connection. There is no doubt: the magic as the length of an old
-/// client's key would be far over any bound.
+/// Classifies the first bytes of a connection. This is unambiguous: if the magic were the length of
+/// an old client's key, it would be far above any bound.
 ELASTIC_DECL first_bytes classify(std::string_view input);
 
 }  // namespace elastic::detail

@@ -23,8 +23,8 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
  public:
   using socket = asio::basic_stream_socket<asio::ip::tcp, store_strand>;
 
-  /// @param scratch  shared by the connections of a strand, for what exceeds the small buffer
-  ///                 that each has of its own
+  /// @param scratch  a buffer that the connections of a strand share, for bytes that exceed the
+  ///                 small buffer of each
   ELASTIC_DECL tcp_store_reactor_connection(socket peer, std::span<char> scratch,
                                             std::shared_ptr<key_value_engine> engine,
                                             const tcp_store_bounds& bounds,
@@ -36,7 +36,7 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
   ELASTIC_DECL void receive() override;
   ELASTIC_DECL void on_read(asio_error_code failure, std::size_t size);
 
-  // A client that pipelines fills the small buffer; the rest is taken in large pieces.
+  // A client that pipelines fills the small buffer; the rest is read in large pieces.
   ELASTIC_DECL void read_more();
   ELASTIC_DECL void transmit(std::string& output) override;
   ELASTIC_DECL void send_rest();

@@ -15,8 +15,8 @@
 
 namespace elastic::detail {
 
-/// The transport over an io_uring: the kernel receives without being asked each time, and what
-/// all connections have to send in one turn of the loop is handed over by one call.
+/// The transport over an io_uring: the kernel receives without a call each time, and one call
+/// submits what all connections send in one turn of the loop.
 class tcp_store_ring_connection final : public tcp_store_connection {
  public:
   /// @param fd  a socket in blocking mode, which this object closes

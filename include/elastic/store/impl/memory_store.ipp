@@ -15,7 +15,7 @@ namespace elastic {
 
 namespace detail {
 
-/// Ends a wait with its scope.
+/// Ends a wait when the scope ends.
 class engine_wait_scope {
  public:
   engine_wait_scope(key_value_engine& engine, const std::vector<std::string_view>& keys,

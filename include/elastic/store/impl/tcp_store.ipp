@@ -20,7 +20,8 @@ namespace detail {
 inline constexpr std::uint32_t largest_nonce = 0xFFFFFFFF;
 inline constexpr char byte_of_largest_nonce = '\xFF';
 
-/// The first byte of the server's reply to a request; none if it hangs up or is silent.
+/// The first byte of the server's reply to a request; empty if it closes the connection or stays
+/// silent.
 inline task<std::optional<char>> first_reply(task<void> sending, task<char> reading,
                                              time_source& time, duration silence) {
   try {
@@ -113,7 +114,7 @@ ELASTIC_DECL task<tcp_store::lease> tcp_store::new_link() {
   if (generation_ == tcp_store_generation::probe) co_await probe();
   lease on = co_await dial();
   write().greeting(on->out());
-  // One round trip tells that the server is a store and of that generation.
+  // One round trip shows that the server is a store of that generation.
   last_problem_ = fmt::format(
       "{} does not answer; is it a store, and one of the PyTorch generation that was configured?",
       where());
@@ -158,9 +159,9 @@ ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
   co_return list;
 }
 
-// Our server answers a ping, as PyTorch's do from 2.4 on. One of before 2.2 takes it for a text of
-// more bytes than there can be, and hangs up; it answers the question whether no keys exist. At
-// that, one of 2.2 or 2.3 hangs up or, with libuv, stays silent.
+// This library's server answers a ping, as PyTorch's do since 2.4. A server before 2.2 takes it for
+// a text that is longer than possible, and closes the connection; but it answers a check of no
+// keys. A server of 2.2 or 2.3 closes the connection on that, or stays silent if it uses libuv.
 ELASTIC_DECL task<void> tcp_store::probe() {
   const detail::request_writer as_2_2(tcp_store_generation::torch_2_2);
   lease modern = co_await dial();
@@ -185,7 +186,7 @@ ELASTIC_DECL task<void> tcp_store::probe() {
   generation_ = answer ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
 }
 
-// What was sent before on this connection has been executed when this returns.
+// When this returns, the server has executed everything sent before on this connection.
 ELASTIC_DECL task<void> tcp_store::confirm(lease& on) {
   const std::vector<std::string> no_keys;
   write().with_keys(on->out(), op::check, no_keys);
@@ -195,7 +196,7 @@ ELASTIC_DECL task<void> tcp_store::confirm(lease& on) {
 }
 
 ELASTIC_DECL void tcp_store::throw_no_store(char reply) const {
-  // The first byte of the answer by which a server with a secret turns others away.
+  // The first byte of the alert with which a server with a secret rejects others.
   if (reply == detail::secret_needed_alert().front()) {
     throw error(errc::invalid_argument,
                 fmt::format("{}: {}", where(), detail::own_secret_is_missing));
@@ -211,7 +212,7 @@ ELASTIC_DECL task<void> tcp_store::announce(lease& on) {
 }
 
 ELASTIC_DECL task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
-  // The server can only be asked again: no operation waits for a number to be reached.
+  // The client has to poll: no operation waits for a number.
   constexpr std::chrono::milliseconds pause{10};
   for (;;) {
     task<lease> connecting = any_link();
@@ -231,14 +232,15 @@ ELASTIC_DECL void tcp_store::throw_translated(const detail::asio_system_error& f
                                               const char* operation) {
   if (is_closed_) throw error(errc::stopped, "the store was closed");
   if (failure.code() == asio::error::operation_aborted) throw failure;
-  // What broke one connection has most likely broken the idle ones.
+  // The cause has most likely broken the idle connections, too.
   idle_.clear();
   throw error(errc::connection_failed,
               fmt::format("the store at {} cannot be reached or hung up ({}: {})", where(),
                           operation, failure.code().message()));
 }
 
-// The protocol has no way to refuse an addition but to hang up. Looks whether that is the reason.
+// The protocol can refuse an addition only by closing the connection. Finds out whether that is the
+// reason.
 ELASTIC_DECL task<void> tcp_store::explain_refused_add(std::string key) {
   const bool exists = co_await do_check(std::vector<std::string>(1, key));
   if (!exists) co_return;
@@ -295,8 +297,8 @@ ELASTIC_DECL task<void> tcp_store::multi_set(key_value_list pairs) {
   return guarded(do_multi_set(std::move(pairs)), "multi_set");
 }
 
-// SET has no reply. A question behind it has, so that an operation on another connection that
-// comes later finds the value, and a broken connection is noticed.
+// SET has no reply. The request after it has one, so that a later operation on another connection
+// finds the value, and a broken connection is noticed.
 ELASTIC_DECL task<void> tcp_store::do_set(std::string key, std::string value) {
   const std::string wire = detail::store_wire_key(key);
   detail::check_store_value(value);
@@ -419,7 +421,7 @@ ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_list_keys() {
   const std::int64_t count = co_await on->read_number();
   if (count < 0 || count > static_cast<std::int64_t>(limits::store_keys_per_request)) {
     throw error(errc::protocol_violation,
-                fmt::format("the store at {} says that it has {} keys", where(), count));
+                fmt::format("the store at {} reports {} keys", where(), count));
   }
   std::vector<std::string> keys;
   for (std::int64_t index = 0; index < count; ++index) {

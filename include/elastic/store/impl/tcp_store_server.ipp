@@ -40,12 +40,12 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // What is accepted inherits these, which saves a call for each of them.
+  // Accepted sockets inherit these options, which saves calls for each of them.
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   keep_alive(fd);
   call_socket_hook(fd);
   if (at.address().is_v6()) {
-    // "::" is the whole host, IPv4 included; any other address is only itself.
+    // "::" stands for the whole host, including IPv4; any other address only for itself.
     const int* only = at.address().is_unspecified() ? &off : &on;
     ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
   }
@@ -79,7 +79,8 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   }
 }
 
-/// What means all addresses of this host: those of IPv4, too, if the kernel knows IPv6.
+/// The address that means all addresses of this host, including those of IPv4 if the kernel
+/// supports IPv6.
 inline std::string every_address() {
   const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return "0.0.0.0";
@@ -87,7 +88,7 @@ inline std::string every_address() {
   return "::";
 }
 
-/// The addresses that `host` stands for. Blocks if a resolver has to be asked.
+/// The addresses to which `host` resolves. Blocks if it needs a resolver.
 inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
                                                    const std::string& host) {
   using asio::ip::address;
@@ -130,7 +131,7 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
   }
   if (!options_.time) options_.time = new_shared<system_time>();
   accounts_.all = new_shared<tcp_store_budget>(options_.bounds.clients_bytes);
-  // Newcomers have half of the descriptors at most.
+  // Newcomers may use half of the descriptors at most.
   accounts_.newcomers = new_shared<tcp_store_newcomers>(
       options_.time, std::min(limits::store_newcomers, most_connections() / 2),
       [this] { has_newcomers_.set(); },
@@ -172,7 +173,7 @@ ELASTIC_DECL void tcp_store_server_core::close() {
 ELASTIC_DECL void tcp_store_server_core::make_ring() {
   std::string why_not;
   ring_ = detail::ring::try_make(strand_, {}, &why_not);
-  if (!ring_) options_.log.debug("store: goes on without io_uring: {}", why_not);
+  if (!ring_) options_.log.debug("store: continues without io_uring: {}", why_not);
 }
 
 ELASTIC_DECL task<void> tcp_store_server_core::run_and_log(self_pointer server,
@@ -192,7 +193,7 @@ ELASTIC_DECL void tcp_store_server_core::open(const std::vector<asio::ip::addres
     int failure = try_open(addresses);
     if (failure == 0) failure = try_open_besides();
     if (failure == 0) return;
-    // A port that was free at the first address may be taken at the second.
+    // A port that is free at the first address may be taken at the second.
     const bool try_another_port =
         failure == EADDRINUSE && options_.port == 0 && attempt < most_tries;
     acceptors_.clear();
@@ -257,7 +258,7 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
     if (is_full()) return EMFILE;
     sockaddr_storage from{};
     socklen_t size = sizeof from;
-    // A ring waits for a socket in blocking mode by itself, and not for one that is not.
+    // A ring waits for a socket in blocking mode by itself, but not for a non-blocking one.
     const int mode = ring_ ? SOCK_CLOEXEC : SOCK_CLOEXEC | SOCK_NONBLOCK;
     const int fd =
         ::accept4(listening.native_handle(), reinterpret_cast<sockaddr*>(&from), &size, mode);
@@ -274,7 +275,7 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
     const bool has_no_room =
         errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    // Anything else is the fate of one client, which has gone again meanwhile.
+    // Any other error concerns one client, which has left meanwhile.
     if (has_no_room) return errno;
   }
   return 0;
@@ -374,13 +375,13 @@ ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
     return a.number < b.number;
   });
   for (const auto& [number, client] : clients) {
-    // Other servers take from it at the same time.
+    // Other servers reduce it at the same time.
     std::size_t left = request.wanted;
     while (left != 0 && !request.wanted.compare_exchange_weak(left, left - 1)) {
     }
     if (left == 0) return;
     ++request.given;
-    // Clients that wait to be accepted are not to take what was given up.
+    // Pending clients must not take the descriptors that were given up.
     resting_until_ = options_.time->now() + limits::descriptor_patience;
     client->drop("its file descriptor is needed for a worker");
   }

@@ -115,7 +115,7 @@ ELASTIC_DECL std::int64_t versioned_store::sum_of(const std::string& key,
     }
     before = *number;
   }
-  // Over the end it goes on at the other, as the other stores do.
+  // Wraps around, as in the other stores.
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(before) +
                                    static_cast<std::uint64_t>(delta));
 }

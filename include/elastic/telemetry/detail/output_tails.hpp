@@ -16,18 +16,19 @@
 
 namespace elastic::detail {
 
-/// The last lines that a worker wrote to a stream. Text of the worker's, which may be hostile.
+/// The last lines that a worker wrote to a stream. The text comes from the worker, and may be
+/// hostile.
 struct output_tail {
   /// "stdout" or "stderr".
   std::string stream;
-  /// The file that has all of it; empty: there is none.
+  /// The file with the complete output; empty: there is none.
   std::string path;
-  /// Oldest first, without their ends, at most `limits::report_stderr_lines`.
+  /// Oldest first, without line ends, at most `limits::report_stderr_lines`.
   std::vector<std::string> lines;
 };
 
-/// How to come by them: `read` may be called on any thread, once, and waits for a file if there is
-/// one, which may be for ever if it `may_hang`.
+/// A way to get them. `read` may be called once, on any thread. If there is a file, it waits for
+/// the file, forever if it `may_hang`.
 struct output_reader {
   std::function<std::vector<output_tail>()> read;
   bool may_hang = false;
@@ -39,16 +40,16 @@ struct output_reader {
 /// Thread-safety: any thread.
 class output_tails : public std::enable_shared_from_this<output_tails> {
  public:
-  /// Of the worker of a rank; none if it is not of this node.
+  /// Finds the reader for the worker of a rank; empty if the worker is not on this node.
   using source = std::function<std::optional<output_reader>(std::int64_t rank)>;
 
-  /// For the agent: from now on `answers` serves all requests; it is called on the executor.
+  /// Called by the agent: from now on `answers` serves all requests. It is called on the executor.
   ELASTIC_DECL void open(asio::any_io_executor executor, source answers);
 
-  /// Nobody is answered any more. To be called on that executor, if anybody may ask.
+  /// Stops answering requests. If requests may still arrive, call it on that executor.
   ELASTIC_DECL void close();
 
-  /// How to come by what a rank wrote last; none if there is no such worker here, or no agent.
+  /// A reader for the last output of a rank; empty if there is no such worker here, or no agent.
   /// Cancellation: all types.
   ELASTIC_DECL task<std::optional<output_reader>> of(std::int64_t rank);
 

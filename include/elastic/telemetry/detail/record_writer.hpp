@@ -20,19 +20,19 @@
 namespace elastic::detail {
 
 struct record_writer_options {
-  /// What messages call the file.
+  /// The name of the kind of file in messages.
   const char* kind = "file";
   std::string path;
   std::uint64_t max_size = limits::journal_file_bytes;
   int max_files = limits::journal_files;
-  /// What each file begins with.
+  /// The beginning of each file.
   std::string head = {};
-  /// What is there is not written on.
+  /// Whether an existing file is overwritten instead of continued.
   bool is_anew = false;
 };
 
-/// Writes lines to a file that is cut by size, on its caller's thread; on a thread of its own if
-/// the file system may hang, which may outlive those who asked for it, but not the writer.
+/// Writes lines to a file that is rotated by size, on its caller's thread. If the file system may
+/// hang, writes on its own thread, which keeps the writer alive and may outlive its other owners.
 ///
 /// Thread-safety: one thread at a time.
 class record_writer : public std::enable_shared_from_this<record_writer> {
@@ -40,16 +40,16 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
   ELASTIC_DECL explicit record_writer(record_writer_options options);
   ELASTIC_DECL ~record_writer();
 
-  /// Adds a line, with its end. Errors: none; see `log_problem`.
+  /// Adds a line, including its end. Errors: none; see `log_problem`.
   ELASTIC_DECL void add(std::string line);
 
-  /// Whether something is yet to be written.
+  /// Whether lines are still to be written.
   ELASTIC_DECL bool has_pending();
 
-  /// Blocks until that is done, or the time is over. Result: whether it is done.
+  /// Blocks until they are written, or the time is over. Result: whether they are written.
   ELASTIC_DECL bool wait(std::chrono::milliseconds patience);
 
-  /// Logs what went wrong first, once.
+  /// Logs the first problem, once.
   ELASTIC_DECL void log_problem(const logger& log);
 
   const std::string& path() const { return options_.path; }
@@ -66,12 +66,12 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
 
   const record_writer_options options_;
   const bool may_hang_;
-  // Only the side that writes uses these.
+  // Only the writing side uses these.
   unique_fd file_;
   std::uint64_t size_ = 0;
   bool is_torn_ = false;
   bool was_opened_ = false;
-  // Of all threads.
+  // All threads use these.
   std::mutex mutex_;
   std::condition_variable idle_;
   std::deque<std::string> pending_;
@@ -80,7 +80,7 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
   bool is_problem_logged_ = false;
 };
 
-/// Waits until a writer has written all, at most `limits::journal_patience`; logs what is lost.
+/// Waits until a writer has written everything, at most `limits::journal_patience`; logs losses.
 ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, logger log);
 
 }  // namespace elastic::detail

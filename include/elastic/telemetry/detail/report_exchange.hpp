@@ -11,22 +11,22 @@
 
 namespace elastic::detail {
 
-/// How much the node that serves a job's rendezvous wants to know about the others.
+/// How much the node that serves a job's rendezvous wants to know about the other nodes.
 enum class report_demand { nothing, changes, progress };
 inline constexpr std::array<std::string_view, 3> report_demand_names{"nothing", "changes",
                                                                      "progress"};
 
-/// What a node is to the server of the rendezvous.
+/// The state of a node from the point of view of the rendezvous server.
 enum class node_presence {
   /// Connected, and in no round.
   meeting,
-  /// It waits for the next round, or for others to come to this one.
+  /// Waits for the next round, or for more nodes in this one.
   waiting,
-  /// It waits for a place.
+  /// Waits for a place.
   standing_by,
-  /// In the round that runs.
+  /// In the running round.
   active,
-  /// It is gone without having left, and no other one has come for it.
+  /// Gone without having left, and not replaced by another node.
   lost,
 };
 inline constexpr std::array<std::string_view, 5> node_presence_names{
@@ -39,13 +39,13 @@ constexpr std::string_view to_string(node_presence presence) {
 /// The nodes of a job as the server of its rendezvous knows them.
 struct job_roster {
   struct entry {
-    /// Tells it from every other node that the server has known.
+    /// Distinguishes it from all other nodes that the server has known.
     std::int64_t key = 0;
     std::string host;
-    /// The host, and what tells agents there apart: "node7_4711_0".
+    /// The host, and what distinguishes the agents on it: "node7_4711_0".
     std::string name;
     node_presence presence = node_presence::meeting;
-    /// Its place in the round; -1: none.
+    /// Its rank in the round; -1: none.
     int group_rank = -1;
 
     friend bool operator==(const entry&, const entry&) = default;
@@ -56,38 +56,39 @@ struct job_roster {
   bool is_complete = false;
   int min_nodes = 1;
   int max_nodes = 1;
-  /// How many nodes are active, wait or stand by, and are lost: also those for which `nodes` has no
-  /// room.
+  /// How many nodes are active, how many wait or stand by, and how many are lost, including those
+  /// for which `nodes` has no room.
   int active = 0;
   int waiting = 0;
   int lost = 0;
-  /// Up to `limits::viewed_nodes`.
+  /// At most `limits::viewed_nodes` of them.
   std::vector<entry> nodes = {};
 };
 
-/// What the nodes of a job tell the one that serves its rendezvous, for those who look at the job
-/// there. A rendezvous that has a connection for it carries it; what is in it is not its affair.
+/// Carries reports from the nodes of a job to the node that serves its rendezvous, for viewers of
+/// the job there. A rendezvous that has connections for this transports the reports, and does not
+/// interpret them.
 ///
-/// Thread-safety: any thread. What is called back must not throw or call the exchange.
+/// Thread-safety: any thread. Callbacks must not throw, and must not call the exchange.
 class report_exchange {
  public:
   virtual ~report_exchange() = default;
 
-  // ---- of each node -----------------------------------------------------------------------------
+  // ---- on each node -----------------------------------------------------------------------------
 
-  /// The server wants to hear that much from now on. `nothing` also if there is no connection: what
-  /// follows it is told from the beginning.
+  /// The server wants this much from now on. It is `nothing` also if there is no connection; after
+  /// that, the reports start from the beginning.
   virtual void demanded(report_demand demand) = 0;
 
-  /// The next thing to be sent, up to `limits::node_report_bytes`; empty: nothing for now.
+  /// The next report to send, up to `limits::node_report_bytes`; empty: none for now.
   virtual std::string next_report() = 0;
 
-  /// Calls this when there may be something to be sent. Empty: nobody is called any more.
+  /// Sets the function to call when there may be a report to send; empty: none is called any more.
   virtual void on_report(std::function<void()> call) = 0;
 
-  // ---- of the node that serves ------------------------------------------------------------------
+  // ---- on the node that serves ------------------------------------------------------------------
 
-  /// @param server     who takes reports and the roster from now on
+  /// @param server     the receiver of reports and of the roster from now on
   /// @param on_demand  called when `demand` has changed
   virtual void begin_serving(const void* server, std::function<void()> on_demand) = 0;
 
@@ -96,7 +97,7 @@ class report_exchange {
 
   virtual report_demand demand() const = 0;
 
-  /// What a node has sent. @param node  its key in the roster
+  /// A node has sent a report. @param node  its key in the roster
   virtual void reported(std::int64_t node, std::string_view report) = 0;
 
   virtual void listed(job_roster roster) = 0;

@@ -8,8 +8,8 @@
 
 namespace elastic::detail {
 
-/// Writes a line and its end to stderr, in one piece if the kernel takes it so. A reader that
-/// takes nothing for a second loses the rest of the line: telemetry must not hold up a job.
+/// Writes a line and its end to stderr, in one piece if the kernel allows it. A reader that reads
+/// nothing for a second loses the rest of the line: telemetry must not block a job.
 ELASTIC_DECL void write_stderr_line(std::string_view line);
 
 }  // namespace elastic::detail

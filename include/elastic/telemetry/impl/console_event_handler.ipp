@@ -13,7 +13,7 @@ namespace elastic {
 
 namespace detail {
 
-/// A JSON text as Python's json.dumps writes it: ASCII only; bad UTF-8 is replaced.
+/// A JSON text as Python's json.dumps writes it: only ASCII, with invalid UTF-8 replaced.
 inline std::string event_text(std::string_view text) {
   using json = nlohmann::ordered_json;
   return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
@@ -28,7 +28,7 @@ std::string event_number(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : std::string("null");
 }
 
-/// The part of an event that is JSON within a JSON text.
+/// The part of an event that is JSON inside a JSON text.
 inline std::string event_inner_metadata(const event& happened) {
   std::string inner = fmt::format("{{\"group_world_size\": {}, \"entry_point\": {}",
                                   event_number(happened.group_world_size),
@@ -37,7 +37,7 @@ inline std::string event_inner_metadata(const event& happened) {
     const auto number = [](bool is_known, int value) {
       return is_known ? std::to_string(value) : std::string("null");
     };
-    // torchrun names the process of a failed worker only.
+    // torchrun gives the process id only of a failed worker.
     const bool has_failed = worker->exit_code.has_value();
     inner += fmt::format(
         ", \"local_rank\": [{}], \"role_rank\": [{}], \"role_world_size\": [{}], "

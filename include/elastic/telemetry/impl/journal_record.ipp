@@ -22,14 +22,14 @@ namespace elastic {
 
 namespace detail {
 
-/// A text is cut to what a record has room for; a line with a longer one is refused.
+/// Truncates a text to the limit of a record on writing; refuses a longer one on reading.
 inline void journal_text(record_rows& rows, const char* name, std::string& value,
                          presence need = presence::sparse) {
   std::string shown(beginning_of(value, limits::journal_text_bytes));
   if (rows.text(name, shown, limits::journal_text_bytes, need)) value = std::move(shown);
 }
 
-/// Microseconds are the finest that a journal has.
+/// A journal has a resolution of one microsecond.
 inline void journal_seconds(record_rows& rows, const char* name, std::optional<double>& value) {
   std::optional<double> rounded;
   if (value && std::isfinite(*value)) rounded = std::round(*value * 1e6) / 1e6;
@@ -47,7 +47,7 @@ inline void journal_kind(record_rows& rows, job_event::type& kind) {
   rows.choice("kind", kind, names);
 }
 
-/// One number for each worker, as far as a line has room for them.
+/// One number for each worker, as many as fit on a line.
 inline void journal_numbers(record_rows& rows, const char* name,
                             std::vector<std::int64_t>& numbers) {
   std::string written;

@@ -33,32 +33,32 @@ class tcp_store;
 
 namespace elastic::detail {
 
-/// What a dynamic_rendezvous is made from.
+/// The parts of a dynamic_rendezvous.
 struct dynamic_rendezvous_options {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   dynamic_rendezvous_options() = default;
 
   rendezvous_parameters parameters;
-  /// How the agents of the job talk.
+  /// How the agents of the job exchange information.
   torch_dialect dialect = torch_dialect::torch_2_6;
-  /// Where the state is kept, and a store for what else agents tell each other. Must be set.
+  /// The storage of the state, and a store for the other information of agents. Must be set.
   std::shared_ptr<rendezvous_backend> backend;
   std::shared_ptr<store> agents;
-  /// The server of that store, if it is this node's. Ends with the handler.
+  /// The server of that store, if it belongs to this node. Ends with the handler.
   std::shared_ptr<rendezvous_host> host;
-  /// Tells this agent from all others.
+  /// Distinguishes this agent from all others.
   node_id node;
   /// A numeric address of this host that the other nodes can reach.
   std::string address = "127.0.0.1";
 };
 
-/// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
-/// its own steps in it, by the rules of torchrun, whose nodes may be among them.
+/// A rendezvous without a server that decides, like torchrun's: nodes share one state, and each
+/// takes its own steps in it by the rules of torchrun, whose nodes may take part.
 ///
 /// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
-/// another node counts. In a round of nodes of elasticrun alone failures of workers are counted for
-/// the job, and its nodes agree on the count. In one with nodes of torchrun each node counts those
-/// of its own workers, as these do.
+/// another node matters. In a round with only nodes of elasticrun, worker failures are counted for
+/// the job, and the nodes agree on the count. In a round with nodes of torchrun, each node counts
+/// those of its own workers, as torchrun's nodes do.
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
@@ -88,21 +88,21 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   inline static const std::string failed_word = "failed: ";
   inline static const std::string succeeded_word = "succeeded: ";
-  /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
-  /// agents of 2.6 and newer may say so in the first round only.
+  /// How long the node of rank 0 may take to publish where it serves the workers of a round:
+  /// PyTorch's agents of 2.6 and newer may publish it only in the first round.
   static constexpr std::chrono::seconds master_patience{5};
   static constexpr std::chrono::seconds second_look{2};
   /// How long the node that serves the store stays for the others, after success and otherwise:
-  /// they look at the state once a second.
+  /// they check the state once a second.
   static constexpr std::chrono::seconds linger_timeout{10};
   static constexpr std::chrono::seconds short_linger_timeout{2};
   static constexpr std::chrono::milliseconds linger_pause{20};
 
-  // Agents of before 2.4 do not serve the workers' store.
+  // Agents before 2.4 do not serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
                                                          torch_dialect dialect);
 
-  /// How the nodes of a round count failures: each alone if one is of torchrun.
+  /// How the nodes of a round count failures: each alone if one of them is of torchrun.
   enum class counting { together, alone };
   bool counts_together() const { return counting_ == counting::together; }
   bool counts_alone() const { return counting_ == counting::alone; }
@@ -116,47 +116,48 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_round> another_round();
   ELASTIC_DECL task<void> join();
 
-  // When time alone makes a difference.
+  // The time at which waiting alone changes the decision.
   ELASTIC_DECL time_point next_look(const round_state& state, time_point deadline) const;
 
-  // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
-  // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
-  // the round notice that they are gone, and all meet again.
+  // Some nodes may have left a round before this node saw that it was complete: then its ranks have
+  // gaps, or its nodes are too few. If the last ranks are missing, that does not show; the nodes
+  // that saw them in the round notice their loss, and all meet again.
   ELASTIC_DECL bool is_whole(const round_state& state) const;
   ELASTIC_DECL void take_place(const round_state& state);
 
   [[noreturn]] ELASTIC_DECL void throw_timeout(const round_state& state) const;
 
-  // None if the round is to end already.
+  // Empty if the round must end already.
   ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
 
-  // How often workers of the job have failed before this round, as the node of rank 0 says: one
-  // that fails early in the round changes it for nobody. Result: false if the round is to end
-  // first.
+  // How often workers of the job have failed before this round, as the node of rank 0 says: a
+  // failure early in the round must not change the number for some nodes only. Result: false if the
+  // round must end first.
   ELASTIC_DECL task<bool> agree_on_restarts();
 
-  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None if
-  // the round is to end first: the node of rank 0 may be the one that is lost.
+  // Agents of PyTorch 2.4 and newer agree on it before they exchange information about workers.
+  // Empty if the round must end first: the lost node may be the one of rank 0.
   ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> shared_master(
       rendezvous_round::master_endpoint mine);
   ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> agreed_master(
       rendezvous_round::master_endpoint mine, time_point limit);
 
-  // Nodes of torchrun 2.13 go on looking for the workers where those of their first round met. So a
-  // node that has rank 0 in a later round says that place again, as long as a store answers there.
+  // Nodes of torchrun 2.13 keep looking for the workers where those of their first round met. A
+  // node that has rank 0 in a later round therefore publishes that place again, as long as a store
+  // answers there.
   ELASTIC_DECL task<rendezvous_round::master_endpoint> remembered_master(
       rendezvous_round::master_endpoint mine);
 
-  // What the node of rank 0 said in the latest round before one in which it said something.
+  // What the node of rank 0 published in the latest earlier round in which it published anything.
   ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> earlier_master(
       std::int64_t before);
 
   ELASTIC_DECL std::shared_ptr<tcp_store> worker_store_at(
       const rendezvous_round::master_endpoint& master, asio::any_io_executor executor) const;
 
-  // Where a node of torchrun serves the workers their keys stay from round to round, and those of
-  // 2.13 take what they find for the new ones: they are removed while a round gathers, when no
-  // worker of a node that is in it runs.
+  // If a node of torchrun serves the workers, their keys survive from round to round, and workers
+  // of 2.13 take old keys for new ones. This removes them while a round forms, when no worker of a
+  // node in it runs.
   ELASTIC_DECL task<void> clear_worker_keys(std::int64_t round);
   ELASTIC_DECL task<void> clear_store(std::shared_ptr<tcp_store> workers, std::int64_t round);
 
@@ -168,39 +169,40 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> agree_or_change(task<void> agreeing);
   ELASTIC_DECL task<void> note_change();
 
-  // Throws when this node has to give up the others, however long the state is looked for.
+  // Throws when this node has to give up the others, even while it still tries to read the state.
   ELASTIC_DECL task<void> give_up_in_time();
 
-  // Before it meets the others again that it has given up.
+  // Called before it meets the others again, after it had given them up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL task<void> note_failure(std::string reason);
 
-  // ---- what happens in a round ----------------------------------------------------------------
+  // ---- changes of a round ---------------------------------------------------------------------
 
-  // A node that leaves because its workers failed looks like one that leaves to meet another.
+  // A node that leaves because its workers failed looks like one that leaves to meet another node.
   ELASTIC_DECL task<std::optional<rendezvous_change>> explained_change_of(view current);
 
-  // Keeps the first change of a round, which counts if it is a failure and each node counts alone.
+  // Keeps the first change of a round, and counts it if it is a failure and each node counts alone.
   ELASTIC_DECL void note(rendezvous_change detected);
 
-  // Once for each round, whoever fails in it.
+  // Counts once for each round, however many nodes have failures in it.
   ELASTIC_DECL task<rendezvous_change> count_failure(std::string reason);
   ELASTIC_DECL rendezvous_change failure_of(const counted_failures& counted) const;
   ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
 
-  // A node of torchrun leaves because its workers failed, unless one has come that it meets. Its
-  // workers then count one attempt more, which is part of the keys by which they find those here.
+  // A node of torchrun leaves because its workers failed, unless a node has arrived that it has to
+  // meet. Its workers then count one attempt more, and the attempt is part of the keys by which
+  // they find the workers here.
   ELASTIC_DECL rendezvous_change departure_of(const node_id& node, const round_state& state) const;
 
-  // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
-  // get time to notice that their peers are gone.
+  // A node of torchrun counts a failure only if its workers end before it sees this node leave.
+  // Gives them time to notice that their peers are gone.
   ELASTIC_DECL task<void> await_failures_at_torchrun();
   ELASTIC_DECL rendezvous_change change(rendezvous_change::cause kind, std::string reason) const;
 
-  // ---- the end --------------------------------------------------------------------------------
+  // ---- end of the job -------------------------------------------------------------------------
 
-  /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
+  /// How the job has ended, for nodes of elasticrun. Not part of torchrun's protocol.
   ELASTIC_DECL std::string ending_key() const;
   ELASTIC_DECL task<std::optional<job_ending>> ending();
   ELASTIC_DECL task<void> throw_closed();
@@ -208,10 +210,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
   ELASTIC_DECL task<void> give_up_any_place();
 
-  // Nobody can go on without the store that this node serves.
+  // The other nodes cannot continue without the store that this node serves.
   ELASTIC_DECL task<void> close_before_leaving();
 
-  // Ends the server, once the others have looked at the state for the last time.
+  // Stops the server once the others have checked the state for the last time.
   ELASTIC_DECL task<void> end_host();
 
   rendezvous_parameters parameters_;
@@ -232,11 +234,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// Where the workers of the last round met.
   std::optional<rendezvous_round::master_endpoint> master_;
   std::optional<rendezvous_change> change_;
-  /// It has given up the others, and not looked for them since.
+  /// It has given up the others, and has not tried to reach them since.
   bool is_cut_off_ = false;
   job_failures failures_;
-  /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
-  /// have said.
+  /// Whether the round's nodes agree on `restarts_`, or it is `own_failures_`; empty until that is
+  /// known.
   std::optional<counting> counting_;
   /// Whether it was `alone` in the round before.
   bool was_alone_ = false;

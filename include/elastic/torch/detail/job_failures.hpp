@@ -17,18 +17,18 @@
 
 namespace elastic::detail {
 
-/// How often workers of a job have failed, as its agents' store has it:
+/// How often workers of a job have failed. The agents' store has it in the form
 /// "<restarts> <round> <rank>\n<cause>".
 struct counted_failures {
   int restarts = 0;
-  /// The round in which they failed last; -1: they have not.
+  /// The round of the last failure; -1: there was none.
   std::int64_t round = -1;
-  /// On which node: its rank in that round; -1: a node of torchrun.
+  /// The rank of its node in that round; -1: a node of torchrun.
   int rank = -1;
-  /// What was said of it.
+  /// The reported cause.
   std::string cause;
 
-  /// What is kept of a cause.
+  /// The maximum length of a stored cause, in bytes.
   static constexpr std::size_t most_bytes = 500;
   ELASTIC_DECL std::string text() const;
 
@@ -36,17 +36,17 @@ struct counted_failures {
   ELASTIC_DECL static counted_failures parse(std::string_view text);
 };
 
-/// The failures of a job's workers, counted by nodes of elasticrun in the store of its agents. This
-/// is not part of torchrun's protocol: if nodes of torchrun are in a round, each node counts for
-/// itself.
+/// The failures of a job's workers, which nodes of elasticrun count in the store of their agents.
+/// This is not part of torchrun's protocol: if nodes of torchrun are in a round, each node counts
+/// its own.
 ///
-/// Errors: those of the store, and `errc::protocol_violation` if it holds nonsense.
+/// Errors: those of the store, and `errc::protocol_violation` for a malformed value in it.
 /// Thread-safety: one strand at a time.
 class job_failures {
  public:
-  /// What the nodes of a round agree on.
+  /// The agreement of the nodes of a round.
   struct agreement {
-    /// Whether they count together; if not, each counts for itself.
+    /// Whether they count together; if not, each node counts its own failures.
     bool is_joint = false;
     /// How often workers of the job have failed before this round.
     int restarts = 0;
@@ -54,30 +54,31 @@ class job_failures {
 
   ELASTIC_DECL job_failures(std::shared_ptr<store> agents, const std::string& run_id);
 
-  /// Says that this node is one of elasticrun: before it takes a place in its first round.
-  /// Cancellation: all types; it may or may not have been said.
+  /// Registers this node as one of elasticrun, before it takes a place in its first round.
+  /// Cancellation: all types; the node may or may not be registered.
   ELASTIC_DECL task<void> introduce(node_id self);
 
-  /// Agrees with the other nodes of a round, which may begin only then. The node of rank 0 decides:
-  /// if it is not one of elasticrun, or says that another is not, each counts for itself.
+  /// Agrees with the other nodes of a round, which must not start before. The node of rank 0
+  /// decides. If it is not of elasticrun, or says that another node is not, each node counts its
+  /// own failures.
   ///
   /// @param agents   the store of the round
   /// @param members  its nodes with their ranks
-  /// Cancellation: all types; the others may or may not have been told.
+  /// Cancellation: all types; the others may or may not have received the decision.
   ELASTIC_DECL task<agreement> agree(std::shared_ptr<store> agents, std::map<node_id, int> members,
                                      int rank);
 
-  /// Those that have not introduced themselves: nodes of torchrun.
+  /// The nodes that have not registered: nodes of torchrun.
   ELASTIC_DECL task<std::vector<node_id>> strangers(std::map<node_id, int> members);
 
   /// The failures so far.
   ELASTIC_DECL task<counted_failures> counted();
 
-  /// Counts a failure, unless one was counted in its round or a later one.
+  /// Counts a failure, unless one was counted in the same round or a later one.
   ///
-  /// @param failure  its `restarts` are not used
-  /// Result: what is counted then, by whomever.
-  /// Cancellation: all types; it may or may not have been counted.
+  /// @param failure  its `restarts` are ignored
+  /// Result: the count afterwards, whichever node has counted.
+  /// Cancellation: all types; the failure may or may not have been counted.
   ELASTIC_DECL task<counted_failures> count(counted_failures failure);
 
  private:

@@ -16,34 +16,34 @@
 
 namespace elastic::detail {
 
-/// Reads the state that some place holds as text, which has to be in `dialect`.
-/// @param place  what messages call it
-/// Result: none if the text says that there is none yet.
+/// Parses a stored state, which must be in `dialect`.
+/// @param place  its location in messages
+/// Result: empty if the text says that there is no state yet.
 /// Errors: `errc::rendezvous_state`, naming the place.
 ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
                                                          torch_dialect dialect,
                                                          const std::string& place);
 
-/// Which dialect such a text is in; none if it holds no state, or one that does not tell.
+/// The dialect of such a text; empty if it has no state, or one that does not show its dialect.
 /// Errors: `errc::rendezvous_state`, naming the place.
 ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
                                                      const std::string& place);
 
-/// Keeps the state of a rendezvous under one key of a place that can compare and set.
+/// Stores the state of a rendezvous under one key of a service that supports compare-and-set.
 ///
-/// Errors: also those of the place. Thread-safety: one strand at a time.
+/// Errors: also those of the service. Thread-safety: one strand at a time.
 class keyed_rendezvous_backend final : public rendezvous_backend {
  public:
-  /// @param dialect  what is written; a state of another dialect is refused
+  /// @param dialect  the dialect to write; a state in another dialect is refused
   ELASTIC_DECL keyed_rendezvous_backend(std::shared_ptr<versioned_keys> keys, std::string key,
                                         torch_dialect dialect);
   ELASTIC_DECL task<std::optional<stored_state>> get() override;
   ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
   ELASTIC_DECL task<void> wait_for_change(std::string token) override;
 
-  /// Which dialect the state is written in; none if there is none yet, or one that holds
-  /// nothing that tells.
-  /// Errors: `errc::rendezvous_state`; those of the place.
+  /// The dialect of the stored state; empty if there is no state yet, or one that does not show its
+  /// dialect.
+  /// Errors: `errc::rendezvous_state`; those of the service.
   ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(
       std::shared_ptr<versioned_keys> keys, std::string key);
 
@@ -54,7 +54,7 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
   std::shared_ptr<versioned_keys> keys_;
   std::string key_;
   torch_dialect dialect_;
-  /// The version at which no state was seen.
+  /// The version at which there was no state.
   std::string nothing_;
 };
 

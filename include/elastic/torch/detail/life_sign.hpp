@@ -15,7 +15,7 @@
 
 namespace elastic::detail {
 
-/// When a node's last heartbeat arrived, and what follows if no other one does.
+/// When a node's last heartbeat arrived, and the deadlines that follow if no further one does.
 ///
 /// Thread-safety: one strand at a time.
 class life_sign {
@@ -24,22 +24,23 @@ class life_sign {
   life_sign(std::shared_ptr<time_source> time, duration silence)
       : time_(std::move(time)), times_(fencing::of_silence(silence)) {}
 
-  /// A heartbeat arrived; `begun` is when the node began to send it, not when the answer came.
+  /// A heartbeat arrived. `begun` is the time when the node began to send it, not that of the
+  /// answer.
   ELASTIC_DECL void heard(time_point begun);
 
-  /// How long ago that was; 0 before the first heartbeat.
+  /// The time since then; 0 before the first heartbeat.
   ELASTIC_DECL duration age() const;
 
-  /// How long its workers may run on without another heartbeat.
+  /// How long its workers may continue without another heartbeat.
   ELASTIC_DECL duration remaining() const;
 
-  /// Waits until this node has to give up the others, unless another heartbeat arrives before; for
-  /// ever before the first one.
+  /// Waits until this node has to give up the others, unless another heartbeat arrives earlier;
+  /// before the first one, forever.
   ///
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<void> wait_for_notice() const;
 
-  /// The same until its workers have to be gone.
+  /// The same until its workers must be gone.
   ELASTIC_DECL task<void> wait_for_kill() const;
 
  private:
@@ -51,7 +52,7 @@ class life_sign {
 };
 
 /// Why a node gives up the others.
-/// @param problem  half a sentence: what the last attempt to reach them failed by
+/// @param problem  a clause: why the last attempt to reach them failed
 ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& problem);
 
 /// The change that ends the round of a node that gives up the others. It can join again as a new
@@ -59,7 +60,7 @@ ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& 
 ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
                                               int restarts);
 
-/// How long `reach_again` tries.
+/// The time limit of `reach_again`.
 inline constexpr std::chrono::seconds second_look{2};
 
 /// Tries once more to reach the backend after a `cut_off_change`.

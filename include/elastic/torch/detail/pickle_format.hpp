@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
-// What our reader and our writer of Python's pickle format share: the few operations of it that
-// the state of a rendezvous is made of.
+// The part of Python's pickle format that the reader and the writer share: the few operations that
+// the state of a rendezvous needs.
 namespace elastic::detail {
 
-/// The operations that are read; every other byte is refused.
+/// The supported operations; every other byte is refused.
 enum class pickle_op : std::uint8_t {
   mark = 0x28,
   empty_tuple = 0x29,
@@ -50,7 +50,7 @@ enum class pickle_op : std::uint8_t {
 };
 
 /// The only names of Python that a pickle may mention. They are never looked up: each stands for
-/// itself, and what may be done with it is decided by its place in this list.
+/// itself, and its position in this list determines its use.
 enum class pickle_global : std::uint8_t { state, node, datetime, timezone, timedelta };
 
 struct pickle_name {
@@ -58,7 +58,7 @@ struct pickle_name {
   std::string_view name;
 };
 
-/// By `pickle_global`.
+/// Indexed by `pickle_global`.
 inline constexpr std::array<pickle_name, 5> pickle_globals = {{
     {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_RendezvousState"},
     {"torch.distributed.elastic.rendezvous.dynamic_rendezvous", "_NodeDesc"},
@@ -67,22 +67,22 @@ inline constexpr std::array<pickle_name, 5> pickle_globals = {{
     {"datetime", "timedelta"},
 }};
 
-/// How deep values may lie within each other; a state needs 6.
+/// How deeply values may be nested; a state needs 6.
 inline constexpr int pickle_depth = 32;
-/// Marks that are open at the same time, and values on the stack.
+/// Open marks at the same time, and values on the stack.
 inline constexpr std::size_t pickle_marks = 32;
 inline constexpr std::size_t pickle_stack = 4 * static_cast<std::size_t>(limits::nodes) + 64;
 inline constexpr std::size_t pickle_memo = 64 * 1024;
-/// Values that one pickle makes: some 9 for each node.
+/// Values in one pickle: some 9 for each node.
 inline constexpr std::size_t pickle_values = 256 * 1024;
 
 [[noreturn]] ELASTIC_DECL void refuse_state(const std::string& why);
 
-/// Text from outside as a message may show it: on one line, and not all of a long one.
+/// A form of untrusted text for messages: on one line, and truncated if it is long.
 ELASTIC_DECL std::string shown(std::string_view text);
 
-/// Whether Python takes these bytes for a text: UTF-8, and in it halves of surrogate pairs, which
-/// stand for what Python could not decode.
+/// Whether Python accepts these bytes as a text: UTF-8, possibly with single surrogates, which
+/// stand for bytes that Python could not decode.
 ELASTIC_DECL bool is_pickle_text(std::string_view bytes);
 
 }  // namespace elastic::detail

@@ -27,47 +27,48 @@ enum class pickle_kind : std::uint8_t {
   global,
   /// A state or a node.
   object,
-  /// A datetime, a timezone, which is UTC, and a timedelta.
+  /// A datetime, a timezone (only UTC) and a timedelta.
   time,
   zone,
   span,
 };
 
-/// A value of a pickle, by its place in the reader.
+/// A value of a pickle, by its index in the reader.
 using pickle_ref = std::uint32_t;
 
 struct pickle_value {
   pickle_kind kind = pickle_kind::none;
-  /// Whether it may be the key of a dict or in a set.
+  /// Whether it may be the key of a dict, or in a set.
   bool is_hashable = true;
-  /// Whether it is part of another value or was remembered and taken again: it cannot change any
-  /// more, so that no value is ever part of itself.
+  /// Whether it is part of another value, or was memoized and recalled: it cannot change any more,
+  /// so that no value is ever part of itself.
   bool is_final = false;
-  /// Whether a time says that it is in UTC.
+  /// Whether a time has the timezone UTC.
   bool is_zoned = false;
   int depth = 1;
-  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the
-  /// `pickle_global` of a global or of the class of an object.
+  /// A boolean, an integer, the microseconds of a time since 1970 or of a span, the `pickle_global`
+  /// of a global or of the class of an object.
   std::int64_t number = 0;
-  /// A text or bytes, as they stand in the pickle.
+  /// A text or bytes, as in the pickle.
   std::string_view text;
-  /// The parts of a tuple or set, the keys and values of a dict in turn, the one dict of an object.
+  /// The parts of a tuple or set, the alternating keys and values of a dict, the one dict of an
+  /// object.
   std::vector<pickle_ref> items;
 
   bool is(pickle_kind wanted) const { return kind == wanted; }
   ELASTIC_DECL bool is(pickle_kind wanted, pickle_global which) const;
 };
 
-/// Reads a pickle as a description of values. Python runs a pickle as a program, which may call
-/// whatever it names; here nothing is looked up and nothing called.
+/// Parses a pickle as a description of values. Python runs a pickle as a program that may call
+/// anything that it names; this reader looks nothing up and calls nothing.
 ///
 /// The values refer to the bytes of the pickle, which must outlive the reader.
 class pickle_reader {
  public:
   explicit pickle_reader(std::string_view pickle) : input_(pickle) {}
 
-  /// Reads the whole pickle.
-  /// Result: the value that it stands for.
+  /// Parses the whole pickle.
+  /// Result: its value.
   /// Errors: `errc::rendezvous_state`.
   ELASTIC_DECL pickle_ref read();
 
@@ -79,7 +80,7 @@ class pickle_reader {
   ELASTIC_DECL std::string_view take(std::uint64_t count);
   ELASTIC_DECL pickle_op next_op();
 
-  // Little-endian, without a sign.
+  // Little-endian, unsigned.
   ELASTIC_DECL std::uint64_t number(std::size_t size);
 
   [[noreturn]] ELASTIC_DECL void fail(const std::string& why) const;
@@ -99,7 +100,7 @@ class pickle_reader {
   ELASTIC_DECL void push_global();
   ELASTIC_DECL void push_object();
 
-  // Python would call a function here; three names have a meaning.
+  // Python would call a function here; only three names are supported.
   ELASTIC_DECL void push_reduced();
   ELASTIC_DECL void push_time(std::span<const pickle_ref> arguments);
   ELASTIC_DECL void push_zone(std::span<const pickle_ref> arguments);
@@ -113,7 +114,7 @@ class pickle_reader {
   ELASTIC_DECL void push(pickle_kind kind, std::int64_t value = 0);
   ELASTIC_DECL void push_ref(pickle_ref ref);
 
-  // What lies below the last mark is out of reach.
+  // Values below the last mark are inaccessible.
   ELASTIC_DECL pickle_ref top() const;
   ELASTIC_DECL pickle_ref pop();
   ELASTIC_DECL pickle_ref open_container(pickle_kind kind);
@@ -123,7 +124,7 @@ class pickle_reader {
 
   std::string_view input_;
   std::size_t used_ = 0;
-  // Where the operation began that is being read.
+  // The offset of the current operation.
   std::size_t at_ = 0;
   std::vector<pickle_value> values_;
   std::vector<pickle_ref> stack_;

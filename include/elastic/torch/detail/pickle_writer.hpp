@@ -17,20 +17,20 @@
 
 namespace elastic::detail {
 
-/// Writes the operations of a pickle, with as few kinds of them as a state needs.
+/// Writes the operations of a pickle, using as few kinds of them as a state needs.
 ///
-/// What comes again and again (names, nodes) is memoized, as Python does it: else the state of
-/// some thousand nodes would be several times as long, and every node reads it every few seconds.
+/// Memoizes repeated values (names, nodes), like Python: otherwise the state of some thousand nodes
+/// would be several times as long, and every node reads it every few seconds.
 class pickle_writer {
  public:
-  /// @param memoizes  false for a piece that shall stand anywhere in another pickle
+  /// @param memoizes  false for a piece that must be valid anywhere in another pickle
   explicit pickle_writer(bool memoizes) : memoizes_(memoizes) {}
 
   const std::string& written() const { return out_; }
 
   void op(pickle_op code) { out_.push_back(static_cast<char>(code)); }
 
-  /// Puts in what another writer, one that did not memoize, wrote.
+  /// Inserts the output of another writer, which must not have memoized.
   void piece(std::string_view operations) { out_ += operations; }
 
   ELASTIC_DECL void begin();
@@ -40,7 +40,7 @@ class pickle_writer {
   ELASTIC_DECL void integer(std::int64_t value);
   ELASTIC_DECL void text(std::string_view value);
 
-  /// A text that comes more than once.
+  /// A text that occurs repeatedly.
   ELASTIC_DECL void name(std::string_view value);
 
   /// At most 255 bytes.
@@ -48,7 +48,7 @@ class pickle_writer {
   ELASTIC_DECL void global(pickle_global which);
   ELASTIC_DECL void node(const node_id& id, std::string_view host_attribute);
 
-  /// Errors: `errc::invalid_argument` for a year that Python has not.
+  /// Errors: `errc::invalid_argument` for a year that Python does not support.
   ELASTIC_DECL void time(torch_time value, bool zoned);
 
   /// The timezone UTC.

@@ -10,42 +10,42 @@
 
 namespace elastic::detail {
 
-/// A state as a backend holds it.
+/// A state in a backend.
 struct stored_state {
   torch_state state;
-  /// Names this value: another one that is stored later has another token. Never empty.
+  /// Identifies this value: another value that is stored later has another token. Never empty.
   std::string token;
 };
 
-/// What came of storing a state.
+/// The result of storing a state.
 struct set_outcome {
-  /// What is stored now; none if nothing is.
+  /// The state that is stored now; empty if there is none.
   std::optional<stored_state> stored;
-  /// Whether that is the state that was to be stored.
+  /// Whether that is the state to be stored.
   bool was_set = false;
 };
 
-/// Where the nodes of a rendezvous without a server that decides keep the state that they agree on
-/// (`dynamic_rendezvous`): one value, which is only ever replaced by whoever has seen it. Implement
-/// it to keep the state somewhere of your own.
+/// Where the nodes of a rendezvous without a server that decides (`dynamic_rendezvous`) store the
+/// state on which they agree: one value, which a node replaces only if it has seen the current one.
+/// Implement it to store the state elsewhere.
 ///
-/// Errors of every member: `errc::connection_failed`, and `errc::rendezvous_state` if what is
-/// stored cannot be understood; the message names the place, and nothing is overwritten.
-/// Cancellation of every member: all types; a state that was to be stored may or may not be.
+/// Errors of every member: `errc::connection_failed`, and `errc::rendezvous_state` if the stored
+/// state is malformed; the message names the place, and nothing is overwritten.
+/// Cancellation of every member: all types; the state may or may not have been stored.
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class rendezvous_backend {
  public:
   virtual ~rendezvous_backend() = default;
 
-  /// What is stored; none if nothing is yet.
+  /// The stored state; empty if there is none yet.
   virtual task<std::optional<stored_state>> get() = 0;
 
-  /// Stores `state` in place of the value that `token` names; an empty token names that there is
-  /// none. If something else is stored meanwhile, that stays.
+  /// Stores `state` in place of the value that `token` identifies; an empty token means that there
+  /// is none. If another state is stored meanwhile, that one stays.
   virtual task<set_outcome> set(torch_state state, std::string token) = 0;
 
-  /// Returns when what is stored is not what `token` names, or may not be: at the latest when it is
-  /// time to look again, if the place cannot tell by itself.
+  /// Returns when `token` no longer identifies the stored state, or may not: if the backend cannot
+  /// report changes, when it is time to read again.
   virtual task<void> wait_for_change(std::string token) = 0;
 };
 

@@ -19,19 +19,20 @@
 
 namespace elastic::detail {
 
-/// The key under which the agents of PyTorch keep the state of their rendezvous.
+/// The key under which PyTorch's agents store the state of their rendezvous.
 ELASTIC_DECL std::string torch_state_key(std::string_view run_id);
 
-/// Keeps the state of a rendezvous in a store, under the key and as torchrun's `c10d` backend does.
+/// Stores the state of a rendezvous in a store, with the key and the format of torchrun's `c10d`
+/// backend.
 ///
 /// Thread-safety: one strand at a time.
 class store_rendezvous_backend final : public rendezvous_backend {
  public:
-  /// How long it waits before a store is looked at again that cannot tell of a change.
+  /// The time between two reads of a store that cannot report changes.
   static constexpr std::chrono::seconds pause{1};
 
-  /// @param dialect  what is written; a state of another dialect is refused
-  /// @param engine   the table of `agents`, if that is in this process: then a change is told at
+  /// @param dialect  the dialect to write; a state in another dialect is refused
+  /// @param engine   the table of `agents`, if it is in this process: then changes are reported at
   ///                 once
   ELASTIC_DECL store_rendezvous_backend(std::shared_ptr<store> agents, std::string run_id,
                                         torch_dialect dialect, std::shared_ptr<time_source> time,
@@ -40,15 +41,15 @@ class store_rendezvous_backend final : public rendezvous_backend {
   ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
   ELASTIC_DECL task<void> wait_for_change(std::string token) override;
 
-  /// Which dialect the state under a run id is written in; none if there is no state yet, or
-  /// one that holds nothing that tells.
+  /// The dialect of the state under a run id; empty if there is no state yet, or one that does not
+  /// show its dialect.
   /// Errors: those of the store; `errc::rendezvous_state`.
   ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> agents,
                                                                       std::string run_id);
 
  private:
-  // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
-  // a plain GET, never waits for the key to exist.
+  // A compare-and-set returns the value in one round trip and, unlike a plain GET, never waits for
+  // the key to exist.
   ELASTIC_DECL task<std::string> exchange(std::string expected, std::string desired);
   ELASTIC_DECL static std::string place_of(const std::string& key);
   ELASTIC_DECL std::optional<stored_state> parse(std::string text) const;

@@ -13,11 +13,11 @@
 
 namespace elastic::detail {
 
-/// Turns away agents of PyTorch that try to meet in a store whose nodes meet in another way: their
-/// rendezvous is closed, so that they end at once. Left to themselves they would wait in vain, or,
-/// if they are enough, make a second job under the same name. Warns once.
+/// Rejects agents of PyTorch that try to meet in a store whose nodes meet by another protocol. It
+/// closes the agents' rendezvous, so that they end at once. Otherwise they would wait in vain or,
+/// if there were enough of them, form a second job under the same name. Warns once.
 ///
-/// Thread-safety: told by whichever thread changes the store.
+/// Thread-safety: called by any thread that changes the store.
 class torch_agent_watch final : public key_value_engine::listener,
                                 public std::enable_shared_from_this<torch_agent_watch> {
  public:
@@ -31,7 +31,7 @@ class torch_agent_watch final : public key_value_engine::listener,
 
   void on_ready(key_value_engine::wait_id) noexcept override {}
 
-  // The table tells one change after the other, and has no lock while it does.
+  // The table reports one change after another, and holds no lock meanwhile.
   ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
 
  private:

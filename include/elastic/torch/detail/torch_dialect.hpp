@@ -10,32 +10,32 @@
 
 namespace elastic::detail {
 
-/// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
-/// dialects cannot read each other's state.
+/// The format in which the agents of a PyTorch release write the state of their rendezvous. Agents
+/// of different dialects cannot read each other's state.
 enum class torch_dialect {
-  /// PyTorch up to 1.13: nodes have an `fqdn`, times are in UTC without saying so.
+  /// PyTorch up to 1.13: nodes have an `fqdn`, and times are in UTC without a timezone.
   torch_1_13,
   /// PyTorch 2.0 up to 2.2: nodes have an `addr`.
   torch_2_0,
-  /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
+  /// PyTorch 2.6 and later: a redundancy list, and times with the timezone UTC.
   torch_2_6,
 };
 
-/// How agents of a dialect tell each other about their workers.
+/// How agents of a dialect exchange information about their workers.
 constexpr rendezvous_round::agent_dialect agents_of(torch_dialect dialect) {
   return dialect == torch_dialect::torch_2_6 ? rendezvous_round::agent_dialect::assign
                                              : rendezvous_round::agent_dialect::gather;
 }
 
-/// By which rules agents of a dialect meet.
+/// The rules by which agents of a dialect meet.
 constexpr round_rules rules_of(torch_dialect dialect) {
   return dialect == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
 }
 
-/// "1.13", "2.0" or "2.6": the release that a dialect began with.
+/// "1.13", "2.0" or "2.6": the first release with the dialect.
 ELASTIC_DECL std::string_view to_text(torch_dialect dialect);
 
-/// The dialect that `to_text` shows as `text`.
+/// The dialect whose `to_text` is `text`.
 /// Errors: `errc::invalid_argument` for any other text.
 ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text);
 

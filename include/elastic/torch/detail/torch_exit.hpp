@@ -21,21 +21,21 @@ namespace elastic::detail {
 
 /// The error of a rendezvous that was closed: `errc::rendezvous_finished` or
 /// `errc::rendezvous_closed`.
-/// @param ending  none if a node of torchrun has closed it
+/// @param ending  empty if a node of torchrun has closed it
 ELASTIC_DECL error closed_error(const std::string& run_id, const std::optional<job_ending>& ending);
 
-/// Leaves a rendezvous, for at most `limits::rendezvous_leave_timeout`: if that fails, the others
-/// find out that this node is gone.
+/// Leaves a rendezvous, for at most `limits::rendezvous_leave_timeout`: if that fails, the other
+/// nodes notice by themselves that this node is gone.
 ELASTIC_DECL task<void> try_to_leave(task<void> leaving, std::shared_ptr<time_source> time,
                                      logger log);
 
-/// One node's end of a round in which agents of torchrun may be: their exit barrier, and what a
-/// closed rendezvous means to a node that has come there.
+/// One node's end of a round that may include agents of torchrun: their exit barrier, and what a
+/// closed rendezvous means for a node that has reached it.
 ///
 /// Thread-safety: one strand at a time.
 class torch_exit {
  public:
-  /// Of no round.
+  /// In no round.
   torch_exit() = default;
 
   /// @param agents  the store of the round
@@ -46,20 +46,20 @@ class torch_exit {
 
   /// Waits until the workers of every node have succeeded.
   ///
-  /// @param time      to bound the wait for nodes that do not get to read it
+  /// @param time      limits the wait for nodes that do not get to read the result
   /// @param silence   how long such a node may take
   /// @param announce  called before this node waits at a barrier that only counts; may be empty
   /// Errors: those of the store. Cancellation: all types.
   ELASTIC_DECL task<void> wait(std::shared_ptr<time_source> time, duration silence,
                                std::function<task<void>()> announce);
 
-  /// The rendezvous was closed: whether the workers of all nodes have succeeded, this one's
-  /// included, so that only this node is still about to hear of it.
-  /// @param how  none if a node of torchrun has closed it
+  /// Called after the rendezvous was closed. Result: whether the workers of all nodes have
+  /// succeeded, including this node's, so that only this node has not yet heard of it.
+  /// @param how  empty if a node of torchrun has closed it
   ELASTIC_DECL task<bool> is_passed(std::optional<rendezvous_handler::job_end> how);
 
-  /// Passes the barrier for this node, whose workers have failed: PyTorch's agents, whose workers
-  /// may have succeeded, would wait for it.
+  /// Passes the barrier for this node, whose workers have failed: otherwise PyTorch's agents, whose
+  /// workers may have succeeded, would wait for it.
   ELASTIC_DECL task<void> release();
 
  private:
@@ -68,7 +68,8 @@ class torch_exit {
   std::shared_ptr<store> agents_;
   int rank_ = 0;
   int size_ = 0;
-  /// By `gather`, as agents of PyTorch before 2.4; else they only count.
+  /// Whether the barrier uses `gather`, like agents of PyTorch before 2.4; otherwise it only
+  /// counts.
   bool gathers_ = false;
   bool has_begun_ = false;
 };

@@ -31,13 +31,13 @@
 
 namespace elastic::detail {
 
-/// One node's way to the state that the nodes of a rendezvous share: reads it in this node's time,
-/// without those that are dead, changes it step by step, and says that this node lives.
+/// One node's access to the state that the nodes of a rendezvous share. It reads the state in this
+/// node's time, without dead nodes, changes it step by step, and shows that this node lives.
 ///
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class torch_round final : public std::enable_shared_from_this<torch_round> {
  public:
-  /// The state as it was read, and what it means here and now.
+  /// The state that was read, and its meaning for this node at that time.
   struct view {
     torch_state stored;
     /// Empty if nothing is stored.
@@ -57,52 +57,52 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// The prefix of the keys of one round in the agents' store.
   ELASTIC_DECL std::string prefix(std::int64_t round) const;
 
-  /// The state as it is now.
+  /// Reads the current state.
   ELASTIC_DECL task<view> look();
 
-  /// Carries out one step of this node on what was seen.
-  /// Result: what is stored then; the step was lost if another node's came first.
+  /// Carries out one step of this node on `current`.
+  /// Result: the state that is stored then; the step was lost if another node was faster.
   ELASTIC_DECL task<view> carry_out(view current, round_action action);
 
   /// Marks the rendezvous as closed.
   ELASTIC_DECL task<void> close();
 
-  /// Gives up whatever place this node has.
-  /// @param rejoins  it goes on to the next round
+  /// Gives up this node's place, in the round or on a list.
+  /// @param rejoins  it continues with the next round
   ELASTIC_DECL task<view> leave(bool rejoins);
 
   /// Waits until the state may have changed, at most until `deadline`.
   ELASTIC_DECL task<void> wait_for_change(std::string token, time_point deadline);
 
-  /// Whether the workers of that node have ended: it waits for the others then, and its heartbeats
-  /// cease because PyTorch's agents wait and write over one connection.
+  /// Whether the workers of that node have ended. Then it waits for the others, and its heartbeats
+  /// cease, because PyTorch's agents wait and write over one connection.
   ELASTIC_DECL task<bool> has_ended(std::int64_t round, int rank);
 
-  /// Says that the workers of this node have ended, if PyTorch's barrier only counts: this node
-  /// waits there as well, and its heartbeats go on.
+  /// Shows that the workers of this node have ended, if PyTorch's barrier only counts. This node
+  /// waits there as well, and its heartbeats continue.
   ELASTIC_DECL task<void> tell_ended(std::int64_t round, int rank);
 
-  /// Begins to say that this node lives, as long as it has a place.
+  /// Starts to show that this node lives, as long as it has a place.
   ELASTIC_DECL void start_heartbeats(asio::any_io_executor executor);
   ELASTIC_DECL task<void> stop_heartbeats();
 
-  /// Whether nodes whose workers have ended may be silent. Who looks for a new round must not wait
-  /// for them: they cannot know of it.
+  /// Sets whether nodes whose workers have ended may be silent. A node that looks for a new round
+  /// must not wait for them, because they cannot know of it.
   void spare_ended(bool whether) { spares_ended_ = whether; }
 
-  /// Whether the rendezvous was closed when the state was read last.
+  /// Whether the rendezvous was closed when the state was last read.
   bool is_closed() const { return is_closed_; }
 
-  /// When this node was heard last, as far as it knows.
+  /// When the other nodes last heard this node, as far as it knows.
   const life_sign& sign() const { return sign_; }
 
-  /// Says that this node lives, unless it did so within an interval.
+  /// Shows that this node lives, unless it did so within an interval.
   ELASTIC_DECL task<void> refresh_sign();
 
-  /// Why the state could not be reached last.
+  /// Why the last attempt to reach the state failed.
   const std::string& last_problem() const { return last_problem_; }
 
-  /// From now on a place that cannot be reached is not tried again.
+  /// From now on, does not retry if the backend is unreachable.
   void hurry() { is_patient_ = false; }
 
  private:
@@ -148,12 +148,12 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   ELASTIC_DECL round_state translated(const torch_state& stored) const;
 
-  // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
+  // Nodes that wait at the exit barrier are silent. To the nodes in the round they are not dead.
   ELASTIC_DECL task<std::vector<node_id>> without_ended(std::vector<node_id> silent,
                                                         round_state in);
 
-  // PyTorch's newer barrier only counts: who has come there is not known, but how many. Nodes of
-  // elasticrun say so by themselves, and are not among those that may be silent.
+  // PyTorch's newer barrier only counts: it shows how many nodes have arrived, but not which. Nodes
+  // of elasticrun report their arrival separately, and are not among those that may be silent.
   ELASTIC_DECL task<int> arrived_at_barrier(std::int64_t round);
   ELASTIC_DECL task<int> count_at(std::string key);
   ELASTIC_DECL task<bool> has_said_its_end(std::int64_t round, int rank);
@@ -167,10 +167,11 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   ELASTIC_DECL task<view> write(view next);
   ELASTIC_DECL torch_time wall_now() const;
 
-  // Each is another one, also if the clock was set back: others look at whether it changes.
+  // Each heartbeat differs from the last one, even if the clock was set back: other nodes check
+  // whether it changes.
   ELASTIC_DECL torch_time next_heartbeat();
 
-  // Whether others see that heartbeat of this node in it.
+  // Whether that heartbeat of this node is visible in the state.
   ELASTIC_DECL bool shows(const torch_state& stored, torch_time heartbeat) const;
 
   // ---- heartbeats -----------------------------------------------------------------------------
@@ -192,7 +193,6 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   std::optional<own_deadline> own_deadline_;
   torch_time heartbeat_{};
   std::optional<task_group> heartbeats_;
-  /// Those that are gone, of one round.
   bool spares_ended_ = false;
   bool is_closed_ = false;
   bool was_reached_ = false;

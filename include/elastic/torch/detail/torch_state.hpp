@@ -14,20 +14,20 @@
 
 namespace elastic::detail {
 
-/// A time of day in UTC, as exact as Python's.
+/// A time of day in UTC, with Python's precision.
 using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
 
-/// The value that the agents of PyTorch share in their rendezvous, whatever its dialect.
+/// The value that PyTorch's agents share in their rendezvous, independent of its dialect.
 struct torch_state {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   torch_state() = default;
 
   std::int64_t round = 0;
-  /// Whether the round is formed: its participants have their ranks and may start.
+  /// Whether the round is complete: its participants have their ranks and may start.
   bool complete = false;
   /// Whether the job is over for every node.
   bool closed = false;
-  /// When the round is complete although more nodes could join; none while there are too few.
+  /// When the round becomes complete although more nodes could join; empty while there are too few.
   std::optional<torch_time> deadline;
   /// The nodes of the round and their ranks, which are all 0 until it is complete.
   std::map<node_id, int> participants;
@@ -35,13 +35,13 @@ struct torch_state {
   std::set<node_id> wait_list;
   /// The nodes that wait for a place in this one; only `torch_dialect::torch_2_6` has them.
   std::set<node_id> redundancy_list;
-  /// When each node last said that it lives, by the clock of that node.
+  /// When each node last showed that it lives, by the clock of that node.
   std::map<node_id, torch_time> last_heartbeats;
 
-  /// Attributes that the dialect does not know, by name. Each is kept as the pickle operations that
-  /// make it, as `decode_torch_state` found them, and written back in the same dialect.
+  /// Attributes unknown to the dialect, by name. Each is stored as the pickle operations that
+  /// `decode_torch_state` found, and written back in the same dialect.
   std::map<std::string, std::string> extra;
-  /// The dialect that a decoded state was written in; none if it holds nothing that tells.
+  /// The dialect of a decoded state; empty if the state does not show it.
   std::optional<torch_dialect> seen_dialect;
 
   friend bool operator==(const torch_state&, const torch_state&) = default;

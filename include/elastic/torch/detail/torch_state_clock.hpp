@@ -13,21 +13,20 @@
 
 namespace elastic::detail {
 
-/// Turns the times of day that a state holds, each by the clock of another node, into times of
-/// this node. What counts is when a value was first seen here: no two clocks are compared, so
-/// that a node whose clock is wrong is neither lost nor immortal.
+/// Translates the times of day in a state, each by the clock of another node, into times of this
+/// node. Only the time at which this node first saw a value matters. Clocks are never compared, so
+/// that a node with a wrong clock is neither lost nor immortal.
 class torch_state_clock {
  public:
-  /// Takes in a state that was read at `now`. Nodes that it does not name any more are forgotten.
+  /// Takes a state that was read at `now`. Forgets nodes that are no longer in it.
   ELASTIC_DECL void observe(const torch_state& state, time_point now);
 
-  /// The nodes whose heartbeat had not changed for longer than `allowed` when the state was last
-  /// read, in their order. What happened since is not known, so a node is not lost only because
-  /// the state was not read for long. At its first sight a heartbeat counts as new, however old it
-  /// says that it is.
+  /// The nodes, in order, whose heartbeat had not changed for longer than `allowed` when the state
+  /// was last read. What happened since then is unknown, so a long time without a read does not
+  /// make a node lost. A heartbeat counts as new when it is first seen, however old its time is.
   ELASTIC_DECL std::vector<node_id> dead(duration allowed) const;
 
-  /// When the deadline that the state has now was first seen; none if it has none.
+  /// When the current deadline of the state was first seen; empty if it has none.
   ELASTIC_DECL std::optional<time_point> deadline_seen() const;
 
  private:

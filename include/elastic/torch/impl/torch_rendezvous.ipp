@@ -37,14 +37,14 @@ namespace elastic {
 
 namespace detail {
 
-/// How long a store that answered a moment ago has to answer again.
+/// How long a store that has just answered may take to answer again.
 inline constexpr std::chrono::seconds torch_store_patience{5};
-/// How long the node that serves the store has to write the first state.
+/// How long the node that serves the store may take to write the first state.
 inline constexpr std::chrono::seconds first_state_patience{3};
 inline constexpr std::chrono::milliseconds first_state_pause{100};
 
-/// The setting `dialect`; none: the server shows how its nodes meet.
-/// Errors: `errc::invalid_argument` for one that does not exist, or that excludes another option.
+/// The setting `dialect`; empty: the server shows how its nodes meet.
+/// Errors: `errc::invalid_argument` for an unknown dialect, or one that excludes another option.
 inline std::optional<torch_dialect> announced_dialect(const rendezvous_parameters& parameters) {
   const auto setting = parameters.conf.find("dialect");
   if (setting == parameters.conf.end() || setting->second == "auto") return std::nullopt;
@@ -67,7 +67,7 @@ inline std::optional<torch_dialect> announced_dialect(const rendezvous_parameter
   return dialect;
 }
 
-/// A numeric address by which the others reach this node: that on the way to the store.
+/// A numeric address by which the others reach this node: the one on the route to the store.
 inline task<std::string> address_towards_store(std::string host) {
   const auto addresses = co_await resolve_addresses(host);
   auto executor = co_await asio::this_coro::executor;
@@ -78,8 +78,8 @@ inline task<std::string> address_towards_store(std::string host) {
   co_return std::string("127.0.0.1");
 }
 
-/// The store of a node of torchrun, or of one that was given a dialect.
-/// Errors: `errc::rendezvous_timeout`; an error of one line if nodes of elasticrun meet there.
+/// The store of a node of torchrun, or of a node of elasticrun with a dialect.
+/// Errors: `errc::rendezvous_timeout`; a one-line error if nodes of elasticrun meet there.
 inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters parameters,
                                                          endpoint at,
                                                          std::optional<torch_dialect> dialect) {
@@ -114,7 +114,7 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
                           to_text(at), to_text(*dialect)));
 }
 
-/// The dialect of the state; that of the server's generation, if nobody has written one.
+/// The dialect of the state; if nobody has written one, that of the server's generation.
 inline task<torch_dialect> detect_dialect(rendezvous_parameters parameters,
                                           std::shared_ptr<tcp_store> client) {
   time_source& time = *parameters.time;
@@ -129,7 +129,7 @@ inline task<torch_dialect> detect_dialect(rendezvous_parameters parameters,
                                                                     : torch_dialect::torch_1_13;
 }
 
-/// The rendezvous of nodes that meet as those of torchrun do. With a dialect this node may serve
+/// The rendezvous of nodes that meet like those of torchrun. With a dialect, this node may serve
 /// the store.
 inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
     rendezvous_parameters parameters, endpoint at, std::optional<torch_dialect> dialect) {
@@ -158,8 +158,8 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
   co_return new_shared<dynamic_rendezvous>(std::move(options));
 }
 
-/// The rendezvous of nodes of elasticrun, unless the store turns out to be one of torchrun, or of a
-/// node with a dialect.
+/// The rendezvous of nodes of elasticrun, unless the store belongs to torchrun, or to a node with a
+/// dialect.
 inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
     rendezvous_parameters parameters, endpoint at, std::shared_ptr<c10d_rendezvous> native,
     std::shared_ptr<rendezvous_handler>& tried) {
@@ -177,7 +177,7 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
   co_return co_await meet_as_torch(std::move(parameters), std::move(at), std::nullopt);
 }
 
-/// A rendezvous of nodes of elasticrun that turns away those of torchrun.
+/// A rendezvous of nodes of elasticrun that rejects nodes of torchrun.
 inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
     const rendezvous_parameters& parameters) {
   auto native = new_shared<c10d_rendezvous>(parameters);
@@ -194,12 +194,12 @@ inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
 
 ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters) {
   if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
-  // Nodes of torchrun know one endpoint only.
+  // Nodes of torchrun support only one endpoint.
   if (parameters.endpoint.find(',') != std::string::npos) {
     return detail::new_shared<detail::c10d_rendezvous>(parameters);
   }
   const std::optional<detail::torch_dialect> dialect = detail::announced_dialect(parameters);
-  // With a dialect it only checks the settings.
+  // With a dialect, it is only used to check the settings.
   auto native = detail::make_native_beside_torch(parameters);
   const endpoint at =
       parse_endpoint(parameters.endpoint.empty() ? "localhost" : parameters.endpoint,

@@ -19,7 +19,8 @@ inline std::string demangled(const std::type_info& type) {
   const std::unique_ptr<char, void (*)(void*)> name(
       abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
   const std::string text = status == 0 && name ? name.get() : type.name();
-  // What std::throw_with_nested makes of a type, in libstdc++ and libc++; users know the type.
+  // The wrappers that std::throw_with_nested adds to a type in libstdc++ and libc++. Users know
+  // only the type itself.
   for (const std::string wrapper : {"std::_Nested_exception<", "std::__1::__nested<"}) {
     if (text.starts_with(wrapper) && text.ends_with('>')) {
       return text.substr(wrapper.size(), text.size() - wrapper.size() - 1);
@@ -39,7 +40,8 @@ ELASTIC_DECL std::string exception_message(std::exception_ptr thrown) {
   }
 }
 
-/// The exception that this one was nested in (std::throw_with_nested); null if there is none.
+/// The exception nested in this one (std::throw_with_nested), which is its cause; null if there is
+/// none.
 inline std::exception_ptr exception_cause(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(std::move(thrown));

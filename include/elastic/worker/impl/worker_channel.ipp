@@ -4,6 +4,7 @@
 
 #include <elastic/worker/worker_channel.hpp>
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -85,7 +86,7 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, op
 
 ELASTIC_DECL worker_channel::~worker_channel() {
   if (socket_ < 0) return;
-  // A process that was forked from the worker has nothing to say for it.
+  // A process forked from the worker must not speak for it.
   if (::getpid() == owner_) say(detail::worker_messages::bye());
   ::close(socket_);
 }
@@ -140,7 +141,7 @@ ELASTIC_DECL worker_channel::timer::~timer() {
 
 ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name) -> timer {
   detail::worker_messages::expires begin;
-  // Scopes nest, and threads have the same ones.
+  // The number makes the name unique: scopes nest, and several threads may use the same name.
   begin.timer = fmt::format("{} #{}", name.substr(0, limits::control_name_bytes / 2), ++timers_);
   begin.after = after;
   say(begin);
@@ -200,7 +201,7 @@ ELASTIC_DECL worker_channel::new_epoch worker_channel::rejoin(std::int64_t epoch
       for (auto& [name, value] : next->environment) begun.variables[name] = std::move(value);
       return begun;
     }
-    // A change of the epoch that was left has come true.
+    // A `change` that arrives now concerns the epoch that was left, so it is dropped.
     if (!std::holds_alternative<control_messages::change>(*message)) {
       kept_.push_back(std::move(*message));
     }
@@ -215,7 +216,7 @@ ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
 
 namespace detail {
 
-/// A file that is replaced as a whole.
+/// Reads the roles' file, which is only ever replaced as a whole.
 inline std::string roles_file_text(const std::string& path) {
   const auto refuse = [&](int number) {
     throw error(errc::file_access, fmt::format("the file of ELASTIC_ROLES {} cannot be read: {}",
@@ -280,6 +281,23 @@ ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::wait
   return arrival_until(system_time().now() + longest);
 }
 
+ELASTIC_DECL task<std::optional<control_messages::agent_message>> worker_channel::next() & {
+  std::optional<control_messages::agent_message> message = poll();
+  if (message || !is_open_) co_return message;
+  // A separate descriptor, because the other calls wait without Asio.
+  detail::unique_fd readable(::fcntl(socket_, F_DUPFD_CLOEXEC, 0));
+  if (!readable) {
+    throw error(errc::connection_failed,
+                fmt::format("cannot wait for the agent: {}", errno_text(errno)));
+  }
+  asio::posix::stream_descriptor arrival(co_await asio::this_coro::executor, readable.release());
+  while (!message && is_open_) {
+    co_await arrival.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    message = poll();
+  }
+  co_return message;
+}
+
 ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::arrival_until(
     time_point deadline) {
   const system_time clock;
@@ -323,7 +341,7 @@ ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::next
     try {
       if (auto message = detail::parse_agent_message(next->line)) return message;
     } catch (const error&) {
-      // Of an agent that speaks otherwise; what is understood still counts.
+      // A line that this version does not understand is skipped.
     }
   }
   return std::nullopt;

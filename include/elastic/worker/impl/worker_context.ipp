@@ -41,7 +41,7 @@ Number promised_number(const environment_map& variables, std::string_view name, 
                                                   name, text, lowest, highest));
 }
 
-/// A replica: it has a place in its role, and no world.
+/// Whether the variables are those of a replica, which has a rank in its role but no world.
 inline bool is_of_replica(const environment_map& variables) {
   const auto has = [&](const char* name) { return variables.count(name) > 0; };
   return has("ROLE_RANK") && !has("RANK") && !has("WORLD_SIZE") && !has("MASTER_ADDR");

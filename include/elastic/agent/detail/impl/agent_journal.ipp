@@ -28,7 +28,7 @@ inline const char* journal_name(const rendezvous_change& change) {
   return change.kind == rendezvous_change::cause::node_lost ? "node_lost" : "worker_failed";
 }
 
-/// What follows the end of a round is a replacement.
+/// The decision after a round in which only some workers are replaced.
 inline constexpr const char* replace_name = "replace";
 
 ELASTIC_DECL agent_journal::agent_journal(job_journal& journal, const worker_spec& spec,
@@ -100,7 +100,7 @@ ELASTIC_DECL void agent_journal::note_fault(const worker_group::worker& victim, 
   journal_.record(std::move(event));
 }
 
-// ---- an attempt ---------------------------------------------------------------------------------
+// ---- attempts -----------------------------------------------------------------------------------
 
 ELASTIC_DECL job_event agent_journal::about_ranks(job_event::type kind,
                                                   const rendezvous_round& round,
@@ -203,7 +203,7 @@ ELASTIC_DECL void agent_journal::note_cause() {
   event.pid = failure->pid;
   if (failure->error) event.reason = failure->error->message;
   for (const std::string& line : failure->last_stderr) event.lines += line + '\n';
-  // The end says most.
+  // The end is the most informative part.
   if (event.lines.size() > limits::journal_text_bytes) {
     const std::size_t cut = event.lines.size() - limits::journal_text_bytes;
     event.lines.erase(0, event.lines.find('\n', cut - 1) + 1);
@@ -215,7 +215,7 @@ ELASTIC_DECL void agent_journal::note_cause() {
 ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outcome,
                                                  time_point began) {
   job_event event = about(job_event::type::checkpoint_ended);
-  event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
+  event.reason = outcome.asked == 0 ? "no worker accepts requests for a checkpoint"
                                     : fmt::format("of {} workers", outcome.asked);
   event.count = outcome.saved;
   event.seconds = seconds_since(began);

@@ -10,7 +10,7 @@ ELASTIC_DECL agent_step next_step(const agent_view& view) {
   using action = agent_step::action;
   const bool has_succeeded = view.workers == worker_state::succeeded;
   if (view.is_late) return {action::finish_late, "the job succeeded without this node"};
-  // A stop at the exit barrier only ends the wait: the work is done.
+  // A stop at the exit barrier only ends the wait: the workers have already succeeded.
   if (has_succeeded && view.is_reported && !view.after_round) {
     return {action::finish_succeeded, "the workers succeeded"};
   }

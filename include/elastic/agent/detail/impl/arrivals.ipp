@@ -42,7 +42,7 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
   co_return co_await std::move(looking);
 }
 
-/// Where the ranks that have not come may be, as the end of a sentence.
+/// Where the missing ranks may be, as the end of a sentence.
 inline std::string_view place_of_missing(const arrivals& seen, std::size_t connected) {
   if (!seen.do_all_run) return "; workers of this node have ended, and may not have come";
   const auto is_seen = [](const worker_arrival& each) { return each.use.has_value(); };
@@ -70,7 +70,8 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
   const std::string count =
       seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
   if (missing.empty() && count.empty()) return {};
-  // Workers that run where this node cannot look, as in a container, may have come.
+  // Workers that run where this node cannot inspect them, for example in a container, may have
+  // connected.
   const bool sees_none = connected == 0 && connecting.empty();
   if (missing.empty() || sees_none) {
     return fmt::format("after {} s {} to init_process_group at {}{}", arrival_patience.count(),

@@ -38,7 +38,7 @@ ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch
                   self.term, self.round, self.place, self.survivors, short_reason(self.obstacle)));
 }
 
-/// A number of another node; none if it is missing or out of bounds.
+/// Reads a number that another node sent. Result: false if it is missing or out of bounds.
 template <class Number>
 bool read_told(const json_value& object, const char* name, std::int64_t least, std::int64_t most,
                Number& value) {
@@ -101,7 +101,7 @@ ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text) {
   return agreement;
 }
 
-/// What each node is answered, in the order of the rendezvous.
+/// The answer to each node, in the order of the rendezvous.
 inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>& told,
                                                   bool may_move) {
   std::vector<node_epoch> nodes;
@@ -123,13 +123,13 @@ inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>
   return agreements;
 }
 
-/// The node of group rank 0 reads what all have told, and answers.
+/// On the node of group rank 0: reads the texts of all nodes and writes the answers.
 inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size, bool may_move) {
   std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
   const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
   const std::vector<epoch_agreement> agreements = agree_for_all(told, may_move);
   std::vector<std::pair<std::string, std::string>> answers;
-  // A node that finds its ranks looks then for the rest, which has to be there.
+  // A node that has read its ranks reads the rest next, so the rest must be written first.
   for (std::size_t node = 0; node < agreements.size(); ++node) {
     answers.emplace_back(epoch_key + std::to_string(node), epoch_agreement_text(agreements[node]));
   }

@@ -157,7 +157,7 @@ ELASTIC_DECL task<void> hang_hooks::start_hook(state_pointer shared, std::size_t
     const bool has_command = co_await look_first(shared, call);
     if (!has_command) {
       --shared->starting;
-      // It was counted until now, unless nobody waits any more.
+      // A hook that has not ended is still counted, unless `finish` no longer waits for it.
       if (!std::exchange(shared->hooks.at(slot).has_ended, true)) --shared->open;
       shared->changed.set();
       co_return;
@@ -188,7 +188,7 @@ ELASTIC_DECL task<void> hang_hooks::run_round(state_pointer shared) {
   at_once.signal = SIGKILL;
   at_once.grace = duration::zero();
   shared->processes.begin_stop(at_once);
-  // Nobody waits for what even SIGKILL ends slowly.
+  // Does not wait for processes that take long to end even after SIGKILL.
   shared->is_open = false;
   if (shared->services.over) shared->services.over();
   shared->over.set();

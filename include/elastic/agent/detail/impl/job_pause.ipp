@@ -47,7 +47,7 @@ ELASTIC_DECL void job_pause::resume(pending_command& pending) {
   log_.warning("the job is {}", how);
   journal_.note(job_event::type::job_resumed, how);
   pending_.reset();
-  pending.settle(true, "the job goes on: its nodes meet");
+  pending.settle(true, "the job resumes: its nodes meet");
 }
 
 ELASTIC_DECL void job_pause::note(std::string why) {

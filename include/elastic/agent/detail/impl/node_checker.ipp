@@ -88,7 +88,7 @@ struct node_look {
     if (end) outcome.status = end->status;
   }
 
-  /// Whatever is left of it ends.
+  /// Kills whatever is left of the command's processes.
   task<void> end_all() {
     stop_plan at_once;
     at_once.signal = SIGKILL;

@@ -38,7 +38,7 @@ ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
   if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
   for (const survivor_facts& worker : end.workers) {
     if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
-    // The connection of a worker that ends is often gone before its end is seen.
+    // Waits, since a worker's connection often closes before the agent sees that the worker ended.
     if (!end.is_overdue) return {action::wait, fmt::format("rank {} leaves", worker.rank)};
     return {action::restart_all,
             fmt::format("rank {} {}", worker.rank,
@@ -59,7 +59,7 @@ ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) 
   const auto count = static_cast<int>(nodes.size());
   std::vector<std::size_t> order(nodes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Of two nodes that name the same rank, the one of the newer epoch has it.
+  // If two nodes claim the same rank, the one with the newer epoch gets it.
   sort_stably(order, [&](std::size_t left, std::size_t right) {
     const node_epoch& one = nodes[left];
     const node_epoch& other = nodes[right];
@@ -80,7 +80,7 @@ ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) 
   const auto next_free = [&] {
     return static_cast<int>(std::find(is_taken.begin(), is_taken.end(), false) - is_taken.begin());
   };
-  // Those that were in the job come before newcomers.
+  // Nodes that were in the job choose before newcomers.
   for (const bool is_newcomer : {false, true}) {
     for (const std::size_t node : order) {
       if (places[node] < 0 && (nodes[node].place < 0) == is_newcomer) take(node, next_free());
@@ -89,8 +89,8 @@ ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) 
   return places;
 }
 
-/// Whether a node was in the last epoch of these nodes. What kept the workers of another one from
-/// staying, such as the fence behind which they were killed, hinders nobody now.
+/// Whether a node took part in the last epoch of these nodes. If it did not, its obstacle is out of
+/// date, for example that its workers were killed at a fence, and no longer prevents anything.
 inline bool was_in_last_epoch(const node_epoch& node, const std::vector<node_epoch>& nodes) {
   return std::none_of(nodes.begin(), nodes.end(), [&](const node_epoch& other) {
     return std::tie(node.term, node.round) < std::tie(other.term, other.round);

@@ -16,7 +16,7 @@ ELASTIC_DECL std::string end_clause(const exit_status& status) {
   if (!number) return "ended: " + status.text();
   const std::string name = signal_name(*number);
   std::string clause = fmt::format("ended by signal {}", *number);
-  // Signals that have no name have their number as one.
+  // The name of an unnamed signal only repeats its number.
   if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
   return status.core_dumped() ? clause + ", core dumped" : clause;
 }

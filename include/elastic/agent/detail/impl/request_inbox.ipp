@@ -30,7 +30,7 @@ ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
 
 ELASTIC_DECL void request_inbox::close() {
   take_ = nullptr;
-  // The callers that wait for one of them are notified, without the lock.
+  // Destroyed after the lock is released: their destructors notify waiting callers.
   std::deque<agent_request> forgotten;
   const std::lock_guard lock(mutex_);
   closed_ = true;

@@ -47,17 +47,18 @@ inline task<round_agreement> agree_on_ranks(rendezvous_round round, role_info mi
   co_return agreement;
 }
 
-/// Each node learns of all, so that the workers of other roles there do.
+/// Every node learns the places of all nodes, so that workers of other roles on its host learn
+/// them, too.
 inline task<std::vector<std::string>> tell_places(rendezvous_round round, std::string mine) {
   if (round.group_world_size == 1) co_return std::vector<std::string>{mine};
-  // Rounds may share a store.
+  // Several rounds may share a store.
   const std::string prefix = fmt::format("elastic/places/{}/{}/", round.term, round.round);
   task<std::vector<std::string>> telling = tell_and_read(
       round.agents, prefix, std::move(mine), round.group_rank, round.group_world_size);
   co_return co_await std::move(telling);
 }
 
-/// None: not all have told in time.
+/// Result: empty if a node has not answered in time.
 inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
                                                         time_point deadline, rendezvous_round round,
                                                         role_info mine,

@@ -28,13 +28,14 @@ inline task<log_layout> make_log_layout(std::string base, std::string run_id, st
   co_return co_await run_blocking<log_layout>(std::move(work));
 }
 
-/// A log directory when its run has ended, and what went wrong.
+/// The log directory of an ended run, and the problems with it.
 struct left_log_directory {
   log_layout layout;
   std::string problem;
 };
 
-/// Leaves the directory as promised, with the report for programs if there is one.
+/// Keeps or removes the directory as documented, and writes the report for programs if there is
+/// one.
 inline left_log_directory leave_log_directory(log_layout layout,
                                               std::optional<worker_state> outcome,
                                               const std::string& report) {
@@ -88,7 +89,7 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
   };
   std::optional<left_log_directory> closed;
   if (layout_.is_given_up()) {
-    // It is not asked again.
+    // The directory did not answer before, so it is not touched again.
   } else if (layout_.may_hang()) {
     const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
     task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));

@@ -30,7 +30,7 @@ ELASTIC_DECL void survivors::started(std::size_t slot, int rank) {
 
 ELASTIC_DECL void survivors::ended(std::size_t slot, bool succeeded) {
   if (!is_on() || slot >= places_.size()) return;
-  // What the others have said by now counts.
+  // Takes in messages that have already arrived from the other workers.
   channels_.catch_up();
   place& entry = places_[slot];
   entry.runs = false;
@@ -133,7 +133,7 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
     const std::string why = finished ? fmt::format("rank {} has finished its work", *finished)
                                      : std::string("nothing has ended it");
     if (entry.is_ready) {
-      options_.log.error("rank {} has left epoch {}, which goes on: {}; it is killed", entry.rank,
+      options_.log.error("rank {} left epoch {}, which has not ended: {}; it is killed", entry.rank,
                          epoch_, why);
       options_.kill(slot);
       continue;

@@ -13,20 +13,21 @@
 
 namespace elastic::detail {
 
-/// Of a processor: less is nothing, this much is work, and as much a median of those who compute.
+/// Shares of one processor: below the first a worker is idle, from the second on it works, and from
+/// the third on a median shows that the workers compute.
 inline constexpr double idle_share = 0.02;
 inline constexpr double working_share = 0.2;
 inline constexpr double busy_share = 0.5;
-/// A median of fewer says nothing of any of them.
+/// A median of fewer workers means nothing.
 inline constexpr std::size_t least_compared = 3;
-/// In periods: how long a state must last until it is reported.
+/// How long a state must last until it is reported, in periods.
 inline constexpr int idle_patience = 6;
 inline constexpr int slow_patience = 12;
 inline constexpr int slow_step_patience = 3;
 
 inline double watched_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
 
-/// 0 of fewer than can be compared.
+/// 0 if there are too few values to compare.
 inline double median_of_workers(std::vector<double> values) {
   if (values.size() < least_compared) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -34,12 +35,12 @@ inline double median_of_workers(std::vector<double> values) {
   return *middle;
 }
 
-/// The workers that run, together.
+/// The running workers as a group.
 struct worker_watch::crowd {
   std::size_t running = 0;
   std::size_t working = 0;
   bool reports_steps = false;
-  /// 0: not known.
+  /// 0: unknown.
   double median_pace = 0;
   double median_share = 0;
 
@@ -86,7 +87,7 @@ ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sight& sight
   entry.is_compared = true;
   entry.share.reset();
   if (sight.processor_time && last.processor_time) {
-    // A process that ended may have taken its time with it.
+    // The sum may decrease: the time of an ended process may be missing from it.
     const duration used = std::max(*sight.processor_time - *last.processor_time, duration::zero());
     entry.share = watched_seconds(used) / watched_seconds(span);
   }
@@ -129,7 +130,7 @@ ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, 
            sight.blocked != 0 && sight.blocked == entry.last->blocked && uses_nothing);
   const bool others_work =
       others.others() > 0 && others.others_working(entry) * 2 >= others.others();
-  // Once it is known to be idle, only what it does itself shows that it is not.
+  // Once a worker is known to be idle, only its own activity ends that state.
   const bool is_known = entry.idle >= idle_patience * period_;
   lengthen(entry.idle, !entry.is_active && (others_work || is_known));
   bool is_slow = false;
@@ -154,7 +155,7 @@ ELASTIC_DECL job_event::suspicion worker_watch::judge(const record& entry,
   return is_slow ? job_event::suspicion::slow : job_event::suspicion::none;
 }
 
-/// Why nothing seems wrong with a worker any more.
+/// The reason why a suspicion ended.
 ELASTIC_DECL std::string worker_watch::relief_of(job_event::suspicion former, const crowd& others) {
   if (former != job_event::suspicion::slow) return "it works again";
   const bool are_shares_compared = !others.reports_steps && others.median_share >= busy_share;

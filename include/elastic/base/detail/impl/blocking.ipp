@@ -30,8 +30,8 @@ ELASTIC_DECL std::thread start_thread(std::function<void()> work) {
   return std::thread(std::move(work));
 }
 
-/// What a thread that works and the coroutine that waits for it share. The executor and the flag
-/// are the coroutine's, and taken away when it no longer waits.
+/// The state shared between a working thread and the coroutine that waits for it. The executor and
+/// the flag belong to the coroutine, and are cleared when it no longer waits.
 struct blocking_call {
   asio::any_io_executor executor;
   std::mutex mutex;
@@ -55,13 +55,13 @@ struct blocking_call {
   }
 };
 
-/// The coroutine's part in a call, which ends with its scope.
+/// The coroutine's part of a call, which ends with its scope.
 struct blocking_wait {
   explicit blocking_wait(std::shared_ptr<blocking_call> of) : call(std::move(of)) {}
   blocking_wait(const blocking_wait&) = delete;
   blocking_wait& operator=(const blocking_wait&) = delete;
 
-  // The thread may outlive the context of the executor, which must not be touched then.
+  // The thread may outlive the executor's context and must not touch it then.
   ~blocking_wait() {
     {
       const std::lock_guard lock(call->mutex);
@@ -92,13 +92,13 @@ ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
   try {
     waiting.thread = start_thread(std::move(body));
   } catch (const std::system_error&) {
-    // No thread can be made: better late than not at all.
+    // No thread can be created: a blocking call is better than none.
     blocking_call::run(call);
   }
   co_await ended.wait();
   waiting.has_ended = true;
-  // Taken out: the thread may have the call a moment longer, and must not be the last to have what
-  // is thrown here.
+  // Taken out, because the thread may hold the call a moment longer, and must not be the last owner
+  // of the exception.
   const std::exception_ptr failure = std::exchange(call->failure, nullptr);
   if (failure) std::rethrow_exception(failure);
 }
@@ -109,7 +109,7 @@ ELASTIC_DECL void close_on_thread(unique_fd file) noexcept {
   try {
     start_thread([shared] { shared->reset(); }).detach();
   } catch (const std::system_error&) {
-    // No thread can be made: it is closed here.
+    // No thread can be created: the file is closed here.
   }
 }
 

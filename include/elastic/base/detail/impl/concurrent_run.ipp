@@ -15,7 +15,7 @@ ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const asio::multiple_exceptions& several) {
-    // What `&&` and `||` throw if more than one of their branches did.
+    // `&&` and `||` throw this if several of their branches threw.
     return is_cancellation(several.first_exception());
   } catch (const asio_system_error& single) {
     return single.code() == asio::error::operation_aborted ||

@@ -26,11 +26,11 @@ ELASTIC_DECL std::size_t descriptor_limit() {
   return static_cast<std::size_t>(files.rlim_cur);
 }
 
-/// How many descriptors are open; the limit if there is none left to find that out.
+/// How many descriptors are open; the limit if none is left to find out.
 inline std::size_t open_descriptors() {
   constexpr const char* list = "/proc/self/fd";
   struct stat about {};
-  // Linux 6.2 and later tell the number as the size.
+  // Linux 6.2 and later report the number as the size.
   if (::stat(list, &about) == 0 && about.st_size > 0) {
     return static_cast<std::size_t>(about.st_size);
   }

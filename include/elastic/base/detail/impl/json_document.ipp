@@ -20,7 +20,7 @@ class json_builder {
  public:
   using json = nlohmann::ordered_json;
 
-  /// @param keeps  whether the value is made, or only the text checked
+  /// @param keeps  whether to build the value, or only to check the text
   json_builder(bool keeps, std::size_t most_members) : keeps_(keeps), most_members_(most_members) {}
 
   bool null() { return add(nullptr); }
@@ -29,7 +29,7 @@ class json_builder {
   bool number_unsigned(std::uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(json::binary_t&) { return false; }  // a text has none
+  bool binary(json::binary_t&) { return false; }  // JSON text has none
   bool start_object(std::size_t) { return open(json::value_t::object); }
   bool start_array(std::size_t) { return open(json::value_t::array); }
   bool end_object() { return close(); }
@@ -89,13 +89,13 @@ class json_builder {
     return member_;
   }
 
-  // An object that grows copies the values of its members, level by level on the stack.
+  // A growing object copies the values of its members, recursively.
   static constexpr std::size_t most_levels = 128;
 
   bool keeps_;
   std::size_t most_members_;
   json root_;
-  // From the root to the innermost; only that one grows, so the pointers stay valid.
+  // From the root to the innermost. Only the innermost grows, so the pointers stay valid.
   std::vector<json*> open_;
   json* member_ = nullptr;
   std::string complaint_;

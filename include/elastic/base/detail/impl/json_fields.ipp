@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-/// What a value of a document is, without what is inside of it.
+/// The type and the plain value of a document's value.
 inline plain_field plain_field_of(std::string_view name, const nlohmann::ordered_json& value) {
   plain_field field{.name = name};
   if (value.is_null()) field.kind = plain_field::type::null;

@@ -8,12 +8,12 @@
 
 namespace elastic::detail {
 
-/// What the first bytes of a text are, read as UTF-8.
+/// The beginning of a text, interpreted as UTF-8.
 struct utf8_character {
-  /// How many bytes belong together: a character, or the start of one that goes wrong after them.
+  /// The number of bytes that belong together: a character, or an invalid start of one.
   std::size_t size;
   bool valid;
-  /// Not valid only because the text ends within it.
+  /// Invalid only because the text ends too early.
   bool cut_off;
 };
 
@@ -22,7 +22,7 @@ inline utf8_character first_utf8_character(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {1, true, false};
-  // Neither the second half of surrogates nor what could be said in fewer bytes.
+  // Excludes surrogates and overlong encodings.
   const std::size_t whole = lead >= 0xc2 && lead <= 0xdf   ? 2
                             : lead >= 0xe0 && lead <= 0xef ? 3
                             : lead >= 0xf0 && lead <= 0xf4 ? 4

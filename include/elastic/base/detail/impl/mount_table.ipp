@@ -23,7 +23,7 @@
 
 namespace elastic::detail {
 
-/// Whether the kernel answers for a file system of this type alone.
+/// Whether the kernel alone serves file systems of this type.
 inline bool is_local_type(std::string_view type) {
   constexpr std::array types{
       "ext2",     "ext3",     "ext4",    "xfs",     "btrfs",       "f2fs",      "zfs",
@@ -35,7 +35,7 @@ inline bool is_local_type(std::string_view type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// A mount point without the escapes of /proc ("\040" is a blank).
+/// A mount point without the escapes of /proc ("\040" is a space).
 inline std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -50,7 +50,7 @@ inline std::string unescaped(std::string_view text) {
   return plain;
 }
 
-/// What is before the next mark, which is taken off with it.
+/// Removes and returns the part before the next mark, and removes the mark.
 inline std::string_view next_part(std::string_view& rest, char mark) {
   const std::string_view part = rest.substr(0, rest.find(mark));
   rest.remove_prefix(std::min(rest.size(), part.size() + 1));
@@ -80,7 +80,7 @@ ELASTIC_DECL bool mount_table::is_local(std::string_view path) const {
   for (const mount& entry : mounts_) {
     const bool is_above = entry.point == "/" || entry.point == path ||
                           (path.starts_with(entry.point) && path[entry.point.size()] == '/');
-    // A later one hides an earlier one.
+    // A later mount hides an earlier one.
     const bool is_nearer = !nearest || entry.point.size() >= nearest->point.size();
     if (is_above && is_nearer) nearest = &entry;
   }
@@ -91,9 +91,9 @@ ELASTIC_DECL bool mount_table::may_hang(const std::string& path) const {
   if (mounts_.empty()) return false;
   constexpr int most_links = 40;
   std::error_code ignored;
-  // An absolute path takes the place of the current one.
+  // An absolute path replaces the current one.
   const std::filesystem::path whole = std::filesystem::current_path(ignored) / path;
-  // The parts that are still to be gone through, the next one last.
+  // The parts still to resolve, the next one last.
   std::vector<std::string> parts;
   const auto go_through = [&parts](const std::filesystem::path& names) {
     std::vector<std::string> added;
@@ -113,7 +113,7 @@ ELASTIC_DECL bool mount_table::may_hang(const std::string& path) const {
     }
     const std::filesystem::path next = resolved / part;
     std::array<char, PATH_MAX> target;
-    // What is asked first is whether the name is a mount point itself.
+    // Checks first whether the name itself is a mount point.
     const ssize_t size =
         is_local(next.native()) ? ::readlink(next.c_str(), target.data(), target.size()) : -1;
     if (size < 0) {
@@ -128,7 +128,7 @@ ELASTIC_DECL bool mount_table::may_hang(const std::string& path) const {
   return !is_local(resolved.native());
 }
 
-/// Without a stream: their code would stay in the memory of an agent that waits.
+/// Without a stream, whose code would stay in the memory of an idle agent.
 inline std::string read_mountinfo() {
   const unique_fd file(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
   std::string text;

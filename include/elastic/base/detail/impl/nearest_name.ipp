@@ -9,8 +9,8 @@
 
 namespace elastic::detail {
 
-/// How many letters must be put in, left out, replaced or swapped with the next to make one word of
-/// the other.
+/// How many letters must be inserted, deleted, replaced or swapped with the next one to turn one
+/// word into the other.
 inline std::size_t edit_distance(std::string_view left, std::string_view right) {
   std::vector<std::vector<std::size_t>> rows(left.size() + 1,
                                              std::vector<std::size_t>(right.size() + 1));
@@ -32,7 +32,7 @@ inline std::size_t edit_distance(std::string_view left, std::string_view right) 
 ELASTIC_DECL std::string nearest_name(std::string_view word,
                                       const std::vector<std::string>& names) {
   std::string nearest;
-  constexpr std::size_t longest = 100;  // nobody meant a name by what is longer
+  constexpr std::size_t longest = 100;  // a longer word is not a misspelt name
   if (word.size() < 2 || word.size() > longest) return nearest;
   std::size_t least = std::max<std::size_t>(1, (word.size() - 2) / 4) + 1;
   for (const std::string& name : names) {

@@ -9,8 +9,8 @@
 
 namespace elastic::detail {
 
-/// Takes the parts of a plain object from the front of a text. Each member returns whether the part
-/// is there.
+/// Consumes the parts of a plain object from the front of a text. Each member returns whether the
+/// part is there.
 class plain_json_reader {
  public:
   explicit plain_json_reader(std::string_view text) : rest_(text) {}
@@ -74,7 +74,7 @@ class plain_json_reader {
     const std::size_t digits = end - sign;
     const bool has_leading_zero = digits > 1 && rest_[sign] == '0';
     if (digits == 0 || digits > most_digits || has_leading_zero) return false;
-    // What else a number may have comes next, and is then no end of a value.
+    // Other parts of a number would come next, where the caller then finds no end of the value.
     std::from_chars(rest_.data(), rest_.data() + end, number);
     rest_.remove_prefix(end);
     return true;

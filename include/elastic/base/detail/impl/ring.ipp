@@ -41,8 +41,8 @@ ELASTIC_DECL asio_error_code ring::completion::error() const {
 ELASTIC_DECL ring::ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue)
     : executor_(std::move(executor)), queue_(std::move(queue)), readiness_(executor_) {}
 
-// What the loop runs for the ring. One that is destroyed without having run tells that the loop
-// itself is destroyed.
+// The handler that the loop runs for the ring. If it is destroyed without having run, the loop
+// itself is being destroyed.
 class ring::next_turn {
  public:
   explicit next_turn(std::shared_ptr<ring> of) : ring_(std::move(of)) {}
@@ -52,13 +52,13 @@ class ring::next_turn {
     if (ring_) ring_->give_up();
   }
 
-  // Wanted by an operation that was started or cancelled.
+  // Runs because an operation was started or cancelled.
   void operator()() {
     const std::shared_ptr<ring> running = std::move(ring_);
     running->turn_wanted_ = false;
     running->turn();
   }
-  // The descriptor of the ring is readable.
+  // Runs because the ring's descriptor is readable.
   void operator()(asio_error_code) {
     const std::shared_ptr<ring> running = std::move(ring_);
     running->armed_ = false;
@@ -93,7 +93,7 @@ ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor
 
 ELASTIC_DECL ring::~ring() {
   give_up();
-  // Not closed by it: the reactor would still watch what the queue holds open.
+  // Not closed here: the reactor would keep watching it, because the queue keeps it open.
   if (readiness_.is_open()) readiness_.release();
 }
 
@@ -108,7 +108,7 @@ ELASTIC_DECL void ring::receive(operation& on, int socket, std::shared_ptr<void>
 ELASTIC_DECL void ring::send(operation& on, int socket, std::string_view data,
                              std::shared_ptr<void> owner) {
   ELASTIC_ASSERT(data.size() <= INT_MAX);
-  // The kernel only reads it.
+  // The kernel only reads the data.
   char* bytes = const_cast<char*>(data.data());
   start(on, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
 }
@@ -140,12 +140,12 @@ ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_
   want_turn();
 }
 
-// So that the kernel sends the first of many messages while the rest are still being made.
+// Lets the kernel send the first of many messages while the rest are still being produced.
 ELASTIC_DECL void ring::submit_started() {
   started_ = 0;
   while (!due_.alone()) {
     operation& on = static_cast<operation&>(*due_.next);
-    // One that was cancelled completes at the end of the turn, and not within a call of its user.
+    // A cancelled operation completes at the end of the turn, not within a call of its user.
     if (on.cancelled_ || !prepare(on)) break;
     on.move_before(waiting_);
   }
@@ -165,7 +165,7 @@ ELASTIC_DECL void ring::want_turn() {
   post_work(executor_, next_turn(shared_from_this()));
 }
 
-// Hands over what is due and takes what is answered, as long as one causes the other.
+// Submits what is due and takes answers, as long as one causes the other.
 ELASTIC_DECL void ring::turn() {
   in_turn_ = true;
   bool all_taken = true;
@@ -178,10 +178,10 @@ ELASTIC_DECL void ring::turn() {
   arm();
 }
 
-// Waits for answers if there are some to come, and only then: the wait is work of the loop.
+// Waits for answers only if some are due, because the wait counts as work of the loop.
 ELASTIC_DECL void ring::arm() {
   if (armed_ && waiting_.alone()) {
-    // It comes back once more, with an error, and finds nothing to do.
+    // The wait completes once more, with an error, and has no effect.
     asio_error_code ignored;
     readiness_.cancel(ignored);
     return;
@@ -209,8 +209,8 @@ ELASTIC_DECL bool ring::submit_due() {
 
 ELASTIC_DECL bool ring::submit() {
   const int failure = queue_->submit();
-  // Out of memory, or too many answers not yet taken: it may go on later. Nothing else can fail
-  // unless the program forbids itself io_uring_enter in the middle of its life.
+  // ENOMEM, or too many pending answers: a later submission may succeed. Nothing else can fail
+  // unless the program forbids itself io_uring_enter while it runs.
   ELASTIC_ASSERT(failure == 0 || failure == EAGAIN || failure == ENOMEM || failure == EBUSY);
   return failure == 0;
 }
@@ -245,8 +245,8 @@ ELASTIC_DECL void ring::take(const ring_answer& answer) {
           {}});
 }
 
-// Tells what a piece of the operation brought. Result: whether there is more of it to come, from
-// the kernel as it is or after handing it over again.
+// Reports the result of a step. Result: whether more will come, from the kernel as it is or after
+// another submission.
 ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
   const int result = answer.result;
   switch (on.wanted_.what) {
@@ -271,7 +271,7 @@ ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
       break;
     default: break;
   }
-  // The kernel cancels by itself what was handed over by a thread that has ended since.
+  // The kernel itself cancels requests whose submitting thread has ended.
   return result == -EINTR || (result == -ECANCELED && !on.cancelled_);
 }
 
@@ -282,8 +282,8 @@ ELASTIC_DECL void ring::finish(operation& on, const completion& how) {
   on.completed_(on, how);
 }
 
-// Ends everything without completions: nobody is left to take them. Blocks for as long as the
-// kernel needs to let go of the memory, which is no longer than it takes to cancel.
+// Ends all operations without completions, because no receiver is left. Blocks until the kernel no
+// longer uses the memory, which takes no longer than a cancellation.
 ELASTIC_DECL void ring::give_up() {
   while (!due_.alone()) {
     operation& on = static_cast<operation&>(*due_.next);
@@ -304,7 +304,7 @@ ELASTIC_DECL void ring::give_up() {
   }
   while (!waiting_.alone()) {
     operation& on = static_cast<operation&>(*waiting_.next);
-    // The kernel may still write there: never to be freed.
+    // The kernel may still write to the memory, so it is never freed.
     new std::shared_ptr<void>(on.owner_);
     forget(on);
   }
@@ -313,7 +313,7 @@ ELASTIC_DECL void ring::give_up() {
 ELASTIC_DECL void ring::drop(const ring_answer& answer) {
   if (!answer.who) return;
   operation& on = *static_cast<operation*>(answer.who);
-  // A connection that nobody will ever use.
+  // Nobody will ever use this connection.
   if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
   if (!answer.more) forget(on);
 }
@@ -324,7 +324,7 @@ ELASTIC_DECL void ring::forget(operation& on) {
   const std::shared_ptr<void> owner = std::move(on.owner_);
 }
 
-// An operation that resumes who awaits it.
+// An operation that resumes the coroutine that awaits it.
 template <class Handler>
 class ring::awaited final : public operation {
  public:

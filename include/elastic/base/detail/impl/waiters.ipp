@@ -36,13 +36,13 @@ ELASTIC_DECL void waiting_room::shutdown() noexcept {
   for (const auto& holder : holders) holder->abandon();
 }
 
-// Its destruction without `resume` destroys the coroutine that waits.
+// If it is destroyed without `resume`, it destroys the waiting coroutine.
 class waiters::waiter {
  public:
   explicit waiter(void* receiver) : receiver_(receiver) {}
   virtual ~waiter() = default;
   virtual void resume(asio_error_code failure) = 0;
-  /// The last one is gone: the context need not end the coroutines that wait there any more.
+  /// The last waiter is gone: the context no longer needs to destroy waiting coroutines there.
   virtual void leave_room(const std::shared_ptr<abandonable>& holder) = 0;
 
   void* receiver() const { return receiver_; }
@@ -78,11 +78,11 @@ struct waiters::table final : abandonable, std::enable_shared_from_this<table> {
   using key_type = std::pair<std::int64_t, std::uint64_t>;
 
   void abandon() noexcept override {
-    // Out of here first: a coroutine that is destroyed may destroy the owner of this object.
+    // Emptied first: destroying a coroutine may destroy the owner of this object.
     const auto leaving = std::exchange(places, {});
   }
 
-  // The key by value: it may be the one that is removed.
+  // Takes the key by value, because it may be the one that is removed.
   void wake(key_type key, asio_error_code failure) {
     const auto place = places.extract(key);
     if (place.empty()) return;
@@ -135,7 +135,7 @@ void waiters::add(Handler handler, void* receiver, std::int64_t order) {
   const table::key_type key{order, waiting_->next++};
   waiting_->places.emplace(key, std::move(place));
   if (!slot.is_connected()) return;
-  // It stays in the slot after the wait, whose owner may be gone by then, and finds nobody.
+  // Stays in the slot after the wait. Its owner may be gone by then, and it finds no waiter.
   slot.assign([weak = std::weak_ptr<table>(waiting_), key](asio::cancellation_type type) {
     const auto waiting = weak.lock();
     if (!waiting || type == asio::cancellation_type::none) return;

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -149,6 +150,12 @@ inline void check_node_check(const given_options& options, const worker_spec& wo
   refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
 }
 
+inline void check_wrap(const given_options& options, const worker_spec& workers) {
+  const auto ranks = options.find("--wrap-ranks");
+  if (!ranks || !workers.wrap.command.empty()) return;
+  refuse_options(fmt::format("{} is for --wrap alone", ranks->source));
+}
+
 inline void check_replacement(const given_options& options, const worker_spec& workers) {
   const auto timeout = options.find("--rejoin-timeout");
   if (workers.on_failure == on_failure::restart) {
@@ -163,12 +170,61 @@ inline void check_replacement(const given_options& options, const worker_spec& w
 
 inline void check_standby(const given_options& options, const option_target& target) {
   if (target.config.keeps_standbys) {
+    if (!target.config.job.workers.wrap.command.empty()) {
+      refuse_options("--warm-standby and --wrap exclude each other: a standby is started before "
+                     "the command");
+    }
     if (!target.no_python || target.run_path) return;
     refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
   }
   for (const char* name : {"--preload", "--standby-delay"}) {
     const auto value = options.find(name);
     if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
+  }
+}
+
+inline void check_debugger(const given_options& options, const option_target& target) {
+  const std::optional<int> rank = target.config.debugger.rank;
+  const auto address = options.find("--debug-address");
+  if (!rank) {
+    if (address) refuse_options(fmt::format("{} is for --debug-rank alone", address->source));
+    return;
+  }
+  const option_value option = *options.find("--debug-rank");
+  const auto refuse = [&](const char* other, const char* why) {
+    refuse_options(fmt::format("{} and {} exclude each other: {}", option.source, other, why));
+  };
+  const worker_spec& workers = target.config.job.workers;
+  if (target.no_python && !target.run_path) refuse("--no-python", "debugpy debugs Python alone");
+  if (target.config.keeps_standbys) {
+    refuse("--warm-standby", "a standby is started before its rank is known");
+  }
+  if (workers.wrap.is_for(*rank)) {
+    refuse("--wrap", "the command would be debugged; name other ranks with --wrap-ranks");
+  }
+  const bool is_alone = target.config.job.rendezvous.max_nodes == 1;
+  if (!is_alone || *rank < workers.nproc_per_node) return;
+  refuse_value(option, fmt::format("there is no such rank: the job's {} workers have 0 to {}",
+                                   workers.nproc_per_node, workers.nproc_per_node - 1));
+}
+
+inline void check_wire(const given_options& options, const option_target& target) {
+  const std::set<wire_up>& kinds = target.config.wire.kinds;
+  const worker_spec& workers = target.config.job.workers;
+  const auto refuse = [&](const char* other, const char* why) {
+    const option_value wire = *options.find("--wire");
+    refuse_options(fmt::format("{} {} and {} exclude each other: {}", wire.source, wire.text, other,
+                               why));
+  };
+  if (kinds.contains(wire_up::jax) && workers.virtual_local_rank) {
+    refuse("--virtual-local-rank", "JAX takes the GPU of its local rank by itself");
+  }
+  if (!kinds.contains(wire_up::mpi)) return;
+  if (workers.on_failure == on_failure::replace) {
+    refuse("--on-failure replace", "processes of an MPI program cannot form another world");
+  }
+  if (target.config.keeps_standbys) {
+    refuse("--warm-standby", "a standby cannot be given the socket of PMI");
   }
 }
 
@@ -191,6 +247,7 @@ ELASTIC_DECL void check_workers(const given_options& options, const launch_confi
   validate(config.workers.restart);
   check_signals(options, config.signals);
   check_node_check(options, config.workers);
+  check_wrap(options, config.workers);
   check_replacement(options, config.workers);
 }
 
@@ -226,9 +283,15 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
   if (files && !options.find("--log-max-size")) {
     warnings.push_back(fmt::format("{} has no effect without --log-max-size", files->source));
   }
+  const bool is_json = workers.logs.format == log_options::line_format::json;
+  for (const char* name : {"--log-line-prefix-template", "--merge-output"}) {
+    const auto text = options.find(name);
+    if (!text || !is_json) continue;
+    warnings.push_back(fmt::format("{} has no effect with --log-format json", text->source));
+  }
   const auto prefix = options.find("--log-line-prefix-template");
-  if (prefix && workers.logs.format == log_options::line_format::json) {
-    warnings.push_back(fmt::format("{} has no effect with --log-format json", prefix->source));
+  if (prefix && !is_json && config.merges_output) {
+    warnings.push_back(fmt::format("{} has no effect with --merge-output", prefix->source));
   }
 }
 
@@ -254,6 +317,8 @@ ELASTIC_DECL void settle_program(const given_options& options,
   check_job_file(options, operands, config);
   if (!config.job_file.empty()) return;
   check_standby(options, target);
+  check_debugger(options, target);
+  check_wire(options, target);
   check_diagnosis(options, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {

@@ -53,6 +53,10 @@ inline constexpr char bash_script[] = R"(# Completes the options of elasticrun: 
 _elasticrun() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} at previous=
   COMPREPLY=()
+  if ((COMP_CWORD > 1)); then
+    case ${{COMP_WORDS[1]}} in
+{4}    esac
+  fi
   for ((at = 1; at < COMP_CWORD; ++at)); do
     previous=${{COMP_WORDS[at]}}
     case $previous in
@@ -89,6 +93,30 @@ inline std::string words_of(const std::vector<command_line_facts::command>& comm
   return words;
 }
 
+/// "--watch", "--ready" and so on of "[--watch | --ready] [ADDRESS]".
+inline std::vector<std::string> options_of(const command_line_facts::command& command) {
+  std::vector<std::string> options;
+  for (auto at = command.arguments.find("--"); at != std::string::npos;
+       at = command.arguments.find("--", at)) {
+    const auto end = std::min(command.arguments.find_first_of(" ]|", at), command.arguments.size());
+    options.push_back(command.arguments.substr(at, end - at));
+    at = end;
+  }
+  return options;
+}
+
+/// After a command: its options, or files. A path that begins with a dash is no concern here.
+inline std::string bash_commands(const std::vector<command_line_facts::command>& commands) {
+  std::string text;
+  for (const command_line_facts::command& command : commands) {
+    text += fmt::format(
+        "      {})\n        [[ $word == -* ]] && COMPREPLY=($(compgen -W \"{}\" -- \"$word\"))\n"
+        "        return ;;\n",
+        command.word, fmt::join(options_of(command), " "));
+  }
+  return text;
+}
+
 inline std::string bash_completion(const std::vector<command_line_facts::command>& commands) {
   std::vector<std::string> with_value;
   std::vector<std::string> options;
@@ -101,14 +129,15 @@ inline std::string bash_completion(const std::vector<command_line_facts::command
                            with_bars(row), fmt::join(row.type.choices, " "));
   }
   return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(options, " "),
-                     words_of(commands));
+                     words_of(commands), bash_commands(commands));
 }
 
 // ---- zsh ----------------------------------------------------------------------------------------
 
 inline std::string zsh_completion(const std::vector<command_line_facts::command>& commands) {
   std::string script =
-      "#compdef elasticrun\n# The output of elasticrun --print-completion zsh\n_arguments -s -S";
+      "#compdef elasticrun\n# The output of elasticrun --print-completion zsh\n"
+      "local context state state_descr line\ntypeset -A opt_args\n_arguments -s -S";
   for (const option_row& row : option_rows()) {
     const std::string help = escaped(first_sentence(row.help), "\\[]:");
     std::string value;
@@ -127,22 +156,36 @@ inline std::string zsh_completion(const std::vector<command_line_facts::command>
     }
     script += fmt::format(" \\\n  {}", shell_word((row.repeats ? "*" : "") + name + text));
   }
-  return script + fmt::format(
-                      " \\\n  '1:script:{{_alternative \"commands:command:({})\" "
-                      "\"scripts:script:_files\"}}' '*::argument:_files'\n",
-                      words_of(commands));
+  script += fmt::format(
+      " \\\n  '1:script:{{_alternative \"commands:command:({})\" \"scripts:script:_files\"}}'"
+      " '*::argument:->arguments'\n[[ $state == arguments ]] && case $words[1] in\n",
+      words_of(commands));
+  for (const command_line_facts::command& command : commands) {
+    script += fmt::format("  {}) _arguments", command.word);
+    for (const std::string& option : options_of(command)) script += " " + option;
+    script += " '*:file:_files' ;;\n";
+  }
+  return script + "  *) _files ;;\nesac\n";
 }
 
 // ---- fish ---------------------------------------------------------------------------------------
 
 inline std::string fish_completion(const std::vector<command_line_facts::command>& commands) {
   std::string script = "# The output of elasticrun --print-completion fish\n";
+  std::string words;
   for (const command_line_facts::command& row : commands) {
+    words += " " + row.word;
     script += fmt::format("complete -c elasticrun -n __fish_use_subcommand -a {} -d '{}'\n",
                           row.word, escaped(first_sentence(row.help), "\\'"));
+    for (const std::string& option : options_of(row)) {
+      script += fmt::format("complete -c elasticrun -n '__fish_seen_subcommand_from {}' -l {}\n",
+                            row.word, option.substr(2));
+    }
   }
   for (const option_row& row : option_rows()) {
-    script += fmt::format("complete -c elasticrun -l {}", row.long_name().substr(2));
+    script += fmt::format(
+        "complete -c elasticrun -n 'not __fish_seen_subcommand_from{}' -l {}", words,
+        row.long_name().substr(2));
     if (row.short_name() != '\0') script += fmt::format(" -s {}", row.short_name());
     if (row.takes_value()) script += " -r";
     if (!row.type.choices.empty()) {

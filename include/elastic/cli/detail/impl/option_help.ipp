@@ -123,6 +123,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   const char* heading = nullptr;
   for (const option_row& row : option_rows()) {
     if (row.long_name() == "--chaos" && !facts.injects_faults) continue;
+    if (row.long_name().starts_with("--debug-") && !facts.offers_debugger) continue;
     if (is_of_job_files(row) && !facts.reads_job_files) continue;
     if (row.heading != heading) text += fmt::format("\n{}:\n", row.heading);
     heading = row.heading;

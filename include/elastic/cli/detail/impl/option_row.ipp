@@ -102,13 +102,57 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--env",
        .value = "NAME=VALUE",
        .heading = heading_workers,
-       .help = "Set a variable in the environment of the workers. ${local_rank}, ${rank} and "
-               "${role_name} in the value are replaced for each worker. May be given several "
+       .help = "Set a variable in the environment of the workers. ${local_rank}, ${rank}, "
+               "${local_world_size}, ${world_size}, ${node_rank}, ${master_addr}, ${master_port} "
+               "and ${role_name} in the value are replaced for each worker. May be given several "
                "times.",
        .type = variable_type(),
        .default_text = "none",
        .is_own = true,
        .repeats = true},
+      {.names = "--wire",
+       .value = "NAMES",
+       .heading = heading_workers,
+       .help = "Also give the workers what other libraries need to find each other, separated by "
+               "commas: jax (jax.distributed.initialize() without arguments), mpi (PMI-1, for "
+               "MPICH and its relatives) or tf (TF_CONFIG). Needed on all nodes; jax and mpi "
+               "exclude each other.",
+       .type = wire_type(),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--wrap",
+       .value = "COMMAND",
+       .heading = heading_workers,
+       .help = "Run each worker under this command of the shell, such as 'nsys profile -o "
+               "r${rank}'; the program and its arguments are added to it. Fields as for --env.",
+       .type = wrap_type(),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--wrap-ranks",
+       .value = "RANKS",
+       .heading = heading_workers,
+       .help = "Only these ranks run under the command of --wrap, such as 0,8-15.",
+       .type = wrap_ranks_type(),
+       .default_text = "all",
+       .is_own = true},
+      {.names = "--debug-rank",
+       .value = "RANK",
+       .heading = heading_workers,
+       .help = "Start the worker of this rank under debugpy, where it waits for a debugger such as "
+               "VS Code. No worker counts as hung in this job. Needed on all nodes.",
+       .type = debug_rank_type(),
+       .default_text = "none",
+       .is_own = true,
+       .repeats = true},
+      {.names = "--debug-address",
+       .value = "ADDRESS[:PORT]",
+       .heading = heading_workers,
+       .help = "Where debugpy listens: an address of the node, its interface (eth0) or its network "
+               "(10.1.0.0/16). Whoever reaches it can run code as this user. Default of the port: "
+               "a free one.",
+       .type = debug_address_type(),
+       .default_text = "127.0.0.1",
+       .is_own = true},
       {.names = "--virtual-local-rank",
        .value = nullptr,
        .heading = heading_workers,
@@ -139,16 +183,16 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--job",
        .value = "FILE",
        .heading = heading_workers,
-       .help = "In place of a script: run the job of several roles that this file describes, in "
-               "TOML; -: standard input. Options are then those of every role that says nothing "
-               "else.",
+       .help = "In place of a script: run the job of several roles that this TOML file describes; "
+               "-: read standard input. The other options then apply to every role that does not "
+               "set them.",
        .type = job_file_type(),
        .default_text = "none",
        .is_own = true},
       {.names = "--set",
        .value = "ROLE.KEY=VALUE",
        .heading = heading_workers,
-       .help = "With --job: a value in place of what the file says; KEY=VALUE for one of the job. "
+       .help = "With --job: replace a value of the file; KEY=VALUE replaces one of the job. "
                "May be given several times.",
        .type = job_setting_type(),
        .default_text = "none",
@@ -240,8 +284,10 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--local-addr",
        .value = "ADDRESS",
        .heading = heading_nodes,
-       .help = "Address of this node that workers and other nodes use, for backends such as c10d.",
-       .type = optional_host_type(
+       .help = "Address of this node that workers and other nodes use, for backends such as c10d: "
+               "an address, an interface such as ib0, or a network such as 10.1.0.0/16 in which "
+               "this host has one address.",
+       .type = local_address_type(
            in_job(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
        .default_text = "detected"},
       {.names = "--max-restarts",
@@ -360,14 +406,16 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "Signals that stop the job and are passed on to the workers, such as "
                "SIGTERM,SIGINT.",
-       .type = signals_type(in_job(&launch_config::signals, &signal_plan::stop)),
+       .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::stop)),
+                          {"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"}),
        .variable = "TORCHELASTIC_SIGNALS_TO_HANDLE"},
       {.names = "--forward-signals",
        .value = "SIGNALS",
        .heading = heading_failure,
        .help = "Signals that are passed on to the workers while the job runs, such as "
                "SIGUSR1,SIGUSR2.",
-       .type = signals_type(in_job(&launch_config::signals, &signal_plan::forward)),
+       .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::forward)),
+                          {"SIGUSR1", "SIGUSR2"}),
        .default_text = "none",
        .is_own = true},
       {.names = "--preempt-grace",
@@ -382,7 +430,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "A signal that acts as SIGTERM, such as SIGUSR1, which schedulers can send in "
                "advance. Workers start with it ignored.",
-       .type = signals_type(in_job(&launch_config::signals, &signal_plan::preempt)),
+       .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::preempt)),
+                          {"SIGUSR1", "SIGUSR2"}),
        .default_text = "none",
        .is_own = true},
       {.names = "--drain-file",
@@ -536,13 +585,15 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_output,
        .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), "
                "3 (both), or by local rank, such as 0:3,1:0.",
-       .type = streams_type(in_job(&launch_config::workers, &worker_spec::redirects))},
+       .type = with_words(streams_type(in_job(&launch_config::workers, &worker_spec::redirects)),
+                          {"0", "1", "2", "3"})},
       {.names = "-t,--tee",
        .value = "STREAMS",
        .heading = heading_output,
        .help = "Write streams to files and, with a prefix before each line, to the console. Same "
                "values as --redirects.",
-       .type = streams_type(in_job(&launch_config::workers, &worker_spec::tee))},
+       .type = with_words(streams_type(in_job(&launch_config::workers, &worker_spec::tee)),
+                          {"0", "1", "2", "3"})},
       {.names = "--log-line-prefix-template",
        .value = "TEXT",
        .heading = heading_output,
@@ -560,6 +611,13 @@ inline std::vector<option_row> make_option_rows() {
        .type = choice_type<log_options::line_format>(
            {{"text", log_options::line_format::text}, {"json", log_options::line_format::json}},
            in_logs(&log_options::format)),
+       .is_own = true},
+      {.names = "--merge-output",
+       .value = nullptr,
+       .heading = heading_output,
+       .help = "Show a line that several workers of this node write within 0.3 s once, as "
+               "[default0-7,9]:text. Log files are not changed.",
+       .type = flag_type(in_config(&program_config::merges_output)),
        .is_own = true},
       {.names = "--local-ranks-filter",
        .value = "RANKS",

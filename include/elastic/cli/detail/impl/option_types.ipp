@@ -84,7 +84,7 @@ ELASTIC_DECL option_type flag_type(option_field<bool> field) {
   type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr int most = std::numeric_limits<int>::max();
     const auto number = number_between(option.text, std::numeric_limits<int>::min(), most);
-    if (!number) refuse_value(option, "allowed are 0 (off) and 1 (on)");
+    if (!number) refuse_value(option, "must be 0 (off) or 1 (on)");
     field(target) = *number != 0;
   };
   return type;
@@ -127,7 +127,7 @@ ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
       field(target) = stream_selection::parse(option.text);
     } catch (const error&) {
       refuse_value(option,
-                   "allowed are 0 (none), 1 (stdout), 2 (stderr) and 3 (both) for all workers, or "
+                   "must be 0 (none), 1 (stdout), 2 (stderr) or 3 (both) for all workers, or "
                    "a list such as 0:3,1:1 by local rank (one digit)");
     }
   };
@@ -200,7 +200,7 @@ ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field
 ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
     text += names[i];
   }
   return text;
@@ -210,7 +210,7 @@ ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
   option_type type;
   type.read = [=](const option_value& option, const command_line_facts&, option_target&) {
     if (std::find(names.begin(), names.end(), option.text) != names.end()) return;
-    refuse_value(option, "allowed are " + enumerated(names));
+    refuse_value(option, "must be " + enumerated(names));
   };
   type.choices = names;
   return type;

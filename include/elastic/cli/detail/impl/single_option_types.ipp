@@ -49,7 +49,7 @@ ELASTIC_DECL option_type worker_count_type() {
                  option_target& target) {
     const auto count = worker_count(option, facts);
     if (!count) {
-      refuse_value(option, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
+      refuse_value(option, fmt::format("must be a number from 1 to {}, cpu, gpu or auto",
                                        limits::local_world_size));
     }
     target.config.job.workers.nproc_per_node = std::min(*count, limits::local_world_size);
@@ -77,7 +77,9 @@ inline std::string unknown_field_of(std::string_view text, const std::vector<std
 
 inline void refuse_unknown_field(const option_value& option, std::string_view value) {
   std::vector<std::string> known;
-  for (const auto& [name, unused] : macros_of("", 0, 0)) known.push_back(name);
+  for (const auto& [name, unused] : macros_of(worker_identity(), job_context())) {
+    known.push_back(name);
+  }
   const std::string field = unknown_field_of(value, known);
   if (field.empty()) return;
   const std::string nearest = nearest_name(field, known);
@@ -85,8 +87,8 @@ inline void refuse_unknown_field(const option_value& option, std::string_view va
       nearest.empty() ? std::string() : fmt::format(" (did you mean ${{{}}}?)", nearest);
   const std::string last = known.back();
   known.pop_back();
-  refuse_value(option, fmt::format("there is no field ${{{}}}{}; allowed are ${{{}}} and ${{{}}}, "
-                                   "and $$ means a $",
+  refuse_value(option, fmt::format("there is no field ${{{}}}{}; the fields are ${{{}}} and "
+                                   "${{{}}}, and $$ means a $",
                                    field, hint, fmt::join(known, "}, ${"), last));
 }
 
@@ -98,6 +100,85 @@ ELASTIC_DECL option_type variable_type() {
     refuse_unknown_field(option, std::string_view(option.text).substr(equals + 1));
     target.config.job.workers.env.emplace_back(option.text.substr(0, equals),
                                                option.text.substr(equals + 1));
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type wire_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    wire_terms& terms = target.config.wire;
+    try {
+      terms.kinds = parse_wire_ups(option.text);
+      validate(terms);
+    } catch (const error& refusal) {
+      refuse_value(option, refusal.what());
+    }
+  };
+  type.choices = {"jax", "mpi", "tf", "jax,tf", "mpi,tf"};
+  return type;
+}
+
+ELASTIC_DECL option_type wrap_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
+    refuse_unknown_field(option, option.text);
+    target.config.job.workers.wrap.command = option.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type wrap_ranks_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    try {
+      target.config.job.workers.wrap.ranks = parse_wrap_ranks(option.text);
+    } catch (const error& refusal) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
+    }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type debug_rank_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts& facts,
+                 option_target& target) {
+    if (!facts.offers_debugger) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}: {} starts no debugger", option.source, facts.program));
+    }
+    std::optional<int>& rank = target.config.debugger.rank;
+    if (rank) {
+      refuse_value(option, fmt::format("one rank can be debugged, and {} is named already", *rank));
+    }
+    rank = number_between(option.text, 0, limits::job_ranks - 1);
+    if (!rank) {
+      refuse_value(option, fmt::format("a rank from 0 to {} is needed", limits::job_ranks - 1));
+    }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type debug_address_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    debugger_plan& plan = target.config.debugger;
+    try {
+      std::string_view text = trimmed(option.text);
+      if (text.empty()) throw error(errc::invalid_argument, "an address is needed");
+      // The address of a network has no colon, or many.
+      const std::size_t slash = text.find('/');
+      const std::size_t colon = text.find(':', std::min(slash, text.size()));
+      const std::string_view network = slash == std::string_view::npos ? "" : text.substr(0, colon);
+      if (!network.empty()) text = text.substr(std::min(colon, text.size()));
+      const endpoint at = parse_endpoint(network.empty() ? text : fmt::format("x{}", text), 0);
+      plan.host = network.empty() ? at.host : std::string(network);
+      plan.port = at.port;
+    } catch (const error& refusal) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
+    }
   };
   return type;
 }
@@ -253,12 +334,14 @@ ELASTIC_DECL option_type host_type(option_field<std::string> field) {
   return type;
 }
 
-ELASTIC_DECL option_type optional_host_type(option_field<std::string> field) {
+ELASTIC_DECL option_type local_address_type(option_field<std::string> field) {
   option_type type = host_type(field);
   type.read = [=, read = type.read](const option_value& option, const command_line_facts& facts,
                                     option_target& target) {
-    if (!option.text.empty()) return read(option, facts, target);
-    field(target).clear();
+    // Whether a network is one is found out with the interfaces of this host.
+    const bool is_network = option.text.find('/') != std::string::npos;
+    if (!option.text.empty() && !is_network) return read(option, facts, target);
+    field(target) = option.text;
   };
   return type;
 }
@@ -272,7 +355,7 @@ ELASTIC_DECL option_type factor_type() {
     const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
     const bool allowed = value == 0 || (value >= 1 && value <= most);
     if (failure != std::errc() || stop != end || !allowed) {
-      refuse_value(option, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
+      refuse_value(option, "must be 0 (nothing is learned) or a factor from 1 to 1000000");
     }
     target.config.job.workers.liveness.learn_timeouts = value;
   };

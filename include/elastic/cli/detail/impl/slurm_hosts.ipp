@@ -71,7 +71,7 @@ class slurm_host_reader {
     };
     const auto end = std::find_if_not(rest_.begin(), rest_.end(), is_of_name);
     const auto length = static_cast<std::size_t>(end - rest_.begin());
-    if (length == 0) refuse("a letter of it is none of a host's name");
+    if (length == 0) refuse("it has a character that no host name has");
     const std::string letters(rest_.substr(0, length));
     rest_.remove_prefix(length);
     return letters;

@@ -42,7 +42,7 @@ ELASTIC_DECL call_memfd call_memfd::make(std::string_view arguments, std::size_t
       !made.write(sizeof first, arguments.data(), arguments.size()) ||
       ::fcntl(made.file_, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
     throw error(errc::start_failed,
-                fmt::format("no memory file for the arguments of a function can be had: {}",
+                fmt::format("cannot create a memory file for a function's arguments: {}",
                             errno_text(errno)));
   }
   return made;
@@ -112,7 +112,8 @@ ELASTIC_DECL call_answer call_memfd::answer() const {
 }
 
 ELASTIC_DECL int call_memfd::open_memory() {
-  // Systems may allow only files that say they are no programs; older ones do not know the flag.
+  // A system may allow only files that are marked as not executable; older kernels do not know the
+  // flag.
   constexpr unsigned not_executable = 8;
   const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   const int file = ::memfd_create("elastic-call", flags | not_executable);

@@ -53,4 +53,29 @@ ELASTIC_DECL std::string substitute_ports(
   return substitute_macros(argument, values);
 }
 
+ELASTIC_DECL macro_values macros_of(const worker_identity& worker, const job_context& job) {
+  macro_values values;
+  values.emplace("role_name", worker.role_name);
+  values.emplace("rank", std::to_string(worker.rank));
+  values.emplace("local_rank", std::to_string(worker.local_rank));
+  values.emplace("local_world_size", std::to_string(worker.local_world_size));
+  values.emplace("world_size", std::to_string(worker.world_size));
+  values.emplace("node_rank", std::to_string(worker.group_rank));
+  values.emplace("master_addr", job.master_addr);
+  values.emplace("master_port", std::to_string(job.master_port));
+  return values;
+}
+
+ELASTIC_DECL bool changes_by_epoch(std::string_view text) {
+  worker_identity other;
+  other.rank = 1;
+  other.world_size = 2;
+  other.group_rank = 1;
+  job_context elsewhere;
+  elsewhere.master_addr = "elsewhere";
+  elsewhere.master_port = 1;
+  return substitute_macros(text, macros_of(worker_identity(), job_context())) !=
+         substitute_macros(text, macros_of(other, elsewhere));
+}
+
 }  // namespace elastic::detail

@@ -32,7 +32,7 @@ ELASTIC_DECL process_state parse_process_state(std::string_view text) {
   if (text.starts_with("Name:") && letter != text.npos) {
     letter += row.size();
   } else {
-    // The name, which is between parentheses, may hold parentheses itself.
+    // The name is in parentheses and may itself contain parentheses.
     letter = text.rfind(") ");
     if (letter == text.npos) return process_state::unknown;
     letter += 2;

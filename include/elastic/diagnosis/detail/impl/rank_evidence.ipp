@@ -21,8 +21,8 @@ namespace elastic::detail {
 
 inline constexpr auto digest_most_number = std::int64_t{1} << 61;
 
-/// A text of at most `most_bytes`: a longer one is cut when it is written, and when it is read,
-/// since a byte that is no UTF-8 is written as three.
+/// A text of at most `most_bytes`. A longer one is cut on writing, and again on reading: each
+/// invalid UTF-8 byte is written as three bytes.
 inline void digest_text(record_rows& rows, const char* name, std::string& value,
                         std::size_t most_bytes) {
   std::string shown(beginning_of(value, most_bytes));
@@ -67,7 +67,7 @@ inline void describe(collective_call& call, record_rows& rows) {
   rows.milliseconds("age_ms", call.age, presence::sparse);
 }
 
-/// What is compared between ranks.
+/// Writes only what is compared between ranks.
 inline void describe_previous(collective_call& call, record_rows& rows) {
   rows.text("previous", call.operation, limits::collective_name_bytes);
   rows.number("previous_sequence", call.sequence, 0, digest_most_number);
@@ -106,7 +106,7 @@ inline void describe(rank_evidence& evidence, record_rows& rows) {
   rows.choice("state", evidence.state, states);
   digest_text(rows, "wait_channel", evidence.wait_channel, limits::wait_channel_bytes);
   rows.real("processor_share", evidence.processor_share);
-  std::int64_t steps = evidence.step + 1;  // so that 0, which is not written, means none
+  std::int64_t steps = evidence.step + 1;  // 0 is not written and means none
   if (rows.number("steps", steps, 0, digest_most_number, presence::sparse)) {
     evidence.step = steps - 1;
   }
@@ -122,12 +122,12 @@ inline void describe(rank_evidence& evidence, record_rows& rows) {
 
 inline void halve(std::string& text) { text = beginning_of(text, text.size() / 2); }
 
-/// Leaves out the part of the evidence that tells least.
+/// Leaves out the least informative part of the evidence.
 inline void shorten(rank_evidence& evidence) {
   std::vector<stack_frame>& stack = evidence.stack;
   const std::size_t user = user_frame_index(stack);
   if (stack.size() > 2 || (stack.size() == 2 && user == 0)) {
-    // The innermost frame and the innermost one of the user stay.
+    // Keeps the innermost frame and the user's innermost frame.
     stack.erase(user + 1 == stack.size() ? stack.end() - 2 : stack.end() - 1);
     return;
   }

@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-/// Takes the parts of a set's text from its front.
+/// Reads the parts of a set's text in order.
 class rank_set_reader {
  public:
   explicit rank_set_reader(std::string_view text) : rest_(text) {}
@@ -52,7 +52,7 @@ ELASTIC_DECL rank_set::rank_set(std::vector<int> ranks) {
     const int stride = is_last ? 1 : ranks[begin + 1] - ranks[begin];
     std::size_t end = begin + 1;
     while (end < ranks.size() && ranks[end] - ranks[end - 1] == stride) ++end;
-    // Two ranks that are not neighbours are no range.
+    // Two ranks that are not adjacent form no range.
     if (end - begin == 2 && stride != 1) end = begin + 1;
     const bool is_one = end - begin == 1;
     ranges_.push_back({ranks[begin], ranks[end - 1], is_one ? 1 : stride});

@@ -50,7 +50,7 @@ struct recorded_group {
   /// PyTorch's own counts, for a group without entries.
   std::optional<std::int64_t> counted_enqueued = {};
   std::optional<std::int64_t> counted_completed = {};
-  /// The number of its last entry; 0: it has none.
+  /// The index of its last entry, from 1; 0: it has none.
   std::size_t last_entry = 0;
 };
 
@@ -76,14 +76,15 @@ class recorded_groups {
     if (!entry.name.empty()) position.name = std::move(entry.name);
     if (!entry.description.empty()) position.description = std::move(entry.description);
     collective_call& call = entry.call;
-    // A message carries the number of the last collective before it.
+    // A send or receive carries the number of the last collective before it.
     position.enqueued = std::max(position.enqueued, call.sequence);
     if (call.is_point_to_point) call.sequence = entry.point_to_point_sequence;
     auto& outstanding = call.is_point_to_point ? group->message : position.outstanding;
     if (entry.has_ended) {
-      // Operations of a group end in their order: an earlier one only seems to be outstanding.
+      // Operations of a group end in order, so an earlier one only appears to be outstanding.
       if (outstanding && outstanding->sequence <= call.sequence) outstanding.reset();
-      // A script that an error takes out of an operation often calls a barrier at its end.
+      // Operations without inputs do not count: a script that left an operation by an error often
+      // calls a barrier at its exit.
       const bool has_inputs = !call.sizes.empty() && call.sizes != "[]";
       if (call.is_point_to_point || !has_inputs) return;
       call.state = collective_state::completed;
@@ -93,7 +94,7 @@ class recorded_groups {
     if (outstanding) return;
     const auto created = wall_time(std::chrono::duration_cast<wall_time::duration>(
         std::chrono::nanoseconds(entry.created_ns)));
-    // 0 is an age that is not known.
+    // An age of 0 means unknown.
     if (entry.created_ns > 0) {
       call.age = std::max<duration>(std::chrono::ceil<std::chrono::milliseconds>(now - created),
                                     std::chrono::milliseconds(1));
@@ -132,7 +133,7 @@ class recorded_groups {
   std::size_t entries_ = 0;
 };
 
-/// Takes the events of a parser of JSON. Unknown fields of any shape are passed over.
+/// Handles the events of a JSON parser. Skips unknown fields of any structure.
 class recorder_reader {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;
@@ -216,7 +217,8 @@ class recorder_reader {
  private:
   enum class section { other, entries, status, configuration };
 
-  // {"entries": [{…}], "pg_status": {"0": {…}}}: what the fields of an entry and of a group are in.
+  // {"entries": [{…}], "pg_status": {"0": {…}}}: the nesting depths of the fields of an entry and
+  // of a group.
   static constexpr std::size_t entry_depth = 3;
   static constexpr std::size_t group_depth = 3;
 
@@ -305,7 +307,7 @@ class recorder_reader {
     std::int64_t number = -1;
     const auto [end, failure] = std::from_chars(id.data(), id.data() + id.size(), number);
     const bool is_number = failure == std::errc() && end == id.data() + id.size();
-    // Gloo's configuration has one group without a number.
+    // Gloo's configuration contains a group whose name is not a number.
     group_ = is_number ? groups_.find(number) : nullptr;
   }
 

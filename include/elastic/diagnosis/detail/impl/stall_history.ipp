@@ -12,7 +12,7 @@ inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right)
   const auto claim = [](const stall_verdict& verdict) {
     return verdict.cause == stall_verdict::kind::slow ? stall_verdict::kind::behind : verdict.cause;
   };
-  // The first of them is the first to look at, which may change.
+  // Ignores the order: the most important rank comes first, and that may change.
   return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
                                                             right.ranks.begin(), right.ranks.end());
 }

@@ -27,7 +27,7 @@ namespace elastic::detail {
 
 using rank_indices = std::vector<std::size_t>;
 
-/// Applies the rules, each of which gives a verdict or none.
+/// Applies the rules. Each gives a verdict or none.
 class stall_judge {
  public:
   stall_judge(const std::vector<rank_evidence>& evidence, const stall_judge_options& options)
@@ -90,7 +90,7 @@ inline bool is_at_its_end(const rank_evidence& rank) {
   return !rank.failure.empty() || is_in_teardown(rank.stack);
 }
 
-/// What only a stopped process explains needs no more evidence than others that wait.
+/// A stopped process explains the stall if others wait; no further evidence is needed.
 ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
   const auto ranks = select([&](std::size_t rank) {
     return evidence_[rank].state == process_state::stopped;
@@ -119,18 +119,20 @@ ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
                   failure_in_parentheses(first(ranks)), while_others_wait(operation)));
 }
 
-/// Inputs of different sizes make gloo abort some ranks: those that have ended are not to blame.
+/// Inputs of different sizes make gloo abort some ranks, so this rule precedes the one for ended
+/// ranks, which are not to blame then.
 ELASTIC_DECL auto stall_judge::of_uneven_inputs() const -> outcome {
   return mismatch_of(difference::inputs);
 }
 
-/// Ranks whose peer has ended may go on to another operation, so this comes after those.
+/// Ranks whose peer has ended may go on to another operation, so this rule comes after the one for
+/// ended ranks.
 ELASTIC_DECL auto stall_judge::of_mismatch() const -> outcome {
   return mismatch_of(difference::any);
 }
 
 ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
-  // First where most wait: others may wait because of it.
+  // Begins with the group in which most ranks wait: others may wait because of it.
   std::vector<const rank_group*> groups;
   for (const rank_group& group : graph_.groups()) {
     const bool tells = sought == difference::inputs && group.is_complete;
@@ -150,14 +152,14 @@ inline bool is_same_call(const collective_call& left, const collective_call& rig
          left.sizes == right.sizes && left.types == right.types;
 }
 
-/// The collective that a member has entered, for however short; null if it is in none.
+/// The collective that a member has entered, however recently; null if it is in none.
 inline const collective_call* unfinished_call(const group_member& member) {
   if (member.position == nullptr || !member.position->outstanding) return nullptr;
   const collective_call& call = *member.position->outstanding;
   return call.is_point_to_point ? nullptr : &call;
 }
 
-/// Where members of a group are in different operations of one number.
+/// Finds members of a group that are in different operations with the same number.
 ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference sought) const
     -> outcome {
   struct party {
@@ -172,23 +174,26 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
   std::map<std::int64_t, std::map<std::string, party>> operations;
   party* last = nullptr;
   const auto add = [&](std::size_t rank, const collective_call& call) {
-    // Almost all are in the same.
+    // Almost all members are in the same operation, so this is rare.
     if (last == nullptr || !is_same_call(*last->call, call)) {
       last = &operations[call.sequence][signature_of(call)];
       last->call = &call;
     }
     last->ranks.push_back(rank);
   };
-  // Sizes differ however short a rank has waited, and also if an error has taken it out.
+  // Sizes differ however short a rank has waited, and even if an error made it leave the operation.
   const bool takes_all = sought == difference::inputs && group.is_complete;
   for (const group_member& member : group.members) {
     const collective_call* const call = takes_all ? unfinished_call(member) : member.wait;
     if (call != nullptr) add(member.rank, *call);
   }
   for (const group_member& member : group.members) {
-    if (!takes_all) break;
+    if (!group.is_complete) break;
     const bool has_previous = member.position != nullptr && member.position->previous;
-    if (has_previous) add(member.rank, *member.position->previous);
+    if (!has_previous) continue;
+    // With NCCL, a rank may complete an operation while its peers wait in a different one.
+    const collective_call& previous = *member.position->previous;
+    if (takes_all || operations.contains(previous.sequence)) add(member.rank, previous);
   }
   for (auto& [sequence, parties] : operations) {
     if (parties.size() < 2) continue;
@@ -210,7 +215,7 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
     for (std::size_t each = 0; each + 1 < sorted.size(); ++each) {
       ranks.insert(ranks.end(), sorted[each].ranks.begin(), sorted[each].ranks.end());
     }
-    // Of two parties of one size, nobody can say which is right.
+    // Of two parties of the same size, either may be right.
     const bool is_even = sorted.size() == 2 && ranks.size() == most.ranks.size();
     if (is_even) ranks.insert(ranks.end(), most.ranks.begin(), most.ranks.end());
     const party& least = sorted.front();
@@ -236,7 +241,7 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
 
 /// Why a rank has not entered the operation of the others.
 ELASTIC_DECL stall_verdict::kind stall_judge::cause_of(const rank_evidence& rank) const {
-  // FUSE and others sleep so that signals end it: state S, too.
+  // FUSE and some others wait interruptibly, in state S.
   const bool is_in_kernel = rank.state == process_state::uninterruptible ||
                             (rank.state == process_state::sleeping &&
                              !file_system_of(rank.wait_channel).empty());
@@ -251,15 +256,15 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
     return graph_.is_awaited(rank) && !graph_.waits(rank);
   });
   if (ranks.empty()) return {};
-  // What explains most first: causes are sorted so. Slow ones come last.
+  // The enumeration orders causes by how much they explain; slow ranks come last.
   sort_stably(ranks, [&](std::size_t left, std::size_t right) {
     return cause_of(evidence_[left]) < cause_of(evidence_[right]);
   });
   const awaited_operation operation = graph_.awaited_from(ranks.front());
   const rank_group& group = *operation.group;
-  // One that computes may only be slow: a long computation stays on its line, as a loop does. So
-  // may one that moves, which reads much from a slow disk. Of one that is asleep at a single look
-  // nobody knows.
+  // A rank that computes may only be slow: during a long computation its line does not change, as
+  // in an endless loop. A rank that moves may be slow, too, for example because it reads much from
+  // a slow disk. If a rank sleeps in a single sample, nothing can be concluded.
   const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
     const rank_evidence& evidence = evidence_[rank];
     return computes(evidence) || evidence.stack_moved ||
@@ -276,7 +281,7 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
                   whereabouts(first(ranks), cause)));
 }
 
-/// Ranks of which each waits for the next, in operations of different groups.
+/// Ranks that wait for each other in a cycle, in operations of different groups.
 ELASTIC_DECL auto stall_judge::of_circle() const -> outcome {
   const auto ranks = graph_.circle();
   if (ranks.size() < 2) return {};
@@ -296,7 +301,7 @@ ELASTIC_DECL auto stall_judge::of_circle() const -> outcome {
                  std::move(sentence));
 }
 
-/// Others wait in an operation of a group with ranks of which nothing is known.
+/// Ranks wait in an operation of a group that contains ranks about which nothing is known.
 ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
   const awaited_operation operation = graph_.most_awaited();
   if (operation.call == nullptr || !operation.group->has_unknown) return {};
@@ -304,7 +309,7 @@ ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
   for (const group_member& member : operation.group->members) {
     if (!member.is_known) ranks.push_back(member.rank);
   }
-  // One whose stack shows that it waits, too, is no suspect.
+  // A rank whose stack shows that it waits, too, is no suspect.
   std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
   if (ranks.empty() || ranks.size() > operation.waiting) return {};
   const stall_verdict::kind own = cause_of(first(ranks));
@@ -318,7 +323,7 @@ ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
                              while_others_wait(operation), whereabouts(first(ranks), cause)));
 }
 
-/// All have entered an operation, and the devices of most have begun it.
+/// All have entered an operation, but only most devices have begun it.
 ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
   const awaited_operation operation = graph_.most_awaited();
   if (operation.call == nullptr) return {};
@@ -340,8 +345,8 @@ ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
                              whereabouts(first(ranks), stall_verdict::kind::behind)));
 }
 
-/// All of a group have entered an operation, and it does not end. If one of them has only just
-/// entered, it was slow, and the operation is about to end.
+/// All members of a group have entered an operation, and it does not end. If one of them entered
+/// only just now, it was slow, and the operation is about to end.
 ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
   const auto waiting = select([&](std::size_t rank) {
     return graph_.waits(rank) && !graph_.is_held_up(rank);
@@ -361,7 +366,7 @@ ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
                   for_time(operation.age)));
 }
 
-/// Without recorders: most are in a function of torch.distributed, a few are not.
+/// Without recorders: most ranks are in a function of torch.distributed, and a few are not.
 ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
   const bool is_recorded =
       std::any_of(evidence_.begin(), evidence_.end(), [](const rank_evidence& rank) {
@@ -388,17 +393,24 @@ ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
                   whereabouts(first(ranks), cause)));
 }
 
+/// Each rank is counted once: by its operation, else by what its processor does.
 ELASTIC_DECL stall_verdict stall_judge::nobody() const {
-  const auto computing = select([&](std::size_t rank) {
-    return computes(evidence_[rank]);
-  });
-  const auto silent = select([&](std::size_t rank) {
-    return evidence_[rank].recorder != recorder_state::answered;
-  });
+  std::size_t computing = 0;
+  std::size_t silent = 0;
+  for (std::size_t rank = 0; rank < evidence_.size(); ++rank) {
+    if (graph_.waits(rank)) continue;
+    if (computes(evidence_[rank])) {
+      ++computing;
+    } else if (evidence_[rank].recorder != recorder_state::answered) {
+      ++silent;
+    }
+  }
   std::string sentence = fmt::format("nobody can be blamed: {} of {} ranks wait in operations",
                                      graph_.waiting(), evidence_.size());
-  if (!computing.empty()) sentence += fmt::format(", {} compute", computing.size());
-  if (!silent.empty()) sentence += fmt::format(", {} told nothing", silent.size());
+  if (computing > 0) {
+    sentence += fmt::format(", {} compute{}", computing, computing == 1 ? "s" : "");
+  }
+  if (silent > 0) sentence += fmt::format(", {} gave no evidence", silent);
   stall_verdict unknown;
   unknown.sentence = std::move(sentence);
   return unknown;
@@ -416,7 +428,7 @@ ELASTIC_DECL stall_verdict stall_judge::verdict(stall_verdict::kind cause,
   return verdict;
 }
 
-/// Lines about the first ranks to blame, and about those that wait.
+/// Lines about the first blamed ranks, and about ranks that wait.
 ELASTIC_DECL std::vector<std::string> stall_judge::evidence_for(const rank_indices& ranks) const {
   constexpr std::size_t shown_ranks = 4;
   std::vector<std::string> lines;

@@ -110,10 +110,10 @@ inline std::string kernel_wait(const rank_evidence& rank) {
   return fmt::format("it waits in the kernel for {} ({})", system, channel);
 }
 
-/// Of a processor, for a process that does not only wait.
+/// The least share of a processor for a process that does more than wait.
 inline constexpr double least_computing_share = 0.1;
 
-/// On a machine that is too busy a process may want a processor and get none.
+/// On an overloaded machine, a process may be runnable without getting a processor.
 ELASTIC_DECL bool computes(const rank_evidence& rank) {
   return rank.state == process_state::running ||
          rank.processor_share.value_or(0) >= least_computing_share;
@@ -140,7 +140,7 @@ ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::k
   return fmt::format("{} and {}: it computes or loops", place, share);
 }
 
-/// "[[5, 7], [2]]" → "35,2"; none if the text is cut or is something else.
+/// "[[5, 7], [2]]" → "35,2"; empty if the text is cut or has another format.
 inline std::string element_counts(std::string_view sizes) {
   std::string counts;
   std::int64_t product = 1;

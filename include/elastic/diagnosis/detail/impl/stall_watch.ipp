@@ -14,7 +14,7 @@ ELASTIC_DECL stall_watch::stall_watch(const stall_watch_options& options, time_p
 
 ELASTIC_DECL bool stall_watch::step(std::int64_t number, time_point now) {
   if (number <= last_step_) return false;
-  // A stall is no step of usual length.
+  // A step that ended a stall does not count as a usual length.
   if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
   last_step_ = number;
   stepped_ = now;
@@ -34,7 +34,8 @@ ELASTIC_DECL time_point stall_watch::wake_at() const {
 
 ELASTIC_DECL bool stall_watch::shows_stall(const stall_look& found) const {
   if (found.longest_wait) return *found.longest_wait >= patience();
-  // Without recorders: a job that has not begun to step may be idle because it loads its data.
+  // Without recorders, idleness before the first step means nothing: the job may be loading its
+  // data.
   return found.is_idle && (stepped_.has_value() || options_.stall_after.has_value());
 }
 
@@ -44,7 +45,7 @@ ELASTIC_DECL bool stall_watch::looked(const stall_look& found, time_point now) {
     is_stalled_ = true;
     return true;
   }
-  // An operation that is outstanding may come to last as long.
+  // The earliest time at which an outstanding operation can have lasted that long.
   const duration rest = patience() - found.longest_wait.value_or(duration::zero());
   rests_until_ = deadline_after(now, std::max(rest, patience() / 2));
   return false;

@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// Of at least one value.
+/// `values` must not be empty.
 inline double median_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -46,7 +46,7 @@ ELASTIC_DECL std::vector<straggler_change> straggler_watch::judge(time_point now
   const double pace = median_of(paces);
   std::vector<double> distances;
   for (const double each : paces) distances.push_back(std::abs(each - pace));
-  // For values of a normal distribution, the standard deviation.
+  // Scales the median absolute deviation to the standard deviation of a normal distribution.
   constexpr double to_deviation = 1.4826;
   const double deviation = to_deviation * median_of(std::move(distances));
   std::vector<straggler_change> changes;
@@ -58,7 +58,7 @@ ELASTIC_DECL std::vector<straggler_change> straggler_watch::judge(time_point now
   return changes;
 }
 
-/// The ranks that have become stragglers, or are none any more.
+/// Result: the ranks that have become stragglers or have ceased to be.
 ELASTIC_DECL std::vector<int> straggler_watch::update(time_point now, double pace,
                                                       double deviation) {
   std::vector<int> changed;
@@ -66,7 +66,7 @@ ELASTIC_DECL std::vector<int> straggler_watch::update(time_point now, double pac
     if (own.steps.size() < options_.window || own.judged == own.added) continue;
     own.judged = own.added;
     const bool is_far = own.pace - pace > options_.deviations * deviation;
-    // One that is near the bound does not become one and cease to be one again and again.
+    // Hysteresis: a rank near the bound does not change its state again and again.
     const double ratio = own.is_straggler ? (1 + options_.ratio) / 2 : options_.ratio;
     const bool is_slow = own.pace > ratio * pace && (is_far || own.is_straggler);
     if (is_slow == own.is_straggler) {

@@ -35,7 +35,7 @@ inline std::optional<stack_frame> parse_frame(std::string_view line) {
   const std::string_view file = line.substr(begin.size(), name_end - begin.size());
   std::string_view rest = line.substr(name_end + middle.size());
   stack_frame frame;
-  // Python writes "???" where it does not know the number.
+  // Python writes "???" for an unknown number.
   const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), frame.line);
   if (failure != std::errc() || frame.line < 0) frame.line = 0;
   const std::size_t function = rest.find(before_function);

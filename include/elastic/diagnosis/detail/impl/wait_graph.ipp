@@ -12,13 +12,13 @@
 
 namespace elastic::detail {
 
-/// Whether a position is of the group of all ranks.
+/// Whether a position belongs to the group of all ranks.
 inline bool is_group_of_all(const group_position& position) {
   return position.members.empty() && position.description == "default_pg";
 }
 
 inline bool is_waited_in(const collective_call& call, duration least_wait) {
-  // 0 is an age that is not known.
+  // An age of 0 means unknown.
   return call.age == duration::zero() || call.age >= least_wait;
 }
 
@@ -49,13 +49,13 @@ ELASTIC_DECL void wait_graph::add_positions(const std::vector<rank_evidence>& ev
         groups_.emplace_back().label = label.empty() ? position.name : label;
       }
       rank_group& group = groups_[*index];
-      // A dump that names a group twice counts once.
+      // If a dump lists a group twice, the first entry counts.
       if (!group.members.empty() && group.members.back().rank == rank) continue;
       const auto& call = position.outstanding;
       const bool waits = call && is_waited_in(*call, least_wait);
       own.waits = own.waits || waits;
       own.groups.emplace_back(*index, group.members.size());
-      // Nobody can say for whom a message waits.
+      // The peer of a send or receive is unknown.
       if (waits && call->is_point_to_point) own.is_held_up = true;
       const bool is_wait = waits && !call->is_point_to_point;
       group.members.push_back(
@@ -74,7 +74,7 @@ ELASTIC_DECL void wait_graph::add_absent(rank_group& group, const std::vector<st
   for (const std::size_t rank : members) {
     while (next < users && group.members[next].rank < rank) ++next;
     if (next < users && group.members[next].rank == rank) continue;
-    // The recorder of a rank that has not used a group does not name it.
+    // The recorder of a rank lists only groups that the rank has used.
     const bool is_known = evidence[rank].recorder == recorder_state::answered;
     ranks_[rank].groups.emplace_back(group_index, group.members.size());
     group.members.push_back({rank, nullptr, is_known, 0, nullptr});
@@ -87,7 +87,7 @@ ELASTIC_DECL void wait_graph::complete(rank_group& group,
   const bool is_of_all = is_group_of_all(position);
   group.is_complete = is_of_all || !position.members.empty();
   const std::size_t size = is_of_all ? evidence.size() : position.members.size();
-  // Nobody asks for the members of a group in which nobody waits.
+  // Absent members matter only for groups in which some rank waits.
   const bool waits =
       std::any_of(group.members.begin(), group.members.end(),
                   [](const group_member& member) { return member.wait != nullptr; });
@@ -141,7 +141,7 @@ ELASTIC_DECL awaited_operation wait_graph::awaited_from(std::size_t rank) const 
     const rank_group& group = groups_[index];
     if (group.waiting == 0) continue;
     const std::int64_t entered = group.members[own].enqueued;
-    // The first that it has not entered.
+    // The first awaited operation that the rank has not entered.
     std::int64_t first = std::numeric_limits<std::int64_t>::max();
     for (const group_member& member : group.members) {
       if (member.wait != nullptr && member.wait->sequence > entered) {
@@ -169,7 +169,7 @@ ELASTIC_DECL awaited_operation wait_graph::most_awaited() const {
   return most;
 }
 
-/// One of those that have not entered an operation in which a rank waits.
+/// A rank that has not entered an operation in which `rank` waits.
 ELASTIC_DECL std::optional<std::size_t> wait_graph::held_up_by(std::size_t rank) const {
   for (const auto& [index, own] : ranks_[rank].groups) {
     const rank_group& group = groups_[index];
@@ -182,7 +182,8 @@ ELASTIC_DECL std::optional<std::size_t> wait_graph::held_up_by(std::size_t rank)
 }
 
 ELASTIC_DECL std::vector<std::size_t> wait_graph::circle() const {
-  // The walk in which each rank was met; a walk that meets an earlier one leads where that did.
+  // The walk that first reached each rank. A walk that reaches a rank of an earlier walk can stop:
+  // it would only repeat that walk.
   constexpr std::size_t none = 0;
   std::vector<std::size_t> walks(ranks_.size(), none);
   for (std::size_t start = 0; start < ranks_.size(); ++start) {

@@ -44,7 +44,7 @@ ELASTIC_DECL task<std::string> etcd_client::version() & {
     const auto field = answer.find("etcdserver");
     if (field != answer.end() && field->is_string()) co_return field->get<std::string>();
   }
-  throw error(errc::protocol_violation, fmt::format("what answers at {} is not etcd: {}",
+  throw error(errc::protocol_violation, fmt::format("the server at {} is not etcd: {}",
                                                     name_of(current_), shown(response)));
 }
 
@@ -58,7 +58,8 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) & -> task<jso
     json answer = read_answer(response, target);
     const std::optional<etcd_refusal> refusal = refusal_in(answer);
     if (!refusal) co_return answer;
-    // A token ends with the member that gave it, with time, and when users change.
+    // A token becomes invalid when the member that issued it ends, with time, and when users
+    // change.
     const bool may_be_old =
         !token_.empty() && (refusal->reason() == etcd_refusal::unauthenticated ||
                             text_in(answer, "error").find("auth store") != std::string::npos);
@@ -80,7 +81,7 @@ ELASTIC_DECL task<void> etcd_client::await_event(json create_request) & {
   } catch (const error& failure) {
     problem = failure.what();
   }
-  options_.log.debug("etcd does not tell of changes: {}", problem);
+  options_.log.debug("etcd does not report changes: {}", problem);
   co_await time().sleep_until(time().now() + watch_pause);
 }
 
@@ -224,7 +225,7 @@ ELASTIC_DECL task<http_response> etcd_client::ask_member(std::size_t member,
     } catch (const error& failure) {
       if (failure.code() != errc::connection_failed || connection->was_answered()) throw;
     }
-    // The member has closed it, or has gone and come back: so with all others.
+    // The member has closed the connection, or has restarted; the others have the same fate.
     idle_[member].clear();
   }
   connection = co_await connect(member);
@@ -282,7 +283,7 @@ ELASTIC_DECL task<void> etcd_client::authenticate() {
   const json answer = read_answer(response, target);
   const std::optional<etcd_refusal> refusal = refusal_in(answer);
   if (refusal && refusal->reason() == etcd_refusal::failed_precondition) {
-    options_.log.debug("etcd does not want to know the user: {}", refusal->what());
+    options_.log.debug("etcd does not ask for a user: {}", refusal->what());
     is_open_ = true;
     co_return;
   }
@@ -295,7 +296,7 @@ ELASTIC_DECL task<void> etcd_client::authenticate() {
 
 ELASTIC_DECL auto etcd_client::read_answer(const http_response& response,
                                            const std::string& target) const -> json {
-  // Of a stream, that is the first and only message.
+  // For a stream, this is the first and only message.
   json answer = json::parse(response.body, nullptr, false);
   const bool is_ours = answer.is_object() && (response.status == 200 || answer.contains("error"));
   if (is_ours) return answer;
@@ -305,14 +306,14 @@ ELASTIC_DECL auto etcd_client::read_answer(const http_response& response,
                             "with its gRPC gateway on ({})",
                             name_of(current_), target, shown(response)));
   }
-  throw error(errc::protocol_violation, fmt::format("what answers at {} is not etcd: {}",
+  throw error(errc::protocol_violation, fmt::format("the server at {} is not etcd: {}",
                                                     name_of(current_), shown(response)));
 }
 
 ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& answer) const {
   const json& problem = part_of(answer, "error");
   if (problem.is_null()) return std::nullopt;
-  // That of a stream is an object.
+  // The error of a stream is an object.
   const json& holder = problem.is_object() ? problem : answer;
   const std::string text =
       problem.is_object() ? text_in(problem, "message") : text_in(answer, "error");
@@ -320,7 +321,7 @@ ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& ans
       static_cast<int>(number_in(holder, holder.contains("grpc_code") ? "grpc_code" : "code"));
   std::string advice;
   if (text.find("user name is empty") != std::string::npos) {
-    advice = ": it wants to know who this is (--rdzv-conf user=…,password=…)";
+    advice = ": it requires a user and a password (--rdzv-conf user=…,password=…)";
   } else if (text.find("authentication failed") != std::string::npos) {
     advice = fmt::format(", for the user '{}'", options_.user);
   } else if (reason == etcd_refusal::permission_denied) {
@@ -360,7 +361,7 @@ ELASTIC_DECL bool etcd_client::tells_of_event(const std::string& line) {
   if (result.is_null()) refuse_form("result");
   const json& canceled = part_of(result, "canceled");
   if (canceled.is_boolean() && canceled.get<bool>()) {
-    // What was to be watched is so old that etcd has forgotten it: it may have changed.
+    // etcd has already discarded the revision to watch from, so the key may have changed.
     if (number_in(result, "compact_revision") > 0) return true;
     throw error(errc::connection_failed,
                 fmt::format("the watch was cancelled: {:.200}", text_in(result, "cancel_reason")));

@@ -93,7 +93,7 @@ ELASTIC_DECL std::string etcd_keys::version_of(std::int64_t of_key, std::int64_t
 ELASTIC_DECL std::string etcd_keys::next_revision(const std::string& version) {
   const std::size_t colon = version.find(':');
   const std::int64_t seen = colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
-  // Whatever number an etcd tells.
+  // Unsigned, because an etcd may send any number.
   return std::to_string(static_cast<std::uint64_t>(seen) + 1);
 }
 

@@ -162,7 +162,7 @@ ELASTIC_DECL task<void> etcd_v2_keys::watch(std::string key, std::string version
         co_await with_deadline(time, time.now() + longest_wait, std::move(waiting));
     is_told = !response || response->status == 200;
   } catch (const error& failure) {
-    client_->options().log.debug("etcd does not tell of changes: {}", failure.what());
+    client_->options().log.debug("etcd does not report changes: {}", failure.what());
   }
   if (!is_told) co_await time.sleep_until(time.now() + pause);
 }
@@ -192,7 +192,7 @@ ELASTIC_DECL http_request etcd_v2_keys::request_of(const char* method, const std
                                                    const std::string& query) const {
   http_request request;
   request.method = method;
-  // Without a key that of all of them.
+  // Without a key: the path of the directory.
   const std::string below = key.empty() ? "" : "/" + encoded(key);
   request.target = "/v2/keys" + path_of(directory_ + below) + query;
   const etcd_options& options = client_->options();

@@ -62,7 +62,7 @@ ELASTIC_DECL task<void> legacy_lease::refresh() {
 }
 
 ELASTIC_DECL task<void> legacy_lease::keep(std::shared_ptr<legacy_lease> lease) {
-  // Two may be late or lost.
+  // Two refreshes in a row may be late or lost.
   const duration interval = duration(legacy_ttl::lease) / 3;
   time_source& time = *lease->time_;
   for (;;) {
@@ -71,9 +71,9 @@ ELASTIC_DECL task<void> legacy_lease::keep(std::shared_ptr<legacy_lease> lease) 
     try {
       co_await lease->refresh();
     } catch (const error& failure) {
-      // Whoever waits for the rendezvous hears of it, too.
+      // The coroutine that waits for the rendezvous gets the error, too.
       lease->last_problem_ = failure.what();
-      lease->log_.debug("this node could not say that it lives: {}", failure.what());
+      lease->log_.debug("this node could not refresh its keep-alive: {}", failure.what());
     } catch (...) {
       lease->idle_->set();
       throw;

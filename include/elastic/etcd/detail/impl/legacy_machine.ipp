@@ -21,10 +21,10 @@ inline legacy_decision decide_in_joinable(const legacy_state& state, const legac
           std::min(*me.call_end, me.next_refresh)};
 }
 
-// Who waits for a complete version ends it if it has lost a node, this one included. But nodes
-// of torchrun see that somebody waits only as long as the version is there, by looking every few
-// seconds; one that missed it would go on alone. So they get the time, unless all have been seen
-// to wait.
+// The nodes that wait for the end of a complete version end it if it has lost a node, even if that
+// node is the one that waits. But nodes of torchrun check only every few seconds whether somebody
+// waits, and see that only while the version exists; a node that missed it would continue alone. So
+// they get time for that, unless all of them are known to wait.
 inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy_standing& me,
                                          const rendezvous_settings& settings,
                                          const std::set<std::string>& living, time_point now) {
@@ -36,7 +36,8 @@ inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy
   }
   const bool is_whole = !was_mine && others == state.participants;
   if (me.waits_for != state.version) {
-    // Whoever counts itself stops the workers of all: in vain, if no slot is free.
+    // A node that counts itself stops the workers of all nodes, which is useless if no slot is
+    // free.
     if (is_whole && state.participants >= settings.max_nodes) {
       return {legacy_action::wait, "the version is full, and waits for nobody"};
     }

@@ -57,7 +57,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::wait_for_fence() {
 
 ELASTIC_DECL task<void> legacy_rendezvous::give_up_in_time() {
   co_await lease_->sign().wait_for_notice();
-  // Whose workers are done has none to stop.
+  // A node whose workers are done has none to stop.
   if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
   if (!change_) {
     change_ = cut_off_change(lease_->sign(), lease_->last_problem(), restarts_);
@@ -85,7 +85,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
       const bool is_passed = co_await exit_.is_passed(how);
       if (!is_passed) throw closed_error(run_id(), end);
     } else {
-      // Another coroutine may have detected it meanwhile.
+      // Another coroutine may have detected a change meanwhile.
       if (!change_) change_ = change_of(current);
       if (change_) break;
     }
@@ -113,7 +113,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string reason) {
 ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
   const std::function<task<void>()> nothing;
   co_await exit_.wait(parameters_.time, settings_.silence(), nothing);
-  // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+  // A node that has failed also comes here, so that PyTorch's agents do not wait for it.
   const view current = co_await shared_.look();
   const bool has_failed = is_closed(current) && current.state->ending &&
                           current.state->ending->how == rendezvous_handler::job_end::failed;
@@ -208,7 +208,7 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
     round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   if (round.dialect == rendezvous_round::agent_dialect::gather) co_return round;
-  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
+  // Agents of PyTorch 2.4 and newer agree on it before they exchange information about workers.
   const time_point limit = now() + settings_.join_timeout;
   task<rendezvous_round::master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
   const std::optional<rendezvous_round::master_endpoint> agreed =
@@ -230,12 +230,12 @@ ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(
                   "the other nodes have gone on without this one");
   }
   for (int rank = 0; rank < size_; ++rank) {
-    // Its own key is made again if it has ended.
+    // If this node's own key has expired, it is created again.
     if (rank == rank_ || current.living.count(legacy_lease_name(rank)) != 0) continue;
     return change(rendezvous_change::cause::node_lost,
                   fmt::format("the node of group rank {} has left or does not answer", rank));
   }
-  // Whose workers are done does not begin anew for one that comes late.
+  // A node whose workers are done does not start again for a latecomer.
   if (current.state->waiting > 0 && !exit_.has_begun()) {
     return change(rendezvous_change::cause::node_waiting,
                   fmt::format("{} node{} for the next round", current.state->waiting,

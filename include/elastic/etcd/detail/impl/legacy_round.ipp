@@ -127,7 +127,7 @@ ELASTIC_DECL task<void> legacy_round::create(view current) {
   const std::string version = std::to_string(number);
   std::string directory = directory_of(version);
   co_await keys_->make_directory(std::move(directory));
-  // What this node has written, unless that took too long.
+  // The state that this node has written, unless that took too long.
   view made = co_await look();
   if (!made.state || made.state->status != legacy_status::setup) co_return;
   made.state->status = legacy_status::joinable;

@@ -32,7 +32,7 @@ ELASTIC_DECL bool has_confirmed(const legacy_state& state, int rank) {
 inline constexpr std::array<std::string_view, 5> legacy_words = {"setup", "joinable", "frozen",
                                                                  "final", "closed"};
 
-/// Reads a state: checks each thing that is needed where it is needed.
+/// Parses a state. Checks each field when it is needed.
 class legacy_reader {
  public:
   using json = nlohmann::json;
@@ -51,11 +51,11 @@ class legacy_reader {
     const std::string& word = text_at(document_, "status");
     const auto value = std::find(legacy_words.begin(), legacy_words.end(), word);
     if (value == legacy_words.end()) {
-      refuse(fmt::format("'status' is none of {}", fmt::join(legacy_words, ", ")));
+      refuse(fmt::format("'status' is not one of {}", fmt::join(legacy_words, ", ")));
     }
     state.status = static_cast<legacy_status>(value - legacy_words.begin());
     if (state.status == legacy_status::closed) state.ending = ending();
-    // Such a one may have been any before: nothing else of it is of use.
+    // Any state may have preceded this one, so its other fields are useless.
     if (state.status == legacy_status::setup || state.status == legacy_status::closed) return state;
     state.version = version();
     state.participants = participants();
@@ -130,7 +130,7 @@ class legacy_reader {
     return keys;
   }
 
-  // Whatever else is there is not ours.
+  // Ignores any other content, which is not elasticrun's.
   std::optional<job_ending> ending() const {
     const auto value = document_.find("elastic_ending");
     if (value == document_.end() || !value->is_object()) return std::nullopt;

@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,9 +48,11 @@ ELASTIC_DECL bool key_directory::is_local() const {
 ELASTIC_DECL std::optional<key_file> key_directory::read(const std::string& key) const {
   std::optional<key_file> content = read_once(key);
   if (content || is_local()) return content;
-  // A network file system may go on saying that a file is missing, because it was a moment ago,
-  // until this host has changed the directory itself.
-  const std::string probe = fmt::format("{}/.probe-{}-{}", path_, ::getpid(), ::gettid());
+  // A network file system may keep reporting that a file is missing, because it was missing a
+  // moment ago, until this host itself has changed the directory.
+  // By its number: glibc has gettid from 2.30 on only.
+  const std::string probe =
+      fmt::format("{}/.probe-{}-{}", path_, ::getpid(), ::syscall(SYS_gettid));
   const descriptor made(::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   ::unlink(probe.c_str());
   return read_once(key);
@@ -65,7 +68,7 @@ ELASTIC_DECL auto key_directory::write(const std::string& key, const std::string
     const std::optional<key_file> before = read(key);
     if ((before ? before->version : "") != *expected) return outcome::not_made;
   }
-  // Only who holds the lock has such a file: what is left of one is from a process that died.
+  // Only the process with the lock writes this file: an existing one was left by a dead process.
   const std::string fresh = path_ + "/.new";
   write_file(fresh, key_file::to_text(version, key, value));
   const std::string file = file_of(key);
@@ -126,7 +129,7 @@ ELASTIC_DECL auto key_directory::create(const std::string& path) -> descriptor {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   const int made = ::open(path.c_str(), flags, 0666);
   if (made >= 0 || errno != EEXIST) return descriptor(made);
-  // Somebody else may have put a pipe there that nobody reads.
+  // Another process may have put a pipe there that nobody reads.
   ::unlink(path.c_str());
   return descriptor(::open(path.c_str(), flags, 0666));
 }
@@ -143,7 +146,7 @@ ELASTIC_DECL void key_directory::write_file(const std::string& path, std::string
 
 ELASTIC_DECL std::optional<key_file> key_directory::read_once(const std::string& key) const {
   const std::string path = file_of(key);
-  // Whatever lies there by that name: nothing that could block, nor anything elsewhere.
+  // Opens nothing that could block, and nothing outside of the directory.
   const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.fd < 0 && errno == ENOENT) {
     if (::access(path_.c_str(), F_OK) != 0) refuse("the directory", path_, errno);

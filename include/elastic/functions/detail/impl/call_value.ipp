@@ -16,9 +16,9 @@ namespace elastic::detail {
 
 ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth) {
   if (value.is_number_float() && !std::isfinite(value.get<double>())) {
-    return "holds a number that is not finite, which JSON cannot say";
+    return "holds a number that is not finite, which JSON cannot represent";
   }
-  if (value.is_binary() || value.is_discarded()) return "holds what JSON cannot say";
+  if (value.is_binary() || value.is_discarded()) return "holds a value that JSON cannot represent";
   if (!value.is_structured()) return std::nullopt;
   if (depth > error_file_depth) {
     return fmt::format("is nested more than {} levels deep", error_file_depth);

@@ -34,12 +34,12 @@ inline std::string own_program() {
                           failure.message()));
 }
 
-/// The launcher of copies of this process, which run the function at once.
+/// A launcher that forks this process. Each copy runs the function directly.
 inline std::shared_ptr<process_launcher> make_fork_launcher(const launch_config& config,
                                                             const agent_services& services) {
   if (services.guard.value_or(config.guard) == guard_policy::required) {
     throw error(errc::invalid_argument,
-                "guard_policy::required cannot be had with start_method::fork: forked workers "
+                "guard_policy::required excludes start_method::fork: forked workers "
                 "have no guard");
   }
   if (services.launcher) {

@@ -63,7 +63,7 @@ ELASTIC_DECL void channel_attempt::listen() {
   asio_error_code failure;
   acceptor.open(at.protocol(), failure);
   if (!failure) acceptor.bind(at, failure);
-  // What waits there is also taken without waiting for it.
+  // Non-blocking, since `accept_one` also accepts without waiting.
   if (!failure) acceptor.non_blocking(true, failure);
   if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
   if (failure) {
@@ -193,7 +193,7 @@ ELASTIC_DECL bool channel_attempt::send(connection& client, const std::string& l
   const ssize_t sent =
       ::send(client.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(line.size())) return true;
-  // One that is gone is noticed when its last words have been read.
+  // A client that is gone is noticed once its last messages have been read.
   if (sent < 0 && errno != EAGAIN) return false;
   complain("the control channel of {} is closed: it does not read what it is sent",
            name_of(client));
@@ -209,8 +209,8 @@ ELASTIC_DECL void channel_attempt::send_all(const control_messages::agent_messag
   }
 }
 
-/// One answer at most is under way to each, however many changes there are: a worker that does not
-/// read keeps its channel.
+/// Sends each worker at most one answer at a time, however many changes there are, so that a worker
+/// that does not read keeps its channel.
 ELASTIC_DECL void channel_attempt::tell_of_roles(std::int64_t revision) {
   const std::string line =
       to_line(control_messages::agent_message(control_messages::roles{revision}));

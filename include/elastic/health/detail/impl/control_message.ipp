@@ -19,7 +19,7 @@
 
 namespace elastic::detail {
 
-/// The longest time in a message: some three years.
+/// The longest time in a message: about three years.
 inline constexpr duration most_control_time = std::chrono::seconds(100'000'000);
 
 /// A text for people.
@@ -29,7 +29,7 @@ inline void shown_row(record_rows& rows, const char* name, std::string& value) {
   value = printable(shown, limits::control_text_bytes);
 }
 
-/// A name: not empty, and refused if it is too long, since names that are cut could be the same.
+/// A name: not empty, and refused if it is too long, since two names could be equal after a cut.
 inline void name_row(record_rows& rows, const char* name, std::string& value) {
   std::string shown = printable(value, limits::control_name_bytes);
   if (!rows.text(name, shown, limits::control_line_bytes)) return;
@@ -48,7 +48,7 @@ inline void count_row(record_rows& rows, const char* name, std::int64_t& count,
   rows.number(name, count, 0, std::numeric_limits<std::int64_t>::max(), need);
 }
 
-/// The finite ones are written, since JSON has no other numbers.
+/// Writes only finite values: JSON has no other numbers.
 inline std::string metric_values_text(const std::map<std::string, double>& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics) {
@@ -80,7 +80,7 @@ inline void metrics_row(record_rows& rows, std::map<std::string, double>& metric
 
 using variable_map = decltype(control_messages::rejoin::environment);
 
-/// Variables with their values as they are: a value that is cut would be another one.
+/// Writes whole values: a cut value would be wrong.
 inline std::string variables_text(const variable_map& variables) {
   std::string text;
   for (const auto& [name, value] : variables) {
@@ -237,7 +237,7 @@ inline constexpr kind_names<control_messages::agent_message> agent_message_kinds
     "welcome", "refused", "checkpoint", "pause",  "resume",
     "stop",    "change",  "no_change",  "rejoin", "roles"};
 
-/// With the line end it is one byte more.
+/// The line end needs one more byte.
 inline constexpr std::size_t most_control_bytes = limits::control_line_bytes - 1;
 
 ELASTIC_DECL std::string to_line(const worker_message& message) {

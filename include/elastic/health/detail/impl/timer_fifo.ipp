@@ -22,14 +22,15 @@ ELASTIC_DECL int open_timer_fifo(const std::string& path) {
     if (!S_ISFIFO(status.st_mode)) {
       throw error(errc::file_access,
                   fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
-                              "timers are not watched; name a path where nothing is",
+                              "timers are not watched; name a path that does not exist",
                               path));
     }
     ::unlink(path.c_str());
   }
   int fd = -1;
   if (::mkfifo(path.c_str(), 0600) == 0) {
-    // For reading and writing: it never ends, and clients always find a reader.
+    // Opened for reading and writing, so that it never reaches its end and clients always find a
+    // reader.
     fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
   }
   if (fd >= 0) return fd;

@@ -23,7 +23,7 @@ ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
   request.signal = static_cast<int>(fields.number("signal", -64, 64));
   const double seconds = fields.real("expiration_time");
   if (seconds < 0) return request;
-  constexpr double last = 9.2e9;  // in the year 2261; a time of day has no room for more
+  constexpr double last = 9.2e9;  // in the year 2261: the limit of wall_time
   if (!(seconds <= last)) {
     fields.refuse(fmt::format("has \"expiration_time\" {}; at most {} seconds since 1970 are taken",
                               seconds, last));

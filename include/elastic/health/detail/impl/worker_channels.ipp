@@ -27,7 +27,7 @@ ELASTIC_DECL void worker_channels::open(int workers) {
 ELASTIC_DECL std::vector<std::pair<std::string, std::string>> worker_channels::environment() const {
   std::vector<std::pair<std::string, std::string>> variables;
   variables.emplace_back("ELASTIC_CONTROL", state_ ? state_->address : std::string());
-  // A file that is no FIFO is not for the workers, who would write into it.
+  // If the FIFO could not be created, the workers must not write to whatever file has its path.
   if (options_.timer_file) {
     const bool is_there = state_ && state_->made_timer_file;
     variables.emplace_back("TORCHELASTIC_TIMER_FILE",

@@ -164,7 +164,9 @@ ELASTIC_DECL std::string worker_liveness::where() const {
 
 ELASTIC_DECL auto worker_liveness::first_due() const -> due {
   due first;
-  if (!running_ || paused_) return first;
+  // The workers may be halted by a debugger, and their own time-outs with them.
+  const bool is_off = settings_.heartbeat_timeout == duration::max();
+  if (!running_ || paused_ || is_off) return first;
   const auto consider = [&first](time_point at, due::kind kind) {
     if (at >= first.at) return false;
     first = due();

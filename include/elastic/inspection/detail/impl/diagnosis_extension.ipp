@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,7 +41,7 @@ ELASTIC_DECL void diagnosis_extension::begin_attempt(const rendezvous_round& rou
   enter_round(round);
 }
 
-/// Workers that go on are known already.
+/// Workers that continue are known already, so nothing is forgotten here.
 ELASTIC_DECL void diagnosis_extension::begin_replacement(const rendezvous_round& round) {
   inner_->begin_replacement(round);
   enter_round(round);
@@ -51,7 +52,7 @@ ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round
   history_.clear();
   ending_.clear();
   rendezvous_round asked = round;
-  // Unless all nodes diagnose, none waits for questions.
+  // Without `opens_workers`, this node answers no questions of other nodes.
   if (!terms_.opens_workers) asked.agents = nullptr;
   round_ = std::make_unique<round_inspection>(
       asked, context_.time, context_.log,
@@ -62,7 +63,7 @@ ELASTIC_DECL task<void> diagnosis_extension::beside_workers(bool may_restart) {
   co_await race(run_inner(may_restart), round_->answer_all(), watch());
 }
 
-/// Ends by cancellation alone.
+/// Ends only by cancellation.
 ELASTIC_DECL task<void> diagnosis_extension::run_inner(bool may_restart) {
   co_await inner_->beside_workers(may_restart);
   co_await context_.time->sleep_until(time_point::max());
@@ -84,7 +85,7 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   }
   const bool keeps = asked.what == question::digests || asked.what == question::last_words;
   if (keeps) {
-    // Others wait for the answer a little longer than for what is in it.
+    // Other nodes wait a little longer for the answer than the inspection itself may take.
     constexpr auto more = (limits::inspection_answer - limits::inspection_time) / 2;
     co_await keep_recorders(std::move(seen.found), deadline + more);
   }
@@ -118,7 +119,7 @@ ELASTIC_DECL task<void> diagnosis_extension::keep_recorders(std::vector<worker_i
   context_.log.info("the flight recorders of this node's ranks are in {}", folder);
 }
 
-/// Whether a worker computes is seen by two looks.
+/// Two samples are needed to see whether a worker computes.
 ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> task<look> {
   constexpr std::chrono::milliseconds between(300);
   const time_point began = context_.time->now();
@@ -133,16 +134,17 @@ ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> tas
 ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
   for (const agent_extension::attempt_worker& each : context_.workers()) {
     const bool is_wanted = each.rank == rank && each.end.empty();
-    // Whoever asks again may not have heard that it is under way.
+    // The question may be repeated because the asker does not know yet that the worker is being
+    // killed.
     if (!is_wanted || !ending_.insert(each.pid).second) continue;
-    // What ends it is the last look.
+    // This reason serves as the result of the last look.
     found_ = reason;
     found_at_ = context_.time->now();
     context_.end_hung(each.local_rank, reason);
   }
 }
 
-// ---- the job ------------------------------------------------------------------------------------
+// ---- job ----------------------------------------------------------------------------------------
 
 ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_command command) {
   if (command.what != job_command::kind::stacks || !round_) {
@@ -163,7 +165,12 @@ ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
   const auto answers = co_await round_->ask(std::move(request));
   stall_judge_options options;
   if (terms_.stall_after) options.least_wait = std::min(options.least_wait, *terms_.stall_after);
-  co_return judge_stall(evidence_in(answers), options);
+  stall_verdict verdict = judge_stall(evidence_in(answers), options);
+  const auto silent = std::count(answers.begin(), answers.end(), std::nullopt);
+  if (verdict.cause == stall_verdict::kind::unknown && silent > 0) {
+    verdict.sentence += fmt::format("; {} of {} nodes did not answer", silent, answers.size());
+  }
+  co_return verdict;
 }
 
 ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
@@ -172,16 +179,16 @@ ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
 }
 
 ELASTIC_DECL void diagnosis_extension::end_stall() {
-  // It may go on before anything was found out.
+  // The job may continue before there was any verdict.
   if (history_.is_empty()) return;
   history_.clear();
-  context_.log.info("the job goes on");
+  context_.log.info("the job makes progress again");
   record(job_event::type::stall_ended, {});
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::watch() {
   time_source& time = *context_.time;
-  // The agents of other nodes are asked.
+  // Only the node of group rank 0 watches, and only if it can ask the other agents.
   if (!terms_.opens_workers || round_->group_rank() != 0) {
     co_await time.sleep_until(time_point::max());
   }
@@ -189,7 +196,7 @@ ELASTIC_DECL task<void> diagnosis_extension::watch() {
   options.stall_after = terms_.stall_after;
   watch_.emplace(options, time.now());
   for (;;) {
-    // During a stall it takes looks to see that it is over, unless a step is reported.
+    // During a stall, keeps inspecting to see whether it is over, since steps may not be reported.
     const duration half = watch_->patience() / 2;
     const time_point next = watch_->is_stalled() ? time.now() + half : watch_->wake_at();
     co_await time.sleep_until(next);
@@ -215,10 +222,11 @@ ELASTIC_DECL task<void> diagnosis_extension::take_look() {
   if (watch_->looked(found, now)) co_await judge_again();
 }
 
-/// While a machine is busy, ranks may not answer in time: another look may tell more.
+/// Judges again during a stall: on a busy machine, ranks may not answer in time, and another
+/// inspection may show more.
 ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
   const stall_verdict verdict = co_await judge(question::digests);
-  // Meanwhile a step may have been reported.
+  // A step may have been reported meanwhile.
   if (!watch_->is_stalled()) co_return;
   const bool is_first = history_.is_empty();
   if (history_.add(verdict)) report(verdict);
@@ -231,7 +239,7 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
 }
 
 ELASTIC_DECL void diagnosis_extension::report(const stall_verdict& verdict) {
-  context_.log.warning("the job stands still: {}", verdict.sentence);
+  context_.log.warning("the job has stalled: {}", verdict.sentence);
   for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
   record(job_event::type::stall_found, verdict);
 }

@@ -68,7 +68,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec
   co_return process;
 }
 
-/// By what every worker is told.
+/// Reads the facts from the environment that every worker gets.
 ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& at) {
   const environment_map environment = environment_from(spec.environment);
   const auto size = find_variable(environment, "WORLD_SIZE");
@@ -93,7 +93,8 @@ ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
     found[i].worker = workers[i];
     inspections.push_back(inspect_one(found[i], deadline));
   }
-  // On a thread: there are many files, and threads of workers.
+  // Runs on a separate thread, since there are many files: one or more for each thread of each
+  // worker.
   std::function<std::vector<std::optional<process_facts>>()> work = [workers] {
     std::vector<std::optional<process_facts>> facts;
     for (const agent_extension::attempt_worker& each : workers) {
@@ -118,7 +119,7 @@ ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
   found.is_hooked = is_known;
   found.world_size = at->world_size;
   found.log_folder = at->log_folder;
-  // Two inspections at the same time would read each other's stacks.
+  // Two concurrent inspections would read each other's stacks.
   if (!found.is_hooked || std::exchange(at->is_busy, true)) co_return;
   const struct freeing {
     place& used;
@@ -130,17 +131,23 @@ ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
   co_await when_all(std::move(asking));
 }
 
-/// Its thread answers also while Python does not.
+/// Asks the recorder's server. Its thread answers even while Python is blocked.
 ELASTIC_DECL task<void> inspected_workers::ask_server(worker_inspection& found,
                                                       time_point deadline) {
+  const std::string socket = folder_->socket_of(found.worker.pid);
   try {
-    task<std::string> reading = read_recorder(folder_->socket_of(found.worker.pid));
-    const auto recorder = co_await with_deadline(*time_, deadline, std::move(reading));
-    found.is_silent = !recorder;
-    if (recorder) found.recorder = *recorder;
+    task<std::vector<std::string>> reading = read_recorders(socket);
+    const auto recorders = co_await with_deadline(*time_, deadline, std::move(reading));
+    found.is_silent = !recorders;
+    if (recorders) found.recorders = *recorders;
   } catch (const error&) {
-    // PyTorch is not imported, is of before 2.13, or its server is not what it should be.
+    // PyTorch is not imported, or is too old, or its server is not what it should be, or has ended.
   }
+  if (!found.recorders.empty()) co_return;
+  std::function<std::vector<std::string>()> work = [socket] { return read_left_recorders(socket); };
+  task<std::vector<std::string>> reading = run_blocking<std::vector<std::string>>(std::move(work));
+  found.recorders = co_await std::move(reading);
+  if (!found.recorders.empty()) found.is_silent = false;
 }
 
 ELASTIC_DECL task<void> inspected_workers::ask_python(worker_inspection& found,

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -27,7 +28,7 @@
 
 namespace elastic::detail {
 
-/// What nobody can read says nothing about the worker: these leave the evidence as it is.
+/// Invalid text says nothing about the worker, so the readers leave the evidence unchanged.
 inline void read_stacks(const std::string& text, rank_evidence& evidence) {
   try {
     if (!text.empty()) evidence.stack = parse_main_stack(text);
@@ -37,12 +38,14 @@ inline void read_stacks(const std::string& text, rank_evidence& evidence) {
 }
 
 inline void read_recorder(const std::string& text, wall_time now, rank_evidence& evidence) {
-  if (text.empty()) return;
   try {
-    evidence.groups = parse_recorder_dump(text, now);
+    // A group that uses both NCCL and gloo appears once for each; only NCCL's entry lists its
+    // members.
+    std::vector<group_position> groups = parse_recorder_dump(text, now);
+    std::move(groups.begin(), groups.end(), std::back_inserter(evidence.groups));
     evidence.recorder = recorder_state::answered;
   } catch (const error&) {
-    evidence.groups.clear();
+    // The other recorder may still be valid.
   }
 }
 
@@ -76,7 +79,7 @@ inline inspected_rank rank_of(const worker_inspection& found, time_point now, wa
   }
   if (found.is_silent) evidence.recorder = recorder_state::silent;
   read_stacks(found.stacks, evidence);
-  read_recorder(found.recorder, wall, evidence);
+  for (const std::string& recorder : found.recorders) read_recorder(recorder, wall, evidence);
   return rank;
 }
 
@@ -105,7 +108,7 @@ ELASTIC_DECL void compare_looks(const std::vector<inspected_rank>& before,
 }
 
 ELASTIC_DECL stall_look look_of(const std::vector<inspected_rank>& ranks) {
-  // Of a processor, for what a process does that only waits.
+  // The largest share of a processor for a process that only waits.
   constexpr double little = 0.05;
   stall_look look;
   look.is_idle = true;
@@ -195,7 +198,7 @@ inline std::string_view to_words(process_state state) {
   return "in an unknown state";
 }
 
-/// What the kernel knows: "sleeping in futex_do_wait, system call 202".
+/// The kernel's view of a rank: "sleeping in futex_do_wait, system call 202".
 inline std::string kernel_words(const inspected_rank& rank) {
   std::string text(to_words(rank.evidence.state));
   if (!rank.evidence.failure.empty()) {
@@ -264,7 +267,7 @@ inline std::string notes_text(const std::vector<node_answer>& nodes,
   return text;
 }
 
-/// What nodes answered; those that did not, or what nobody can read, are left out.
+/// Parses the answers of nodes; leaves out missing and invalid ones.
 inline std::vector<node_answer> read_answers(
     const std::vector<std::optional<std::string>>& answers, std::vector<int>& silent_nodes) {
   std::vector<node_answer> nodes;
@@ -275,7 +278,7 @@ inline std::vector<node_answer> read_answers(
         continue;
       }
     } catch (const error&) {
-      // Of a release that writes something else.
+      // Another release may write another format.
     }
     silent_nodes.push_back(static_cast<int>(node));
   }

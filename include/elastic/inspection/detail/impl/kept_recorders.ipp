@@ -29,7 +29,7 @@ ELASTIC_DECL task<std::string> kept_recorders::keep(std::vector<worker_inspectio
                                                     std::shared_ptr<time_source> time,
                                                     time_point deadline) {
   std::erase_if(found, [](const worker_inspection& each) {
-    return each.recorder.empty() || each.log_folder.empty();
+    return each.recorders.empty() || each.log_folder.empty();
   });
   if (found.empty()) co_return std::string();
   std::sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
@@ -45,7 +45,7 @@ ELASTIC_DECL task<std::string> kept_recorders::keep(std::vector<worker_inspectio
 
 ELASTIC_DECL std::string kept_recorders::write_all(room& within,
                                                    const std::vector<worker_inspection>& found) {
-  // A file system that does not answer is not to collect threads.
+  // If the file system does not answer, threads must not pile up.
   const std::unique_lock<std::mutex> lock(within.mutex, std::try_to_lock);
   if (!lock) return {};
   std::string folder;
@@ -59,17 +59,27 @@ ELASTIC_DECL std::string kept_recorders::write_all(room& within,
   return is_complete ? folder : std::string();
 }
 
+/// PyTorch's analyser takes one file for each rank, so this keeps the first recorder that has
+/// entries.
+inline const std::string& recorder_to_keep(const worker_inspection& found) {
+  const auto has_entries = [](const std::string& recorder) {
+    return recorder.find("\"collective_seq_id\"") != std::string::npos;
+  };
+  const auto used = std::find_if(found.recorders.begin(), found.recorders.end(), has_entries);
+  return used == found.recorders.end() ? found.recorders.front() : *used;
+}
+
 ELASTIC_DECL bool kept_recorders::write_one(room& within, const std::string& folder,
                                             const worker_inspection& found) {
   const std::string path = fmt::format("{}/rank_{}", folder, found.worker.rank);
-  // The analyser takes each file with a number at its end for a rank's.
+  // The analyser treats each file whose name ends with a number as a rank's, so the draft has none.
   const std::string draft = folder + "/draft";
   const auto known = within.files.find(path);
   const std::size_t own = known == within.files.end() ? 0 : known->second;
   std::error_code failure;
   try {
     const std::string bytes = recorder_pickle(
-        found.recorder, {found.worker.rank, found.world_size}, within.left + own);
+        recorder_to_keep(found), {found.worker.rank, found.world_size}, within.left + own);
     std::ofstream(draft, std::ios::binary) << bytes << std::flush;
     const bool is_whole = std::filesystem::file_size(draft, failure) == bytes.size() && !failure;
     if (is_whole) std::filesystem::rename(draft, path, failure);
@@ -79,7 +89,7 @@ ELASTIC_DECL bool kept_recorders::write_one(room& within, const std::string& fol
       return true;
     }
   } catch (const error&) {
-    // Nobody can read it, or there is no room.
+    // The recorder is invalid, or there is no room.
     return false;
   }
   std::filesystem::remove(draft, failure);

@@ -26,7 +26,7 @@
 
 namespace elastic::detail {
 
-/// A file of /proc, which is small; empty if it is gone or this user may not read it.
+/// Reads a small file of /proc; empty if it is gone or this user may not read it.
 inline std::string read_proc_file(const std::string& path) {
   std::array<char, 4096> bytes;
   const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -58,7 +58,7 @@ ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::siz
   const auto process = read_process(pid);
   if (!process || process->dead()) return std::nullopt;
   process_facts facts;
-  // For 64 loaders of 64 threads each.
+  // Enough for 64 loaders of 64 threads each.
   constexpr std::size_t most_files = 8192;
   const auto usage = look_at_tree(pid, most_files);
   if (usage && !usage->is_cut) facts.processor_time = usage->processor_time;

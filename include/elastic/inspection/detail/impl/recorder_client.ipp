@@ -4,13 +4,19 @@
 
 #include <elastic/inspection/detail/recorder_client.hpp>
 
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,14 +44,38 @@ ELASTIC_DECL task<std::string> ask_recorder(std::string socket, std::string hand
   co_return status == 200 ? body : std::string();
 }
 
-ELASTIC_DECL task<std::string> read_recorder(std::string socket) {
-  // With NCCL this one has the states and times of the device, too.
-  std::string recorded = co_await ask_recorder(socket, "dump_nccl_trace_json",
+ELASTIC_DECL task<std::vector<std::string>> read_recorders(std::string socket) {
+  std::vector<std::string> recorded;
+  for (const std::string_view handler : {"dump_nccl_trace_json", "fr_trace_json"}) {
+    std::string answer = co_await ask_recorder(socket, std::string(handler),
                                                limits::recorder_bytes);
-  if (recorded.empty()) {
-    recorded = co_await ask_recorder(socket, "fr_trace_json", limits::recorder_bytes);
+    if (!answer.empty()) recorded.push_back(std::move(answer));
   }
   co_return recorded;
+}
+
+ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& socket) {
+  const std::string path = socket + ".last";
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  constexpr std::size_t most_bytes = 2 * limits::recorder_bytes;
+  struct stat status{};
+  const bool is_file = file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+  if (!is_file || static_cast<std::size_t>(status.st_size) > most_bytes) return {};
+  std::string text(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t more = ::read(file.get(), text.data() + size, text.size() - size);
+    if (more <= 0) break;
+    size += static_cast<std::size_t>(more);
+  }
+  text.resize(size);
+  std::vector<std::string> recorded;
+  for (std::size_t end = text.find('\n'); end != std::string::npos && recorded.size() < 2;
+       end = text.find('\n')) {
+    recorded.push_back(text.substr(0, end));
+    text.erase(0, end + 1);
+  }
+  return recorded;
 }
 
 }  // namespace elastic::detail

@@ -64,7 +64,7 @@ class dump_writer {
     }
     bytes_ += bytes;
   }
-  /// The lowest first.
+  /// In little-endian order.
   void add_bytes(std::uint64_t value, int count) {
     for (int each = 0; each < count; ++each, value >>= 8) {
       const char byte = static_cast<char>(value & 0xff);
@@ -76,7 +76,7 @@ class dump_writer {
   std::string bytes_;
 };
 
-/// Where a parser of a recorder's JSON is.
+/// Tracks the position of a parser in a recorder's JSON.
 class recorder_events {
  public:
   using number_integer_t = nlohmann::json::number_integer_t;
@@ -115,7 +115,7 @@ class recorder_events {
   std::string field_;
 };
 
-/// Finds the groups of which there are entries, but no members.
+/// Finds the groups that have entries but no member list.
 class unnamed_groups : public recorder_events {
  public:
   std::map<std::string, std::string> take() {
@@ -153,7 +153,7 @@ class unnamed_groups : public recorder_events {
   }
 
  private:
-  /// Descriptions by names.
+  /// The descriptions of groups, by name.
   std::map<std::string, std::string> used_;
   std::map<std::string, bool> configured_;
   bool has_configuration_ = false;
@@ -161,7 +161,7 @@ class unnamed_groups : public recorder_events {
   bool is_description_ = false;
 };
 
-/// Writes what it is told of, and the groups that are missing.
+/// Writes the values of parser events as a pickle, and adds the missing groups.
 class recorder_pickler : public recorder_events {
  public:
   recorder_pickler(std::map<std::string, std::string> missing, bool has_configuration,

@@ -30,7 +30,7 @@ inline std::string text_of(int asker, const round_inspection::request& request) 
                      request.reason);
 }
 
-/// The next word of a text, which is taken away with the blank behind it.
+/// Removes the next word and the blank after it from a text, and returns the word.
 inline std::string_view take_part(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(word.size() + 1, text.size()));
@@ -64,7 +64,7 @@ ELASTIC_DECL round_inspection::round_inspection(const rendezvous_round& round,
       inspect_(std::move(inspect)) {}
 
 ELASTIC_DECL task<void> round_inspection::answer_all() {
-  // Of a node alone nobody else asks.
+  // A single node gets no questions from others.
   if (!agents_ || nodes_ <= 1) {
     co_await time_->sleep_until(time_point::max());
     co_return;
@@ -83,7 +83,7 @@ ELASTIC_DECL task<void> round_inspection::answer_next(std::int64_t number) {
   if (number_in(take_part(rest)) == group_rank_) co_return;
   const std::string_view name = take_part(rest);
   const auto known = std::find(inspection_questions.begin(), inspection_questions.end(), name);
-  // A question of a later release gets no answer.
+  // A question kind of a later release gets no answer.
   if (known == inspection_questions.end()) co_return;
   request asked;
   asked.what = static_cast<question>(known - inspection_questions.begin());
@@ -120,7 +120,7 @@ ELASTIC_DECL task<void> round_inspection::ask_others(
     std::string text = text_of(group_rank_, asked);
     task<void> storing = store_question(agents_, std::move(text), number);
     if (!co_await with_deadline(*time_, deadline, std::move(storing))) co_return;
-    // One after the other: all of them have the same time.
+    // Sequentially: all share one deadline.
     for (int node = 0; node < nodes_; ++node) {
       if (node == group_rank_) continue;
       task<std::optional<std::string>> taking = take_answer(answer_key(number, node), deadline);
@@ -135,7 +135,8 @@ ELASTIC_DECL task<void> round_inspection::ask_others(
   }
 }
 
-/// A node that has left uses up the time of the wait. Behind it, answers that are there are taken.
+/// Takes the answer of one node. A node that has left uses up the remaining time; after that, only
+/// answers that have already arrived are taken.
 ELASTIC_DECL task<std::optional<std::string>> round_inspection::take_answer(std::string key,
                                                                             time_point deadline) {
   constexpr std::chrono::milliseconds rest(200);

@@ -26,8 +26,8 @@ namespace elastic::detail {
 
 inline constexpr std::string_view socket_folder_prefix = "elastic-sockets-";
 
-/// Opens a folder of this user alone, and locks it, unless another process has. The kernel gives
-/// the lock back however its owner ends, also if that has its processes numbered otherwise.
+/// Opens a folder that only this user can access, and locks it unless another process has. The
+/// kernel releases the lock however its owner ends, even if the owner is in another PID namespace.
 inline unique_fd lock_own_folder(const std::string& path) {
   unique_fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status{};
@@ -37,7 +37,7 @@ inline unique_fd lock_own_folder(const std::string& path) {
   return is_locked ? std::move(folder) : unique_fd();
 }
 
-/// Whether the path still names the folder that is open.
+/// Whether the path still names the open folder.
 inline bool is_still_there(const std::string& path, const unique_fd& folder) {
   struct stat named{};
   struct stat open{};
@@ -45,7 +45,7 @@ inline bool is_still_there(const std::string& path, const unique_fd& folder) {
          named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
-/// A folder of folders stays: there are sockets alone.
+/// Removes a folder and its files. If it contains folders, it is not ours, and it stays.
 inline void remove_with_sockets(const std::string& path) {
   std::error_code failure;
   for (std::filesystem::directory_iterator entry(path, failure), end; !failure && entry != end;
@@ -71,7 +71,7 @@ ELASTIC_DECL void remove_left_folders(const std::string& place) {
 }
 
 ELASTIC_DECL socket_folder::socket_folder() {
-  // A slash, the largest number of a process, and the zero at the end.
+  // A slash, the longest pid, and the terminating zero.
   constexpr std::size_t name_bytes = 1 + 10 + 1;
   for (const char* const variable : {"XDG_RUNTIME_DIR", "TMPDIR", ""}) {
     const char* const place = *variable != '\0' ? std::getenv(variable) : "/tmp";
@@ -85,7 +85,7 @@ ELASTIC_DECL socket_folder::socket_folder() {
 }
 
 ELASTIC_DECL void socket_folder::make_in(const std::string& place) {
-  // Another agent may take a folder that is not locked yet for one that was left.
+  // Retries, since another agent may remove a new folder as abandoned before it is locked.
   constexpr int attempts = 8;
   for (int attempt = 0; attempt < attempts && !lock_; ++attempt) {
     std::string path = fmt::format("{}/{}XXXXXX", place, socket_folder_prefix);

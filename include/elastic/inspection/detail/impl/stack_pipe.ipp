@@ -27,7 +27,7 @@ ELASTIC_DECL stack_pipe::stack_pipe() {
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
   ours_ = unique_fd(ends[0]);
   theirs_ = unique_fd(ends[1]);
-  // As much as the kernel grants; many threads have long stacks.
+  // Asks for a large pipe, since the stacks of many threads are long. The kernel may refuse.
   ::fcntl(ours_.get(), F_SETPIPE_SZ, static_cast<int>(limits::stack_text_bytes));
 }
 
@@ -35,7 +35,7 @@ ELASTIC_DECL std::string stack_pipe::path() const {
   return theirs_ ? path_of_own(theirs_.get()) : std::string();
 }
 
-/// Result: whether there was anything.
+/// Result: whether anything was read.
 ELASTIC_DECL bool stack_pipe::read_all(std::string& text) const {
   std::array<char, 16384> piece;
   bool has_read = false;
@@ -54,9 +54,9 @@ ELASTIC_DECL task<std::string> stack_pipe::ask(std::shared_ptr<process_handle> p
   std::string text;
   if (!ours_ || ::fstat(ours_.get(), &status) != 0) co_return text;
   if (!process->is_running() || !has_pipe(process->pid(), status.st_ino)) co_return text;
-  // What is left of a worker that was asked and answered too late.
+  // Discards what remains of an earlier answer that came too late.
   while (read_all(text)) text.clear();
-  // One that sleeps may wake meanwhile, and one that runs may come to sleep.
+  // A sleeping thread may wake up meanwhile, and a running one may fall asleep.
   for (int attempt = 0; attempt < 3 && text.empty() && process->is_running(); ++attempt) {
     const process_state state = main_thread_state(process->pid());
     bool is_native = state == process_state::sleeping;
@@ -74,24 +74,25 @@ ELASTIC_DECL task<std::string> stack_pipe::ask(std::shared_ptr<process_handle> p
   co_return text;
 }
 
-/// Result: none if the thread runs what is not Python; empty if it has come to sleep, or has ended.
+/// Asks a running thread. Result: no value if the thread runs code that is not Python; an empty
+/// text if it has fallen asleep or ended.
 ELASTIC_DECL task<std::optional<std::string>> stack_pipe::ask_python(
     std::shared_ptr<process_handle> process, std::shared_ptr<time_source> time) const {
-  // On a processor, not by the clock: on a busy machine it may not run at all.
+  // Measured in processor time: on a busy machine the thread may not run at all for a while.
   constexpr duration longest_call = std::chrono::milliseconds(50);
   std::string text;
   const duration before = main_thread_time(process->pid());
   if (!process->signal_main_thread(SIGWINCH)) co_return text;
   for (;;) {
     co_await time->sleep_until(time->now() + stack_pause);
-    // It writes all at once.
+    // The hook writes the whole stack in one write.
     if (read_all(text) || !process->is_running()) co_return text;
     if (main_thread_state(process->pid()) != process_state::running) co_return text;
     if (main_thread_time(process->pid()) - before >= longest_call) co_return std::nullopt;
   }
 }
 
-/// Of a thread that sleeps, or runs what is not Python.
+/// Asks a thread that sleeps or runs code that is not Python.
 ELASTIC_DECL task<std::string> stack_pipe::ask_native(std::shared_ptr<process_handle> process,
                                                       std::shared_ptr<time_source> time) const {
   constexpr std::uint64_t mask = std::uint64_t(1) << (SIGURG - 1);
@@ -99,7 +100,7 @@ ELASTIC_DECL task<std::string> stack_pipe::ask_native(std::shared_ptr<process_ha
   if (!process->signal_main_thread(SIGURG)) co_return text;
   for (;;) {
     co_await time->sleep_until(time->now() + stack_pause);
-    // In this order: once the signal is settled, nothing more is written.
+    // The order matters: once the signal has been handled, nothing more is written.
     const auto unsettled = unsettled_signals(process->pid());
     read_all(text);
     const bool is_over = !unsettled || (*unsettled & mask) == 0;

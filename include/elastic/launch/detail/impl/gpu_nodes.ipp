@@ -17,7 +17,7 @@ namespace elastic::detail {
 
 /// The NUMA node of a PCI device; -1 if the kernel does not know it.
 inline int node_of_device(const std::string& root, std::string address) {
-  // The driver and the kernel write the same address in other cases.
+  // The driver may write the address in upper case; sysfs uses lower case.
   for (char& letter : address) {
     if (letter >= 'A' && letter <= 'F') letter = static_cast<char>(letter - 'A' + 'a');
   }
@@ -43,7 +43,7 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
   if (visible.empty()) return nodes;
   std::vector<int> visible_nodes;
   for (const std::string& device : visible) {
-    std::size_t index = nodes.size();  // a name such as GPU-… says nothing about its index
+    std::size_t index = nodes.size();  // a name such as GPU-… does not contain an index
     std::from_chars(device.data(), device.data() + device.size(), index);
     visible_nodes.push_back(index < nodes.size() ? nodes[index] : -1);
   }

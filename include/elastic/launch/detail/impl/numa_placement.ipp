@@ -30,7 +30,7 @@ ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topolog
   return result;
 }
 
-/// The allowed processors of a node in groups, in the order of their first ones.
+/// The allowed processors of a node in groups, ordered by group number.
 template <class GroupOf>
 std::vector<processor_set> groups_of_node(const processor_topology& topology,
                                           const processor_set& allowed, int node,

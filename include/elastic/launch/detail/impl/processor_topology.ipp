@@ -13,20 +13,20 @@
 
 namespace elastic::detail {
 
-/// The list in a file of sysfs; empty if there is none.
+/// The processor list in a file of sysfs; empty if there is no such file.
 inline processor_set listed_in(const std::string& file) {
   std::string line;
   std::ifstream(file) >> line;
   return line.empty() ? processor_set() : processor_set::parse(line);
 }
 
-/// The first of the processors that a file lists, else the one itself.
+/// The first processor in a file's list, or else `self`.
 inline int first_listed_in(const std::string& file, int self) {
   const processor_set group = listed_in(file);
   return group.empty() ? self : *group.begin();
 }
 
-/// What shares the highest level of cache that there is.
+/// The first of the processors that share the last-level cache.
 inline int complex_of(const std::string& processor, int self) {
   int complex = self;
   int highest = 0;

@@ -20,13 +20,14 @@
 
 namespace elastic::detail {
 
-/// Whether this process was started with the signal ignored, as `nohup` does it.
+/// Whether this process was started with the signal ignored, as by `nohup`.
 inline bool is_ignored(int number) {
   struct sigaction action{};
   return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/// Puts back at its end how this process handled some signals; Asio would leave the default.
+/// Restores this process's handling of some signals on destruction; Asio would leave the default
+/// handling.
 class kept_signal_handling {
  public:
   explicit kept_signal_handling(const std::vector<int>& numbers) {
@@ -42,8 +43,8 @@ class kept_signal_handling {
   std::map<int, struct sigaction> before_;
 };
 
-/// The signals of a plan that this process is to catch: one of SIGHUP that it was started to ignore
-/// stays ignored, and so do the same twice.
+/// The signals of a plan that this process must catch, without duplicates. A SIGHUP that was
+/// ignored at the start stays ignored.
 inline std::vector<int> to_catch(const signal_plan& plan) {
   std::set<int> numbers(plan.stop.begin(), plan.stop.end());
   if (is_ignored(SIGHUP)) numbers.erase(SIGHUP);
@@ -52,7 +53,7 @@ inline std::vector<int> to_catch(const signal_plan& plan) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Turns signals into requests; ends by cancellation only.
+/// Turns signals into requests. Ends only by cancellation.
 inline task<void> receive_signals(asio::signal_set& signals, signal_plan plan,
                                   const signal_receiver& receiver) {
   const auto is_in = [](const std::vector<int>& numbers, int number) {
@@ -67,7 +68,7 @@ inline task<void> receive_signals(asio::signal_set& signals, signal_plan plan,
     stop_request request;
     request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
     request.reason = fmt::format("{} received", signal_name(number));
-    // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
+    // Many senders repeat SIGTERM or send SIGHUP after it, without meaning to kill at once.
     request.escalates = number == SIGINT;
     receiver.stop(std::move(request));
   }
@@ -81,14 +82,14 @@ ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver,
   validate(plan);
   const std::vector<int> numbers = to_catch(plan);
   const kept_signal_handling kept(numbers);
-  // Before a worker can run: none may see this process die of a signal that is to be forwarded.
+  // Caught before a worker can run, so that no signal that should be forwarded kills this process.
   asio::signal_set signals(executor);
   for (const int number : numbers) signals.add(number);
   std::vector<task<void>> tasks;
   tasks.push_back(std::move(work));
   tasks.push_back(receive_signals(signals, plan, receiver));
   for (task<void>& watcher : watchers) tasks.push_back(std::move(watcher));
-  // Requests of the caller go to the work alone: it decides when this ends.
+  // Cancellation by the caller reaches only the work, which decides when this ends.
   const auto outcome =
       co_await run_concurrently(executor, 1, cancelled_by::first_end, std::move(tasks));
   co_await asio::this_coro::reset_cancellation_state();

@@ -26,7 +26,7 @@
 
 namespace elastic::detail {
 
-/// The processors of each worker by the NUMA nodes of this machine.
+/// Assigns processors to each worker by the NUMA nodes of this machine.
 inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
   const processor_topology topology = read_processor_topology();
   const processor_set allowed = processor_set::allowed_here();
@@ -36,7 +36,7 @@ inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
   return place_workers(config.numa_binding, topology, allowed, nodes);
 }
 
-/// A worker of which no processor may be used would fail as it starts.
+/// Throws if this process may use none of a worker's processors: the worker could not start.
 inline void check_affinity(const std::vector<processor_set>& lists) {
   const processor_set allowed = processor_set::allowed_here();
   for (std::size_t rank = 0; rank < lists.size(); ++rank) {
@@ -51,8 +51,8 @@ inline void check_affinity(const std::vector<processor_set>& lists) {
   }
 }
 
-/// Completes what runs a function of this program, and finds out before a process is started what
-/// would keep it from running.
+/// Completes the configuration of workers that run a function of this program. Throws, before any
+/// process starts, if they could not run it.
 inline void prepare_function(const launch_config& config, worker_spec& workers,
                              agent_services& services) {
   const bool is_forked = config.start == launch_config::start_method::fork;
@@ -98,7 +98,7 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
   }
   check_affinity(workers.cpu_affinity);
   prepare_function(config, workers, services);
-  // PyTorch's own handlers in the workers look here, too.
+  // PyTorch's own signal handlers in the workers read this variable, too.
   workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = names_of(config.signals.stop);
   workers.ignored_signals.insert(workers.ignored_signals.end(), config.signals.preempt.begin(),
                                  config.signals.preempt.end());

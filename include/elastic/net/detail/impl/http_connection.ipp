@@ -28,7 +28,7 @@ ELASTIC_DECL task<http_response> http_connection::exchange(http_request request)
 }
 
 ELASTIC_DECL task<int> http_connection::begin(http_request request) {
-  // Until the response is complete, whatever ends this ends the connection with it.
+  // Anything that interrupts this before the response is complete makes the connection unusable.
   is_usable_ = false;
   parser_.emplace();
   std::string bytes = text_of(request);

@@ -134,7 +134,7 @@ ELASTIC_DECL void http_response_parser::read_header(const std::string& line) {
 ELASTIC_DECL void http_response_parser::end_head() {
   head_bytes_ = 0;
   if (status_ < 200) {
-    // Only announces the response.
+    // An interim response announces the final one.
     constexpr int most_announcements = 8;
     if (++announcements_ > most_announcements) refuse("it is announced again and again");
     headers_.clear();
@@ -174,7 +174,7 @@ ELASTIC_DECL std::uint64_t http_response_parser::read_number(std::string_view di
 }
 
 ELASTIC_DECL void http_response_parser::read_chunk_size(std::string_view line) {
-  // What follows a semicolon says more about the chunk; nobody uses it.
+  // Ignores chunk extensions, which follow a semicolon.
   line = line.substr(0, line.find(';'));
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
   left_ = read_number(line, 16);

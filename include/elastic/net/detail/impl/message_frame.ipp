@@ -44,7 +44,7 @@ ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   return rest.substr(header, size);
 }
 
-// What a long message took is not kept for the next one.
+// Does not keep the memory of a long message.
 ELASTIC_DECL void frame_reader::release() {
   constexpr std::size_t bytes_kept = 1024;
   taken_ = 0;

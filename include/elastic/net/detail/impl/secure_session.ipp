@@ -24,14 +24,14 @@
 
 namespace elastic::detail {
 
-// A TLS record begins with its type and the version's first byte.
+// A TLS record begins with its type and the first byte of its version.
 inline constexpr char alert_record = 0x15;
 inline constexpr char handshake_record = 0x16;
 inline constexpr char record_version = 0x03;
 
-// Fatal alerts: protocol_version is the answer to what is no TLS, insufficient_security that of a
-// side without a secret. No server that has one sends the latter. A server that is busy sends
-// internal_error, as OpenSSL does for want of memory.
+// Fatal alerts: protocol_version answers input that is not TLS; insufficient_security is the answer
+// of a side without a secret, and no server that has one sends it. A busy server sends
+// internal_error, as OpenSSL does when it has no memory.
 inline constexpr int insufficient_security = 71;
 inline constexpr int internal_error = 80;
 inline constexpr std::string_view secret_needed_record("\x15\x03\x03\x00\x02\x02\x46", 7);
@@ -55,7 +55,7 @@ ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
 }
 
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {
-  // As the length of a message these bytes are over every bound.
+  // Taken as the length of a message, these bytes exceed every limit.
   return bytes.size() >= 4 && bytes[0] == alert_record && bytes[1] == record_version &&
          bytes[3] == 0;
 }
@@ -89,7 +89,7 @@ struct job_secret_state {
   throw error(errc::connection_failed, "OpenSSL has no memory left, or no TLS 1.3");
 }
 
-/// Result: null if OpenSSL has no memory for it.
+/// Result: null if OpenSSL has no memory.
 inline SSL_SESSION* session_of_key(SSL* connection) {
   const auto* state =
       static_cast<const job_secret_state*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(connection)));
@@ -106,7 +106,7 @@ inline SSL_SESSION* session_of_key(SSL* connection) {
   return nullptr;
 }
 
-/// A client's answer to the question for its key.
+/// OpenSSL's callback for the key of a client.
 inline int use_psk(SSL* connection, const EVP_MD* digest, const unsigned char** identity,
                    std::size_t* size, SSL_SESSION** session) {
   *session = nullptr;
@@ -118,7 +118,7 @@ inline int use_psk(SSL* connection, const EVP_MD* digest, const unsigned char** 
   return 1;
 }
 
-/// A server's.
+/// OpenSSL's callback for the key of a server.
 inline int find_psk(SSL* connection, const unsigned char* identity, std::size_t size,
                     SSL_SESSION** session) {
   *session = nullptr;
@@ -145,7 +145,7 @@ inline context_pointer make_context(job_secret_state& state, session_role role) 
   if (is_server) {
     ::SSL_CTX_set_psk_find_session_callback(context, &find_psk);
   } else {
-    // No authority is known, so that a certificate convinces nobody.
+    // There are no trusted authorities, so no certificate is accepted.
     ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     ::SSL_CTX_set_psk_use_session_callback(context, &use_psk);
   }
@@ -153,7 +153,7 @@ inline context_pointer make_context(job_secret_state& state, session_role role) 
 }
 
 ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes) {
-  // So that the bytes serve as no other key, whatever else they are used for.
+  // Derives a separate key, so that the bytes themselves serve as no other key.
   constexpr std::string_view label = "elastic job secret 1";
   const auto state = new_shared<job_secret_state>();
   unsigned int size = 0;
@@ -229,7 +229,7 @@ ELASTIC_DECL void secure_session::send(std::string_view plain) {
   std::size_t sent = 0;
   ::ERR_clear_error();
   const int result = ::SSL_write_ex(engine_->connection.get(), plain.data(), plain.size(), &sent);
-  // Nothing is ever in the way of a write to memory.
+  // A write to memory cannot be incomplete.
   if (result != 1 || sent != plain.size()) refuse();
 }
 
@@ -266,8 +266,8 @@ ELASTIC_DECL bool secure_session::take_first(std::string_view bytes) {
 }
 
 ELASTIC_DECL std::size_t secure_session::held() const {
-  // What OpenSSL allocates, as measured with 3.0: for a connection, while its hands are shaken, and
-  // for a record that is not whole.
+  // The memory that OpenSSL allocates, measured with version 3.0: for a connection, during the
+  // handshake, and for an incomplete record.
   constexpr std::size_t for_connection = 15 * 1024;
   constexpr std::size_t for_handshake = 45 * 1024;
   constexpr std::size_t for_record = 28 * 1024;
@@ -308,7 +308,7 @@ ELASTIC_DECL std::string secure_session::take_output() {
   return output;
 }
 
-// What is no TLS is not given to OpenSSL, so that the answer to it is always the same.
+// Input that is not TLS does not reach OpenSSL, so that the answer to it is always the same.
 ELASTIC_DECL void secure_session::check_first(std::string_view bytes) {
   if (bytes[0] == handshake_record) return;
   if (role_ == session_role::server) {
@@ -326,7 +326,7 @@ ELASTIC_DECL void secure_session::shake_hands() {
     if (engine_->wants_more(result)) return;
     refuse();
   }
-  // A handshake can succeed by a certificate, too; the key is what counts.
+  // A handshake could also succeed by a certificate, but only the key counts.
   if (::SSL_session_reused(engine_->connection.get()) != 1) refuse();
   is_ready_ = true;
   send(std::exchange(pending_, {}));
@@ -367,7 +367,7 @@ ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::
 
 ELASTIC_DECL std::string proof_of(const job_secret_state&, std::string_view) { return {}; }
 
-// There is no secret to make a session of.
+// Without TLS there is no secret, and so no session.
 struct secure_session::engine {};
 
 ELASTIC_DECL secure_session::secure_session(const job_secret& secret, session_role role)

@@ -26,7 +26,7 @@
 
 namespace elastic::detail {
 
-/// A connection of whatever family.
+/// A connection of any family.
 class socket_stream final : public byte_stream {
  public:
   socket_stream(asio::any_io_executor executor, int fd, int family)
@@ -62,7 +62,7 @@ class socket_stream final : public byte_stream {
   asio::generic::stream_protocol::socket socket_;
 };
 
-/// Takes the socket only once nothing can fail any more.
+/// Takes over the socket only once nothing can fail any more.
 inline std::unique_ptr<byte_stream> make_stream(asio::any_io_executor executor, unique_fd fd,
                                                 int family) {
   auto stream = std::make_unique<socket_stream>(std::move(executor), fd.get(), family);
@@ -83,7 +83,7 @@ inline sockaddr_un unix_address(const std::string& path) {
   return address;
 }
 
-/// Whether the path is a socket that nobody listens at.
+/// Whether the path is a socket at which nobody listens.
 inline bool is_left_socket(const std::string& path, const sockaddr_un& address) {
   struct stat file{};
   if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
@@ -144,7 +144,8 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const std::string place = fmt::format("'{}'", path);
   if (!fd) refuse_place(place, errno);
-  // Linux gives the file that bind makes the mode of the socket: nobody else gets in meanwhile.
+  // On Linux, the file that bind creates gets the mode of the socket, so no other user can connect
+  // meanwhile.
   if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
   const auto* at = reinterpret_cast<const sockaddr*>(&address);
   int bound = ::bind(fd.get(), at, sizeof address);
@@ -201,7 +202,7 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
 
 ELASTIC_DECL void stream_listener::close() {
   if (!listening_.is_open()) return;
-  // While this one is open, no other file has its number.
+  // While this socket is open, no other file has its number.
   struct stat file{};
   const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &file) == 0 &&
                        file_ == std::pair(file.st_dev, file.st_ino);
@@ -210,7 +211,7 @@ ELASTIC_DECL void stream_listener::close() {
   listening_.close(ignored);
 }
 
-/// Whether nobody but this user can make files in the folder of a path.
+/// Whether only this user can create files in the folder of a path.
 inline bool has_folder_of(const std::string& path, std::uint32_t user) {
   const std::size_t slash = path.rfind('/');
   std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -222,7 +223,7 @@ inline bool has_folder_of(const std::string& path, std::uint32_t user) {
 ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
                                     const std::string& path) {
   if (server == client || server == 0) return true;
-  // The superuser looks after the jobs of others.
+  // The superuser looks after the jobs of other users.
   return client == 0 && has_folder_of(path, server);
 }
 
@@ -230,7 +231,7 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
   const sockaddr_un address = unix_address(path);
   unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const auto* at = reinterpret_cast<const sockaddr*>(&address);
-  // It never has to be waited for: a socket whose queue is full refuses.
+  // Never blocks: a socket with a full queue refuses the connection.
   if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
     throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
   }

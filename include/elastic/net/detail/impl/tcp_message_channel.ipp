@@ -101,7 +101,7 @@ ELASTIC_DECL void tcp_message_channel::close() {
 }
 
 ELASTIC_DECL std::string tcp_message_channel::why(asio_error_code failure) {
-  // The other side may have reset it while we wrote.
+  // The other side may have reset the connection during a write.
   const bool is_closed = failure == asio::error::eof || failure == asio::error::bad_descriptor ||
                          failure == asio::error::connection_reset;
   if (is_closed) return "the connection was closed by the other side";
@@ -153,7 +153,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
   throw error(errc::connection_failed, tried);
 }
 
-// A host that is gone answers nothing, and its name may stand for another one by now.
+// A dead host does not answer, and its name may resolve to another address by now.
 inline constexpr std::chrono::seconds address_patience{1};
 
 inline task<void> keep_failure(task<std::tuple<asio_error_code>> connecting,

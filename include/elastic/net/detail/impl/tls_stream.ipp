@@ -23,10 +23,10 @@ namespace elastic::detail {
 
 #if defined(ELASTIC_HAS_TLS)
 
-/// The file of the certificates that this system trusts, if OpenSSL does not look for it itself: it
-/// knows the place of the distribution that it was built for, and a program that carries it runs on
-/// others, too. Empty: OpenSSL finds its own, was told another by the environment, or there is
-/// none.
+/// The file of the certificates that this system trusts, if OpenSSL does not find it itself:
+/// OpenSSL knows the path of the distribution for which it was built, but a program that contains
+/// it also runs on others. Empty: OpenSSL finds its own file, the environment names another one, or
+/// there is none.
 inline std::string authorities_elsewhere() {
   const auto is_there = [](const char* path) {
     std::error_code cannot_tell;
@@ -90,7 +90,7 @@ class tls_stream final : public byte_stream {
   tls_stream(asio::ip::tcp::socket connected, asio::ssl::context context)
       : context_(std::move(context)), stream_(std::move(connected), context_) {}
 
-  /// Reads the files of the options.
+  /// Loads the files of the options.
   static asio::ssl::context trusted(const tls_options& options) {
     asio::ssl::context context(asio::ssl::context::tls_client);
     asio_error_code failure;
@@ -122,7 +122,7 @@ class tls_stream final : public byte_stream {
   void expect(const std::string& host) {
     asio_error_code not_an_address;
     asio::ip::make_address(host, not_an_address);
-    // A server with several names needs the one by which it was called; an address is not a name.
+    // A server with several names needs the one that the client uses; an address is not a name.
     if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
     stream_.set_verify_callback(asio::ssl::host_name_verification(host));
   }
@@ -133,7 +133,7 @@ class tls_stream final : public byte_stream {
     return fmt::format(" ({})", ::X509_verify_cert_error_string(verdict));
   }
 
-  // Not by what TLS says, but below it: it may work the next time.
+  // Whether the failure is below TLS: another attempt may succeed.
   static bool is_broken(asio_error_code failure) {
     return failure.category() == asio::error::get_system_category() ||
            failure == asio::error::eof || failure == asio::ssl::error::stream_truncated;
@@ -164,7 +164,7 @@ ELASTIC_DECL void check_tls_options(const tls_options& options) { tls_stream::ch
 
 [[noreturn]] inline void throw_no_tls() {
   throw error(errc::invalid_argument,
-              "https cannot be spoken: this program was built without TLS (ELASTIC_WITH_TLS, "
+              "https is not available: this program was built without TLS (ELASTIC_WITH_TLS, "
               "which needs OpenSSL)");
 }
 

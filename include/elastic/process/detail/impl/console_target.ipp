@@ -21,8 +21,8 @@
 
 namespace elastic::detail {
 
-// Blocks SIGPIPE in this thread and takes away the one that a write has raised meanwhile: a host
-// that has not chosen to ignore it must not die of a console that went away.
+// Blocks SIGPIPE in this thread and consumes the one that a write has raised meanwhile: a host that
+// does not ignore SIGPIPE must not die because its console is gone.
 class without_sigpipe {
  public:
   without_sigpipe() {

@@ -25,7 +25,7 @@ ELASTIC_DECL console_writer::console_writer(const asio::any_io_executor& executo
 }
 
 ELASTIC_DECL task<void> console_writer::write(std::string_view bytes) {
-  // Room for one token: the writer that has put it there has the turn.
+  // The channel holds one token: the writer that put it there has the turn.
   if (!turn_.try_send(asio_error_code(), 0)) {
     co_await turn_.async_send(asio_error_code(), 0, asio::use_awaitable);
   }

@@ -17,7 +17,8 @@
 
 namespace elastic::detail {
 
-/// A core_pattern for glob(3): what is known of the process stands there, and what is not, "*".
+/// A core_pattern as a pattern for glob(3): specifiers whose values are known are filled in, the
+/// others become "*".
 inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
   std::string result;
   bool has_pid = false;

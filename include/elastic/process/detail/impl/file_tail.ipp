@@ -18,7 +18,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
-  // A process may have put anything there, a FIFO that nobody writes to included.
+  // A process may have put anything there, even a FIFO without a writer.
   const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status{};
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};

@@ -28,8 +28,8 @@
 
 namespace elastic::detail {
 
-/// Whether a thread of this process is the kernel's own (a worker of an io_uring), by its line in
-/// /proc. A fork leaves it out, and it holds no lock of the program's.
+/// Whether a thread of this process is a kernel thread (an io_uring worker), by its line in /proc.
+/// Fork does not copy it, and it holds no lock of the program.
 inline bool is_kernels_thread(const std::string& stat_line) {
   constexpr unsigned long io_worker = 0x10;
   const std::size_t name_end = stat_line.rfind(')');
@@ -42,8 +42,8 @@ inline bool is_kernels_thread(const std::string& stat_line) {
   return (flags & io_worker) != 0;
 }
 
-/// How many threads of the program's this process has. Errors: `errc::start_failed` if /proc
-/// does not say.
+/// How many threads of the program this process has, without kernel threads. Errors:
+/// `errc::start_failed` if /proc does not say.
 inline int own_threads() {
   std::error_code failure;
   int count = 0;
@@ -90,7 +90,7 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
   }
   unique_fd ours(ends[0]);
   unique_fd theirs(ends[1]);
-  // What is buffered would be written by each copy once more.
+  // Otherwise each copy would write buffered output once more.
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
   std::array<unsigned long, signal_words> every_signal;
@@ -100,7 +100,7 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
             kernel_signal_bytes);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // Else it would keep its own socket from ending.
+    // An open copy of our end would keep the copy's own socket from ever reaching its end.
     ours.reset();
     run_copy(spec, parent, theirs.release());
   }
@@ -111,7 +111,7 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
     return result;
   }
   theirs.reset();
-  // It waits for our word, so that its number is still its own.
+  // The copy waits for our message, so its pid cannot have been reused.
   unique_fd pidfd(calls_.pidfd_open(pid));
   if (!pidfd) {
     result.failure = errno;
@@ -152,7 +152,7 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
                   .ignored_signals = signal_bits(spec.ignored_signals),
                   .open_files = nullptr,
                   .streams = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd},
-                  .passed = {-1, -1},
+                  .passed = {-1, -1, spec.passed_fd},
                   .program = socket,
                   .parent = parent,
                   .die_with_parent = true};
@@ -168,8 +168,8 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
   static constexpr std::array<unsigned long, signal_words> no_signals{};
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signals.data(), nullptr, kernel_signal_bytes);
 #if defined(__GLIBC__)
-  // The last to be registered, the first to be called: if the function calls std::exit, what
-  // this process had registered stays uncalled in the copy.
+  // Handlers run in reverse order, so this one runs first: if the function calls std::exit, the
+  // copy calls none of the handlers that this process had registered.
   ::on_exit([](int status, void*) { leave(status); }, nullptr);
 #endif
   leave(body_());
@@ -189,14 +189,20 @@ ELASTIC_DECL spawn_stage fork_launcher::arrange(child_plan& plan) {
   if (plan.directory && plan.calls->change_directory(plan.directory) < 0) {
     return spawn_stage::directory;
   }
-  // Standard streams that were closed, and whose numbers are this process's own by now.
+  // Standard streams that were closed and whose numbers now belong to private descriptors of this
+  // process.
   for (int target = 0; target < 3; ++target) {
     if (plan.streams[target] >= 0 || !is_private(target)) continue;
     plan.streams[target] = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   }
   // The socket may have one of these numbers.
-  if (plan.program < 3) plan.program = ::fcntl(plan.program, F_DUPFD_CLOEXEC, 3);
-  if (plan.program < 0 || !arrange_streams(plan)) return spawn_stage::streams;
+  constexpr int first_free = first_passed + passed_places;
+  if (plan.program < first_free) {
+    plan.program = ::fcntl(plan.program, F_DUPFD_CLOEXEC, first_free);
+  }
+  if (plan.program < 0 || !arrange_streams(plan) || !pass_descriptors(plan)) {
+    return spawn_stage::streams;
+  }
   close_others(plan);
   return spawn_stage::execute;
 }

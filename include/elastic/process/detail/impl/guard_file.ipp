@@ -20,7 +20,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL unique_fd above_passed(unique_fd fd) {
-  constexpr int first = 5;
+  constexpr int first = 6;
   if (!fd || fd.get() >= first) return fd;
   return unique_fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first));
 }
@@ -29,7 +29,7 @@ inline bool write_guard_image(int fd) {
   return ::write(fd, guard_image, sizeof guard_image) == static_cast<ssize_t>(sizeof guard_image);
 }
 
-/// A file of a user's own, such as the installed one.
+/// A file that the user named, such as the installed guard.
 inline guard_file named_guard(const std::string& path) {
   guard_file file{unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path, {}};
   if (!file.fd) {
@@ -42,12 +42,12 @@ inline guard_file named_guard(const std::string& path) {
   return file;
 }
 
-/// A file that exists in memory alone. Systems can forbid to execute it.
+/// A file that exists only in memory. A system may forbid executing it.
 inline guard_file guard_in_memory() {
   guard_file file{{}, "memory", {}};
   const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   unique_fd fd(::memfd_create("elastic-guard", flags | MFD_EXEC));
-  // Kernels before 6.3 do not know the flag, nor the policy that makes it needed.
+  // Kernels before 6.3 know neither MFD_EXEC nor the policy that requires it.
   if (!fd && errno == EINVAL) fd = unique_fd(::memfd_create("elastic-guard", flags));
   if (!fd || !write_guard_image(fd.get())) {
     file.problem = errno_text(errno);
@@ -63,7 +63,7 @@ inline guard_file guard_in(const std::string& folder) {
   guard_file file{{}, fmt::format("a file in {}", folder), {}};
   const unique_fd written(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0700));
   if (written && write_guard_image(written.get())) {
-    // What is open for writing cannot be executed.
+    // A file that is open for writing cannot be executed, so reopen it for reading.
     const std::string path = fmt::format("/proc/self/fd/{}", written.get());
     file.fd = unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   }

@@ -31,7 +31,8 @@ ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_end
   packet.msg_controllen = sizeof control;
   const auto receive = [&] { return ::recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); };
   ssize_t size = uninterrupted(receive);
-  // It ended with a request unread, which is reported once; its last messages are still there.
+  // The guard ended without reading a request. The kernel reports that once; the guard's last
+  // messages can still be read.
   if (size < 0 && errno == ECONNRESET) size = uninterrupted(receive);
   if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
   if (size != static_cast<ssize_t>(sizeof news.message)) {
@@ -68,7 +69,7 @@ ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor,
 }
 
 ELASTIC_DECL guarded_child::~guarded_child() {
-  // The copy that a fork of the host leaves behind owns nothing.
+  // In a fork of the host, this copy owns nothing.
   if (::getpid() != owner_) return;
   socket_.close();
   if (!is_reaped_) reaper_.adopt(std::move(guard_), calls_);
@@ -77,7 +78,8 @@ ELASTIC_DECL guarded_child::~guarded_child() {
 ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
   look();
   if (status_) return false;
-  // By itself, which wakes nobody else up. Kernels before 6.9 cannot, and a filter may refuse it.
+  // Signals the group directly, without waking the guard. Kernels before 6.9 cannot do that, and a
+  // filter may refuse it.
   constexpr unsigned to_group = pidfd_signal_process_group;
   if (calls_.pidfd_send_signal(worker_.get(), number, to_group) == 0) return true;
   if (errno == ESRCH) return false;
@@ -120,7 +122,7 @@ ELASTIC_DECL task<void> guarded_child::news() {
   const auto wait_read = asio::posix::stream_descriptor::wait_read;
   auto [failure] = co_await socket_.async_wait(wait_read, as_result);
   const asio::cancellation_state request = co_await asio::this_coro::cancellation_state;
-  // Without a request it was `look` that ended the wait.
+  // If there was no cancellation request, `look` ended the wait.
   if (failure && request.cancelled() != asio::cancellation_type::none) {
     throw asio_system_error(failure);
   }

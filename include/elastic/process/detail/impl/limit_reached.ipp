@@ -19,14 +19,14 @@
 
 namespace elastic::detail {
 
-/// What a cgroup says of its processes and threads.
+/// The process limit and counters of a cgroup.
 struct process_count {
   std::uint64_t limit = 0;
   std::uint64_t used = 0;
   std::uint64_t refused = 0;
 };
 
-/// Empty if it has no limit, which reads "max".
+/// Empty if the cgroup has no limit ("max").
 inline std::optional<process_count> process_count_of(const std::string& folder) {
   process_count count;
   if (!(std::ifstream(folder + "/pids.max") >> count.limit) ||
@@ -38,8 +38,8 @@ inline std::optional<process_count> process_count_of(const std::string& folder) 
   return count;
 }
 
-/// The first of a cgroup and those above it that is full; else that has ever refused a process,
-/// since those that filled it may have ended.
+/// The first full cgroup from `path` upwards; else the first one that has ever refused a process,
+/// since the processes that filled it may have ended.
 inline std::string full_cgroup(const std::string& mount, std::string path) {
   std::string refusing;
   for (;;) {
@@ -63,7 +63,7 @@ inline std::string full_process_table(const std::string& root) {
     if (!path.starts_with('/')) continue;
     if (std::string full = full_cgroup(mount, path); !full.empty()) return full;
   }
-  // Root's processes are not counted.
+  // RLIMIT_NPROC does not apply to root.
   rlimit limit{};
   if (::geteuid() == 0 || ::getrlimit(RLIMIT_NPROC, &limit) != 0 ||
       limit.rlim_cur == RLIM_INFINITY) {

@@ -22,7 +22,7 @@ ELASTIC_DECL std::size_t line_cutter::line_size_with_returns(std::string_view by
   const std::string_view line = bytes.substr(0, size == 0 ? bytes.size() : size);
   const std::size_t back = line.find('\r');
   if (back == line.npos) return size;
-  // At the very end, only what comes next tells what it is.
+  // A '\r' at the very end: only the next byte tells whether it is a line end of its own.
   if (back + 1 == line.size()) return 0;
   return line[back + 1] == '\n' ? back + 2 : back + 1;
 }
@@ -141,7 +141,7 @@ ELASTIC_DECL std::string_view line_tail::last_lines(std::string_view bytes) {
   std::size_t begin = bytes.size();
   for (std::size_t line = 0; line < limits::report_stderr_lines; ++line) {
     if (begin == 0) return bytes;
-    // The end of the line before this one; the last line may lack its own.
+    // The end of the previous line; the last line may lack its own.
     const std::size_t end = begin < 2 ? bytes.npos : bytes.rfind('\n', begin - 2);
     if (end == bytes.npos) return bytes;
     begin = end + 1;

@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-/// The number after a name at the begin of a line.
+/// The number after a name at the start of a line.
 inline std::optional<std::uint64_t> number_named(const std::string& file, std::string_view wanted) {
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
@@ -36,7 +36,7 @@ inline std::optional<std::uint64_t> number_in(const std::string& file) {
   return std::nullopt;  // "max", too
 }
 
-/// What is left of a cgroup's limit; its clean pages of files can be given up.
+/// What is left of a cgroup's limit. Clean file pages count as free: the kernel can reclaim them.
 inline std::optional<std::uint64_t> available_in(const std::string& folder) {
   const auto limit = number_in(folder + "/memory.max");
   const auto used = number_in(folder + "/memory.current");

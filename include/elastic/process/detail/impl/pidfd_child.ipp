@@ -40,7 +40,7 @@ ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid
 }
 
 ELASTIC_DECL pidfd_child::~pidfd_child() {
-  // The copy that a fork of the host leaves behind owns nothing.
+  // In a fork of the host, this copy owns nothing.
   if (::getpid() != owner_ || tree_ended_) return;
   if (!status_) note_outsiders();
   signal_group(SIGKILL);
@@ -104,7 +104,7 @@ ELASTIC_DECL void pidfd_child::look() noexcept {
   const int result = uninterrupted(
       [&] { return wait_id(descriptor_.native_handle(), info, WEXITED | WNOHANG | WNOWAIT); });
   if (result != 0) {
-    // Somebody else has taken the status, and with it the number is free.
+    // Other code has taken the status, so the pid may be reused.
     status_ = exit_status::unknown();
     reaped_ = number_lost_ = true;
   } else if (info.si_pid != 0) {
@@ -127,8 +127,8 @@ ELASTIC_DECL void pidfd_child::signal_group(int number) noexcept {
   const int pidfd = descriptor_.native_handle();
   if (calls_.pidfd_send_signal(pidfd, number, pidfd_signal_process_group) == 0) return;
   if (errno == ESRCH || reaped_) return;
-  // A kernel before 6.9, or a filter. While it is our child that nobody has reaped, its number
-  // is that of its group and of no other.
+  // The kernel is older than 6.9, or a filter refused the call. As long as our child is not reaped,
+  // its pid cannot name any other process group.
   siginfo_t info{};
   if (wait_id(pidfd, info, WEXITED | WNOHANG | WNOWAIT) == 0) calls_.kill(-pid_, number);
 }
@@ -167,7 +167,7 @@ ELASTIC_DECL void pidfd_child::open_lists() noexcept try {
   threads_ = unique_fd(::open(threads.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   children_ = unique_fd(::open(children.c_str(), O_RDONLY | O_CLOEXEC));
 } catch (...) {
-  // Without them it takes longer.
+  // Without the lists, finding the children takes longer.
 }
 
 ELASTIC_DECL bool pidfd_child::is_childless() const noexcept {
@@ -192,7 +192,7 @@ ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
     if (entry && entry->session != pid_) outsiders_.push_back(std::move(held));
   }
 } catch (...) {
-  // Without memory for the list the session alone is ended.
+  // Without memory for the list, only the session is killed.
 }
 
 ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pinned>& tree) {

@@ -18,7 +18,7 @@
 
 namespace elastic::detail {
 
-/// The next word of a line, which is taken off it.
+/// Removes the next word from a line and returns it.
 inline std::string_view take_word(std::string_view& line) {
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
   line.remove_prefix(begin);
@@ -27,7 +27,7 @@ inline std::string_view take_word(std::string_view& line) {
   return word;
 }
 
-/// A whole word as a number; empty if it is none.
+/// A whole word as a number; empty if it is not a number.
 inline std::optional<std::uint64_t> number_in(std::string_view word, int base) {
   std::uint64_t number = 0;
   const char* const end = word.data() + word.size();
@@ -37,37 +37,41 @@ inline std::optional<std::uint64_t> number_in(std::string_view word, int base) {
 }
 
 ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
-  // As linux/tcp_states.h has them.
+  // Values of net/tcp_states.h.
   constexpr std::uint64_t established = 1;
   constexpr std::uint64_t syn_sent = 2;
+  constexpr std::uint64_t listen = 10;
+  const auto port_of = [](std::string_view end) {
+    return number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16);
+  };
   while (!table.empty()) {
     std::string_view line = table.substr(0, table.find('\n'));
     table.remove_prefix(std::min(line.size() + 1, table.size()));
-    take_word(line);  // its number
-    take_word(line);  // the own end
-    const std::string_view peer = take_word(line);
+    take_word(line);  // slot number
+    const auto own_port = port_of(take_word(line));
+    const auto peer_port = port_of(take_word(line));
     const auto state = number_in(take_word(line), 16);
-    const auto peer_port = number_in(peer.substr(std::min(peer.find(':') + 1, peer.size())), 16);
-    if (!state || peer_port != port) continue;
+    if (!state || (*state == listen ? own_port : peer_port) != port) continue;
     // Queues, timer, retransmissions, user and time-out.
     for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
     const auto inode = number_in(take_word(line), 10);
     if (!inode) continue;
     if (*state == established) found.connected.insert(*inode);
     if (*state == syn_sent) found.connecting.insert(*inode);
+    if (*state == listen) found.listening.insert(*inode);
   }
 }
 
-/// What the descriptors of one process say; takes those that it looks at off `left`.
-inline std::optional<port_use> port_use_of_process(pid_t pid, const sockets_to_port& sockets,
-                                                   std::size_t& left) {
+/// Calls `take` for the inode of each socket of one process, until that returns true; takes the
+/// descriptors that it looks at off `left`. Result: false: not all could be looked at.
+template <class Taker>
+bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
   namespace fs = std::filesystem;
   std::error_code failure;
-  port_use use = port_use::none;
   fs::directory_iterator entry(fmt::format("/proc/{}/fd", pid), failure);
-  if (failure) return std::nullopt;
+  if (failure) return false;
   for (; entry != fs::directory_iterator(); entry.increment(failure)) {
-    if (failure || left == 0) return std::nullopt;
+    if (failure || left == 0) return false;
     --left;
     std::error_code gone;
     const std::string target = fs::read_symlink(entry->path(), gone).native();
@@ -75,34 +79,60 @@ inline std::optional<port_use> port_use_of_process(pid_t pid, const sockets_to_p
     if (gone || !target.starts_with(begin) || !target.ends_with(']')) continue;
     const std::string_view digits = std::string_view(target).substr(begin.size());
     const auto inode = number_in(digits.substr(0, digits.size() - 1), 10);
-    if (!inode) continue;
-    if (sockets.connected.contains(*inode)) return port_use::connected;
-    if (sockets.connecting.contains(*inode)) use = port_use::connecting;
+    if (inode && take(*inode)) return true;
   }
-  return use;
+  return true;
+}
+
+/// The same for a process and its descendants.
+template <class Taker>
+bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
+  bool is_found = false;
+  const auto take_once = [&](std::uint64_t inode) { return is_found = take(inode); };
+  // `tree` grows during the loop. Descendants that vanish meanwhile are skipped.
+  std::vector<pid_t> tree{root};
+  for (std::size_t next = 0; next < tree.size() && !is_found; ++next) {
+    if (left == 0) return false;
+    --left;
+    const bool is_seen = look_at_sockets(tree[next], left, take_once);
+    if (!is_seen && (left == 0 || tree[next] == root)) return false;
+    const std::vector<pid_t> children = read_children(tree[next]);
+    tree.insert(tree.end(), children.begin(), children.end());
+  }
+  return true;
+}
+
+inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
+  sockets_to_port sockets;
+  for (const char* table : {"tcp", "tcp6"}) {
+    find_sockets(text_of(fmt::format("/proc/{}/net/{}", pid, table)), port, sockets);
+  }
+  return sockets;
 }
 
 ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
                                                       std::size_t most_files) {
-  sockets_to_port sockets;
-  for (const char* table : {"tcp", "tcp6"}) {
-    find_sockets(text_of(fmt::format("/proc/{}/net/{}", root, table)), port, sockets);
-  }
+  const sockets_to_port sockets = sockets_of(root, port);
   port_use best = port_use::none;
-  std::size_t left = most_files;
-  // It grows while it is walked. Descendants that vanish meanwhile are passed over.
-  std::vector<pid_t> tree{root};
-  for (std::size_t next = 0; next < tree.size(); ++next) {
-    if (left == 0) return std::nullopt;
-    --left;
-    const auto use = port_use_of_process(tree[next], sockets, left);
-    if (!use && (left == 0 || tree[next] == root)) return std::nullopt;
-    if (use == port_use::connected) return use;
-    if (use == port_use::connecting) best = port_use::connecting;
-    const std::vector<pid_t> children = read_children(tree[next]);
-    tree.insert(tree.end(), children.begin(), children.end());
-  }
-  return best;
+  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    if (sockets.connected.contains(inode)) best = port_use::connected;
+    if (best != port_use::connected && sockets.connecting.contains(inode)) {
+      best = port_use::connecting;
+    }
+    return best == port_use::connected;
+  });
+  return is_seen ? std::optional(best) : std::nullopt;
+}
+
+ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
+                                            std::size_t most_files) {
+  const sockets_to_port sockets = sockets_of(root, port);
+  bool is_found = false;
+  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    is_found = sockets.listening.contains(inode);
+    return is_found;
+  });
+  return is_seen ? std::optional(is_found) : std::nullopt;
 }
 
 }  // namespace elastic::detail

@@ -31,7 +31,7 @@ ELASTIC_DECL std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// The state of a thread of which /proc has the folder; '?' if it has gone.
+/// The state of the thread with this folder in /proc; '?' if it is gone.
 inline char state_of_thread(const std::string& folder) {
   const auto entry = parse_process_stat(text_of(folder + "/stat"));
   return entry ? entry->state : '?';

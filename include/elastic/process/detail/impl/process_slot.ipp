@@ -72,7 +72,7 @@ ELASTIC_DECL task<void> process_slot::wait_for_copies(std::shared_ptr<time_sourc
 }
 
 ELASTIC_DECL void process_slot::release() {
-  // Then others still work with it, and the last of them destroys it.
+  // After `abandon`, other coroutines still use the process; the last of them destroys it.
   if (abandoned) return;
   if (err) tail_ = err->tail();
   process.reset();

@@ -74,7 +74,7 @@ ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_en
     const bool is_root = std::find(roots.begin(), roots.end(), processes[i].pid) != roots.end();
     if (is_root || (session > 0 && processes[i].session == session)) take(i);
   }
-  // `tree` grows while it is walked: breadth first.
+  // `tree` grows during the loop: breadth first.
   for (std::size_t next = 0; next < tree.size(); ++next) {
     for (std::size_t i = 0; i < processes.size(); ++i) {
       if (!taken[i] && processes[i].parent == tree[next].pid) take(i);
@@ -101,7 +101,7 @@ void for_each_number(const char* path, Use use) {
   }
 }
 
-// The first `bytes.size()` bytes of a file of /proc; empty if it is gone.
+// The first `bytes.size()` bytes of a file in /proc; empty if it is gone.
 template <std::size_t Size>
 std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
   const unique_fd file(::open(path, O_RDONLY | O_CLOEXEC));
@@ -145,7 +145,7 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
       at = failure == std::errc() ? after + 1 : at + 1;
     }
   };
-  // A directory has two links and one more for each directory in it: here, each thread.
+  // A directory has two links, plus one for each subdirectory: here, one per thread.
   struct stat status{};
   if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
     read_list(pid);

@@ -27,7 +27,7 @@ ELASTIC_DECL std::string seen_from(const std::string& directory, const std::stri
   return directory + "/" + path;
 }
 
-/// The value of PATH in an environment; what `execvp` takes if there is none.
+/// The value of PATH in the environment, or the default of `execvp`.
 inline std::string_view search_path(const process_spec& spec) {
   constexpr std::string_view name = "PATH=";
   for (std::string_view entry : spec.environment) {
@@ -86,7 +86,7 @@ ELASTIC_DECL std::string find_program(const process_spec& spec) {
               fmt::format("program '{}' was not found in PATH ({})", name, folders));
 }
 
-/// Whether to find or to start the program may wait for a file system that does not answer.
+/// Whether finding or starting the program may block on a file system that does not answer.
 inline bool start_may_hang(const process_spec& spec) {
   if (!spec.directory.empty() && may_hang(spec.directory)) return true;
   if (spec.program.find('/') != spec.program.npos) {
@@ -95,7 +95,7 @@ inline bool start_may_hang(const process_spec& spec) {
   for (std::string_view rest = search_path(spec);;) {
     const std::size_t colon = rest.find(':');
     const std::string_view folder = rest.substr(0, colon);
-    // It may be a link to another file system than its folder's.
+    // The file may be a link to another file system than its folder's.
     const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder, spec.program);
     if (may_hang(seen_from(spec.directory, candidate))) return true;
     if (colon == rest.npos) return false;
@@ -106,7 +106,7 @@ inline bool start_may_hang(const process_spec& spec) {
 ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec) {
   if (!start_may_hang(spec)) co_return find_program(spec);
   std::function<std::string()> work = [spec = std::move(spec)] {
-    // The caller that starts the program reports what is wrong with them.
+    // Only fills the kernel's caches: the start itself reports what is wrong with these paths.
     if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
     const std::string path = find_program(spec);
     (void)::access(seen_from(spec.directory, path).c_str(), X_OK);

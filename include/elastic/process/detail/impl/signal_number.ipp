@@ -4,18 +4,37 @@
 
 #include <elastic/process/detail/signal_number.hpp>
 
+#include <array>
 #include <csignal>
-#include <cstring>
+#include <utility>
 
 namespace elastic::detail {
 
+// Of the C libraries only glibc has such a table, from 2.32 on.
+inline constexpr std::array<std::pair<int, std::string_view>, 31> signal_abbreviations{{
+    {SIGHUP, "HUP"},   {SIGINT, "INT"},       {SIGQUIT, "QUIT"}, {SIGILL, "ILL"},
+    {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"},     {SIGBUS, "BUS"},   {SIGFPE, "FPE"},
+    {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},     {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+    {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"},     {SIGTERM, "TERM"}, {SIGSTKFLT, "STKFLT"},
+    {SIGCHLD, "CHLD"}, {SIGCONT, "CONT"},     {SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"},
+    {SIGTTIN, "TTIN"}, {SIGTTOU, "TTOU"},     {SIGURG, "URG"},   {SIGXCPU, "XCPU"},
+    {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"},
+    {SIGPOLL, "POLL"}, {SIGPWR, "PWR"},       {SIGSYS, "SYS"},
+}};
+
 ELASTIC_DECL std::optional<int> signal_number(std::string_view name) {
   if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
-  for (int number = 1; number < NSIG; ++number) {
-    const char* const abbreviation = sigabbrev_np(number);
-    if (abbreviation && name == abbreviation) return number;
+  for (const auto& [number, abbreviation] : signal_abbreviations) {
+    if (name == abbreviation) return number;
   }
   return std::nullopt;
+}
+
+ELASTIC_DECL std::string_view signal_abbreviation(int number) {
+  for (const auto& [other, abbreviation] : signal_abbreviations) {
+    if (other == number) return abbreviation;
+  }
+  return {};
 }
 
 }  // namespace elastic::detail

@@ -31,7 +31,7 @@ ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlet
       matches_(outlets_.matches.filters, outlets_.matches.prefix, outlets_.json),
       by_line_(outlets_.json || !outlets_.prefix.empty()) {
   if (!outlets_.time) outlets_.time = new_shared<system_time>();
-  // A refusal (the user has too many large pipes) costs speed only.
+  // If the kernel refuses (the user has too many large pipes), copying is only slower.
   ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
   asio_error_code failure;
   pipe_.assign(pipe.get(), failure);
@@ -54,7 +54,7 @@ ELASTIC_DECL task<void> tee::run() {
     const ssize_t size = read_some();
     if (size > 0) {
       co_await pass_on(std::string_view(buffer(), static_cast<std::size_t>(size)));
-      // A process that never stops writing must not keep the loop to itself.
+      // A process that writes without pause must not monopolize the event loop.
       co_await asio::post(executor, asio::use_awaitable);
       continue;
     }
@@ -98,7 +98,7 @@ ELASTIC_DECL ssize_t tee::read_some() {
   const ssize_t size = ::read(pipe_.native_handle(), buffer(), room);
   if (size > 0) copied_ += static_cast<std::uint64_t>(size);
   if (size > 0 && finishing_) remaining_ -= static_cast<std::size_t>(size);
-  // More is coming than a line now and then.
+  // A full small buffer: the process writes more than an occasional line.
   if (size == static_cast<ssize_t>(small_.size()) && !large_) wants_large_ = true;
   return size;
 }
@@ -169,7 +169,8 @@ ELASTIC_DECL task<void> tee::write_on_thread(std::shared_ptr<log_file> file, std
 }
 
 ELASTIC_DECL void tee::give_up_console(std::string_view why) {
-  // None if it was abandoned: then the exception is that of its cancellation.
+  // The console is null if `abandon_console` was called; the exception is then only its
+  // cancellation.
   if (!std::exchange(outlets_.console, nullptr)) return;
   outlets_.log.error("no more output of process {} is shown: its output sink failed: {}", pid_,
                      why);

@@ -25,7 +25,7 @@ ELASTIC_DECL std::optional<tree_usage> look_at_tree(pid_t root, std::size_t most
   tree_usage usage;
   std::uint64_t ticks = 0;
   std::size_t files = 0;
-  // It grows while it is walked. What vanishes meanwhile is passed over.
+  // `tree` grows during the loop. Processes that vanish meanwhile are skipped.
   std::vector<pid_t> tree{root};
   for (std::size_t next = 0; next < tree.size(); ++next) {
     if (files >= most_files) {

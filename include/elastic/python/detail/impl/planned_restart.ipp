@@ -21,7 +21,7 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   if (view.cold == 0) return at_once("every worker has a standby");
   const std::string missing =
       fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");
-  // Workers whose peers are gone may stand still.
+  // Workers whose peers are gone may be blocked, so the wait is short.
   if (view.why == rendezvous_change::cause::node_lost) {
     return {planned_restart::patience_lost, missing};
   }

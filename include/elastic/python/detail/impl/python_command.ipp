@@ -31,7 +31,7 @@ ELASTIC_DECL std::optional<python_command> parse_python_command(
     if (at == std::string::npos && argument.size() > 1) continue;
     const char letter = at == std::string::npos ? '-' : argument[at];
     if (letter != 'W' && letter != 'X' && letter != 'm' && letter != 'c') return std::nullopt;
-    // What follows the letter is its value, or else the next argument.
+    // The option's value is the rest of the argument or else the next argument.
     const bool is_apart = at + 1 == argument.size();
     if (is_apart && ++i == arguments.size()) return std::nullopt;
     if (letter == 'W' || letter == 'X') {

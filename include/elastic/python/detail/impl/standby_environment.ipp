@@ -18,7 +18,8 @@ namespace elastic::detail {
 inline bool is_of_attempt(std::string_view name) {
   constexpr std::string_view names[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT",
                                         "TORCHELASTIC_ERROR_FILE", "ELASTIC_CONTROL",
-                                        "ELASTIC_EPOCH"};
+                                        "ELASTIC_EPOCH", "JAX_COORDINATOR_ADDRESS",
+                                        "OMPI_MCA_orte_hnp_uri", "TF_CONFIG"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
@@ -30,6 +31,9 @@ inline bool may_change(std::string_view name) {
                                         "GROUP_WORLD_SIZE",
                                         "ROLE_RANK",
                                         "ROLE_WORLD_SIZE",
+                                        "OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
                                         "TORCHELASTIC_USE_AGENT_STORE",
                                         "TORCHELASTIC_TIMER_FILE",
                                         "NCCL_ASYNC_ERROR_HANDLING",
@@ -67,7 +71,7 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   environment_map variables = environment_from(spec.environment);
   std::erase_if(variables, [](const auto& entry) { return is_of_attempt(entry.first); });
   const auto path = find_variable(variables, "PYTHONPATH");
-  // Its standard output, which no other process has to give it.
+  // Descriptor 1 of the standby itself, so that it opens the archive without another process.
   std::string& entries = variables["PYTHONPATH"];
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;

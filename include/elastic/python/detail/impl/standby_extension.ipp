@@ -48,7 +48,7 @@ ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& cha
 ELASTIC_DECL task<void> standby_extension::until_ready() { return standbys_->until_ready(); }
 
 ELASTIC_DECL task<void> standby_extension::prepare_attempt() {
-  // Most rounds are met sooner, and what is made then only costs their start.
+  // Most rounds are joined sooner than this; standbys would then only delay their start.
   if (!joins_warm()) {
     const time_point now = context_.time->now();
     co_await context_.time->sleep_until(deadline_after(now, standby_plan::meeting_patience));

@@ -58,7 +58,7 @@ ELASTIC_DECL void standby_plan::give_up(std::string reason) {
   if (!off_) off_ = std::move(reason);
 }
 
-/// Standbys are made if there is twice their memory, and end if there is not even that of one.
+/// Makes standbys if twice their memory is available, and ends them if less than that of one is.
 ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
   using action = standby_step::action;
   constexpr std::uint64_t mib = 1024 * 1024;
@@ -96,7 +96,7 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
           fmt::format("{} workers have none", view.missing)};
 }
 
-/// What is worth a new standby is seen later and later: few scripts import much after their first
+/// Checks for outdated standbys at increasing intervals: few scripts import much after their first
 /// steps.
 ELASTIC_DECL standby_step standby_plan::review(const standby_view& view) const {
   using action = standby_step::action;

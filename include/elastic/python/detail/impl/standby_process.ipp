@@ -32,7 +32,7 @@ inline unique_fd open_standby_file(std::string_view content) {
   const auto size = static_cast<ssize_t>(content.size());
   if (file && ::write(file.get(), content.data(), content.size()) == size) return file;
   throw error(errc::start_failed,
-              fmt::format("no memory file for a standby can be had: {}", errno_text(errno)));
+              fmt::format("cannot create a memory file for a standby: {}", errno_text(errno)));
 }
 
 ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
@@ -41,7 +41,7 @@ ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     throw error(errc::start_failed,
-                fmt::format("no socket to a standby can be had: {}", errno_text(errno)));
+                fmt::format("cannot create a socket to a standby: {}", errno_text(errno)));
   }
   unique_fd ours(ends[0]);
   const unique_fd theirs(ends[1]);
@@ -83,8 +83,8 @@ ELASTIC_DECL task<standby_message> standby_process::next_message() {
       co_await until_heard();
       if (!is_silent()) continue;
     }
-    if (size <= 0) throw error(errc::protocol_violation, "it ended without a word");
-    // Descriptors that are attached have no room, and are closed by the kernel.
+    if (size <= 0) throw error(errc::protocol_violation, "it ended before it answered");
+    // The buffer has no room for attached descriptors, so the kernel closes them.
     if ((packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
       throw error(errc::protocol_violation, "a message of a standby is too long, or holds files");
     }
@@ -128,7 +128,8 @@ ELASTIC_DECL bool standby_process::is_silent() {
 }
 
 ELASTIC_DECL task<void> standby_process::until_heard() {
-  // What an import has forked may keep the other end of the socket.
+  // A process forked by an import may keep the other end of the socket open, so this also waits for
+  // the end of the standby.
   co_await race(wait_for_input(socket_), wait_for_end(*process_));
 }
 

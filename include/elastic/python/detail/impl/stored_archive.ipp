@@ -18,13 +18,14 @@ inline std::uint32_t crc32_of(std::string_view bytes) {
   return ~sum;
 }
 
-/// The numbers of an archive, the least byte first.
+/// Appends a number in little-endian order.
 inline void append_number(std::string& bytes, std::size_t number, int size) {
   for (int i = 0; i < size; ++i) bytes += static_cast<char>((number >> (8 * i)) & 0xff);
 }
 
 ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view content) {
-  // Version, flags, method, time, date (the first that there is), sum, sizes, length of the name.
+  // Version, flags, method, time, date (the earliest possible), checksum, sizes, length of the
+  // name.
   std::string about;
   append_number(about, 20, 2);
   append_number(about, 0, 2);
@@ -44,7 +45,7 @@ ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view 
   bytes += "PK\1\2";
   append_number(bytes, 20, 2);
   bytes += about;
-  // No comment, the first disk, no attributes, at the beginning.
+  // No comment, first disk, no attributes, offset 0.
   append_number(bytes, 0, 8);
   append_number(bytes, 0, 6);
   bytes += name;

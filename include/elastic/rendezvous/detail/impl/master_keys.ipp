@@ -35,7 +35,7 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> read_master(std::shared_ptr
   const auto [stop, failure] = std::from_chars(values[1].data(), end, master.port);
   if (master.address.empty() || failure != std::errc() || stop != end || master.port == 0) {
     throw error(errc::protocol_violation,
-                fmt::format("the node of rank 0 told that the workers meet at '{:.200}', port "
+                fmt::format("the node of rank 0 reported that the workers meet at '{:.200}', port "
                             "'{:.20}'",
                             values[0], values[1]));
   }

@@ -15,7 +15,7 @@ ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
                                                  std::vector<std::string> towards) {
   if (is_loopback(chosen)) co_return std::string("127.0.0.1");
   auto executor = co_await asio::this_coro::executor;
-  // Addresses for documentation: nobody has them, and nothing is sent.
+  // Documentation addresses: no host has them, and nothing is sent.
   towards.push_back("192.0.2.1");
   towards.push_back("2001:db8::1");
   for (const std::string& host : towards) {

@@ -25,17 +25,17 @@ ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings&
   return state.participants.size() + promised < static_cast<std::size_t>(settings.max_nodes);
 }
 
-/// Whether those that stand by make a round possible that is larger than the running one.
+/// Whether the nodes that stand by make a larger round possible than the running one.
 inline bool can_grow(const round_state& state, const rendezvous_settings& settings,
                      std::size_t more) {
   const std::size_t ready = state.participants.size() + state.redundancy_list.size() + more;
   return settings.can_grow(size_of(state), static_cast<int>(ready));
 }
 
-/// Whether a running round with a place is to end for a node that takes no part in it.
+/// Whether a running round that has a place should end for a node that takes no part in it.
 inline bool ends_for(const round_state& state, const node_id& node,
                      const rendezvous_settings& settings, round_rules rules, time_point now) {
-  // A round for which others wait is about to end.
+  // A round that others wait for is about to end anyway.
   if (rules != round_rules::direct || !state.wait_list.empty()) return true;
   if (!can_grow(state, settings, 1 - state.redundancy_list.count(node))) return false;
   if (settings.scale_up_delay <= duration::zero()) return true;
@@ -67,7 +67,7 @@ ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
          size_of(state) >= settings.min_nodes;
 }
 
-/// A round that has enough nodes: whether it waits for more.
+/// Decides whether a round that has enough nodes waits for more.
 inline round_decision decide_completion(const round_state& state,
                                         const rendezvous_settings& settings, round_rules rules,
                                         time_point now) {
@@ -132,8 +132,8 @@ ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
   if (!state.redundancy_list.empty()) return true;
   // The next round waits for all nodes of one that runs.
   if (state.complete) return false;
-  // A round that had enough nodes keeps those whose time is over; one with too few does not. One
-  // that has all the nodes that are known is complete.
+  // A round that had enough nodes keeps those whose time is over; one with too few does not. A
+  // round that has all known nodes is complete.
   return leaves_round ? size_of(state) == settings.min_nodes - 1 : state.wait_list.empty();
 }
 
@@ -153,8 +153,8 @@ ELASTIC_DECL void enter_round(round_state& state, const node_id& node,
   if (size_of(state) == settings.max_nodes) complete_round(state);
 }
 
-/// Who has no place in the round that is about to be complete stands by: the last in the order of
-/// nodes.
+/// Makes the nodes stand by that have no place in the round that is about to be complete: the last
+/// ones in the order of nodes.
 inline void stand_by(round_state& state, const rendezvous_settings& settings) {
   const int most = settings.most_of(size_of(state));
   while (size_of(state) > most) {
@@ -164,7 +164,7 @@ inline void stand_by(round_state& state, const rendezvous_settings& settings) {
   }
 }
 
-/// A node stands by: from then on counts the delay of a round that it makes possible.
+/// Puts a node on standby. If this makes a larger round possible, its delay counts from now on.
 inline void enter_redundancy_list(round_state& state, const node_id& node,
                                   const rendezvous_settings& settings, time_point now) {
   const bool could_grow = can_grow(state, settings, 0);
@@ -174,7 +174,7 @@ inline void enter_redundancy_list(round_state& state, const node_id& node,
   state.scale_up_at = now + settings.scale_up_delay;
 }
 
-/// A node stands by no longer. If that is because the delay is over, this is not put back.
+/// Takes a node off standby. A delay that is already over is not cancelled by this.
 inline void leave_redundancy_list(round_state& state, const node_id& node,
                                   const rendezvous_settings& settings, time_point now) {
   state.redundancy_list.erase(node);
@@ -182,7 +182,7 @@ inline void leave_redundancy_list(round_state& state, const node_id& node,
   if (is_under_way && !can_grow(state, settings, 0)) state.scale_up_at.reset();
 }
 
-/// What follows from a participant's going: the last one of a complete round begins the next.
+/// The departure of the last participant of a complete round begins the next round.
 inline void note_departure(round_state& state, const rendezvous_settings& settings) {
   if (state.complete && state.participants.empty()) {
     state.complete = false;

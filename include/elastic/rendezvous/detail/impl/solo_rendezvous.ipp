@@ -33,12 +33,13 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);
-  // One node waits for nobody; what is no time or number is refused all the same.
+  // A single node waits for nobody, but malformed times and numbers are refused all the same.
   parameters_.settings();
   parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
   parameters_.check_conf(
-      meeting_settings({"is_host", "host_grace", "dialect", "secret_file", "worker_networks"}));
+      meeting_settings({"is_host", "host_grace", "dialect", "secret_file", "worker_networks",
+                        "fingerprint"}));
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {

@@ -28,7 +28,7 @@ namespace elastic::detail {
 inline const std::string static_exit_count = "elastic/static/num_left";
 inline const std::string static_exit_last = "elastic/static/last_left";
 
-/// A node other than 0 has passed the exit barrier and asks for nothing more.
+/// Reports that a node other than 0 has passed the exit barrier and will send no further request.
 inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
   try {
     const std::int64_t count = co_await agents->add(static_exit_count, 1);
@@ -36,7 +36,7 @@ inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
     const std::string value;
     co_await agents->set(static_exit_last, value);
   } catch (const std::runtime_error&) {
-    // Node 0 did not wait so long; nobody needs the report then.
+    // Node 0 did not wait that long, so nobody needs the report.
     if (is_cancellation(std::current_exception())) throw;
   }
 }
@@ -67,7 +67,7 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
 ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
   check_open();
   if (parameters_.max_nodes == 1) {
-    // Nobody else holds a connection, so each round can have an empty store at the same port.
+    // No other node holds a connection, so each round can have an empty store at the same port.
     co_await shutdown();
   }
   if (!agents_) co_await connect();
@@ -93,7 +93,7 @@ ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
     co_await report_exit(std::move(agents), other_nodes);
     co_return;
   }
-  // The last node may pass while another has come and not yet asked whether all have.
+  // The last node may pass while another one has arrived but not yet asked whether all have.
   time_source& time = *parameters_.time;
   co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
 }
@@ -111,7 +111,7 @@ inline task<listen_point> point_of_server(std::string host) {
       std::any_of(addresses.begin(), addresses.end(),
                   [](const auto& address) { return plain_address(address).is_loopback(); });
   listen_point point = co_await find_listen_point(host);
-  // An address of another host is a mistake, which the server names.
+  // An address of another host is a mistake. The server's error names it.
   if (point.address.empty() && !has_loopback) point.address = host;
   co_return point;
 }
@@ -138,7 +138,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
   options.host = endpoint_.host;
   options.port = endpoint_.port;
   options.log = parameters_.log;
-  // A node of torchrun that serves waits until all others have told the store that they are there.
+  // A node of torchrun that serves waits until all others have announced themselves to the store.
   options.announce_worker = true;
   auto client = new_shared<tcp_store>(executor, options);
   if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,

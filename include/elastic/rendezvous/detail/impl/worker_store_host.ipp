@@ -38,7 +38,7 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
     co_return at;
   }
   tcp_store_server::options options;
-  // What the user says of the port outweighs that nobody else needs it.
+  // The user's choice of address matters more than the fact that no other host needs the port.
   const bool is_private = is_alone && address_.empty() && !listens_everywhere_;
   listen_point point = co_await point_for(reachable, is_private, std::move(meeting));
   options.address = std::move(point.address);
@@ -70,7 +70,7 @@ ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachab
     if (meeting.is_host) point = listen_point();
     co_return point;
   }
-  // The server's host is known by the address at which others reach the server.
+  // Others know the server's host by the address at which they reach the server.
   place.besides.push_back(asio::ip::make_address(place.address));
   for (const asio::ip::address& address : place.besides) {
     const bool is_open =

@@ -37,19 +37,19 @@ namespace elastic::detail {
 
 /// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
 ///
-/// Each node holds one connection to the server, sends its requests and receives their outcome:
-/// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
-/// docs/design/rendezvous.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
+/// Each node holds one connection to the server, sends its requests and receives their outcomes. A
+/// round costs O(N) messages, and the end of a connection reveals a dead node.
+/// docs/design/rendezvous.md has the protocol, docs/nodes.md the settings (`--rdzv-conf`).
 ///
 /// Thread-safety: one strand at a time.
 class c10d_rendezvous final : public rendezvous_handler {
  public:
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
 
-  /// How many endpoints may be given.
+  /// The maximum number of endpoints.
   static constexpr std::size_t most_endpoints = limits::rendezvous_candidates;
 
-  /// How a header-only program meets with nodes of torchrun.
+  /// Shows the user of a header-only program how to meet nodes of torchrun.
   static constexpr std::string_view torch_hint =
       "to meet with nodes of torchrun, include <elastic/torch.hpp> (in the single header: define "
       "ELASTIC_WITH_TORCH) and call add_torch_rendezvous(registry)";
@@ -58,8 +58,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   /// out of bounds.
   ELASTIC_DECL explicit c10d_rendezvous(rendezvous_parameters parameters);
 
-  /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
-  /// hosted, and the endpoint is not looked at.
+  /// The same at a server that `connector` reaches and whose store is `agents`. Hosts nothing, and
+  /// ignores the endpoint.
   /// @param is_beside_server  the server is in this process, so that both end together
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
                                std::shared_ptr<message_connector> connector,
@@ -72,29 +72,29 @@ class c10d_rendezvous final : public rendezvous_handler {
     std::shared_ptr<store> agents;
   };
 
-  /// The same at several servers of which one leads. `own`, if any, is this agent's, and runs
-  /// until it was left.
+  /// The same at several servers, one of which leads. `own`, if not null, is this agent's server,
+  /// and runs until this node has left.
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
                                std::vector<candidate_server> servers,
                                std::shared_ptr<candidate> own);
 
-  /// Makes what finds the agent that leads the job, once, when the first round is asked for.
+  /// Makes the connector to the agent that leads the job; called once, for the first round.
   using registry_maker = std::function<task<std::shared_ptr<registry_connector>>()>;
 
-  /// The same at the agent of the job that a registry names. The endpoint is not looked at.
-  /// @param where  the registry, for people
+  /// The same at the agent that a registry names as the leader. Ignores the endpoint.
+  /// @param where  the name of the registry in messages
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters, std::string where,
                                registry_maker make);
 
-  /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
-  /// Call it before the first round.
-  /// @param watch  called with the table of the store, if this node hosts it; what it returns is
-  ///               kept as long
+  /// Leaves it to the caller to meet nodes of torchrun: errors no longer say how to do it. Call it
+  /// before the first round.
+  /// @param watch  called with the table of the store if this node hosts it; its result lives as
+  ///               long as the host
   void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
 
-  /// Hosts no server: this program hosts the one at the endpoint for several jobs, or another node
-  /// does. Call it before the first round.
-  /// @param is_beside_server  it is in this process, so that both end together
+  /// Does not host a server, because this program hosts the one at the endpoint for several jobs,
+  /// or another node does. Call it before the first round.
+  /// @param is_beside_server  the server is in this process, so that both end together
   void use_server(bool is_beside_server) {
     is_host_ = false;
     is_beside_server_ = is_beside_server;
@@ -125,11 +125,11 @@ class c10d_rendezvous final : public rendezvous_handler {
  private:
   ELASTIC_DECL task<void> begin();
 
-  // By the network; as its host, if this node is to be.
+  // Reaches the endpoint over the network, or as its host if this node is to host it.
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
   // Hosts the server if the program that held its port is gone: a job that was about to end, or an
-  // agent that began in the same moment, and gave way as this one did.
+  // agent that started at the same moment and gave way, as this one did.
   ELASTIC_DECL task<void> host_abandoned_endpoint();
 
   // Result: whether this node hosts the server now.
@@ -138,12 +138,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   // Whether the server ends with this node.
   bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_ && !registry_; }
 
-  // What is the same wherever the nodes meet.
+  // Takes the settings that do not depend on where the nodes meet.
   ELASTIC_DECL void take_settings();
 
-  // Where the server is, and whether it is this agent's.
+  // Where the server is, and whether it belongs to this agent.
   ELASTIC_DECL meeting_place server() const;
-  // What this node can say to a registry.
+  // Gives the registry's connector access to this node's state.
   ELASTIC_DECL void attach_to_registry();
 
   // ---- several endpoints ------------------------------------------------------------------------
@@ -151,20 +151,20 @@ class c10d_rendezvous final : public rendezvous_handler {
   bool has_candidates() const { return endpoints_.size() > 1; }
   ELASTIC_DECL void check_candidates() const;
   ELASTIC_DECL task<void> check_addresses();
-  // The endpoint that the settings give this agent; -1: none.
+  // The index of the endpoint that the settings assign to this agent; -1: none.
   ELASTIC_DECL int chosen_candidate() const;
   ELASTIC_DECL task<void> reach_candidates();
-  // Serves the first of the endpoints that is this host's and that nobody serves yet.
+  // Serves the first endpoint that belongs to this host and that nobody serves yet.
   ELASTIC_DECL task<void> serve_endpoint();
   ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place) const;
   ELASTIC_DECL void look_for_leader();
   ELASTIC_DECL task<void> retire();
 
-  // Waits for the link's news. Meanwhile an agent of an endpoint's host that serves none tries to:
-  // another program may have had the port when it began.
+  // Waits for news from the link. Meanwhile, an agent that serves no endpoint of its host keeps
+  // trying to: another program may have held the port at the start.
   ELASTIC_DECL task<void> news();
 
-  // Until this node is placed in a round after its last one.
+  // Waits until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
   ELASTIC_DECL task<rendezvous_round> placed_round();
   ELASTIC_DECL address_filter admitted_addresses() const;
@@ -176,15 +176,15 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   rendezvous_parameters parameters_;
   endpoint endpoint_;
-  /// More than one: candidates, in the order in which all name them.
+  /// More than one if there are candidates; every node names them in the same order.
   std::vector<endpoint> endpoints_;
   std::string list_;
   rendezvous_settings settings_;
   duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
-  /// Whether this node may still host a server; none: it depends on the address.
+  /// Whether this node may still host a server; empty: that depends on the address.
   std::optional<bool> may_host_ = false;
-  /// When it tries to serve one of several endpoints again.
+  /// When this node next tries to serve one of several endpoints.
   time_point next_try_;
   /// The number of this node.
   std::uint64_t number_ = 0;
@@ -206,7 +206,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::int64_t round_ = -1;
   /// The round of `meet`, until `next_round` returns it.
   std::optional<rendezvous_round> met_;
-  /// Why this node is not to come back for a while; empty: it may.
+  /// Why this node has to stay out for a while; empty: it may return.
   std::string bad_because_;
 };
 

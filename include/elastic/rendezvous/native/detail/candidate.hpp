@@ -26,12 +26,12 @@
 
 namespace elastic::detail {
 
-/// One of the servers at which a job can meet: takes part in the choice of the one that leads
-/// (`vote_machine`), and serves the job's nodes while that is this one. The others send nodes
-/// away, with the word to wait.
+/// One of the servers at which a job can meet. It takes part in the election of the leader
+/// (`vote_machine`), and serves the job's nodes while it leads. A candidate that does not lead
+/// tells nodes to wait.
 ///
-/// Give it to one server, as its extension.
-/// Thread-safety: as the server's extensions have it.
+/// Add it to one server as its extension.
+/// Thread-safety: that of a server's extensions.
 class candidate final : public store_extension {
  public:
   struct options {
@@ -39,19 +39,20 @@ class candidate final : public store_extension {
     /// All endpoints, in their order, as each candidate and node has to name them.
     std::string list;
     int self = 0;
-    /// The ways to the candidates; none to this one.
+    /// The connectors to the candidates; null for this one.
     std::vector<std::shared_ptr<message_connector>> others;
-    /// The job's.
+    /// The job's settings.
     rendezvous_settings settings;
     /// The number of this agent's node.
     std::uint64_t node = 0;
-    /// See network_identity; empty: it is not known.
+    /// See network_identity; empty: unknown.
     std::string network = {};
-    /// The place of its mark, and of the mark of an agent that was killed; none: it leaves none.
+    /// Where this agent leaves its mark and finds that of an agent that was killed; none: it leaves
+    /// no mark.
     std::optional<candidate_marker> marker = std::nullopt;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
-    /// What nodes tell of themselves while this one leads; null: nothing is asked for.
+    /// The reports that nodes send while this candidate leads; null: it requests none.
     std::shared_ptr<report_exchange> reports = {};
     std::shared_ptr<time_source> time;
     logger log;
@@ -60,7 +61,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL explicit candidate(options chosen);
   ELASTIC_DECL ~candidate() override;
 
-  /// Which of the endpoints it serves, and the number of its agent's node.
+  /// The index of its endpoint, and the number of its agent's node.
   int place() const { return chosen_.self; }
   std::uint64_t node() const { return chosen_.node; }
 
@@ -68,10 +69,10 @@ class candidate final : public store_extension {
   ELASTIC_DECL task<void> run() override;
   ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
 
-  /// Before the server stops, and after this agent's node has left: has another one lead. If the
-  /// job is over, stays until every node was told, for at most two times the silence. Takes its
-  /// mark away if no node can have workers any more, as far as this one knows: the job is over,
-  /// which all were told, or no round was made.
+  /// Lets another candidate lead. Call it before the server stops and after this agent's node has
+  /// left. If the job is over, stays until every node has been told, for at most twice the silence.
+  /// Removes its mark if, as far as this candidate knows, no node can have workers any more: the
+  /// job is over and all nodes were told, or no round was made.
   ///
   /// Thread-safety: any strand.
   /// Cancellation: all types.
@@ -80,30 +81,29 @@ class candidate final : public store_extension {
  private:
   class visitor;
 
-  // ---- who connects to this one -----------------------------------------------------------------
+  // ---- connections from others ------------------------------------------------------------------
 
-  /// The way to another candidate.
+  /// The connection to another candidate.
   struct route {
-    /// While it is connected, and once it takes what this one asks.
+    /// The connection, and the same once it accepts requests.
     std::shared_ptr<message_channel> connection;
     std::shared_ptr<message_channel> channel;
-    /// Set when it has come: it can be reached now.
+    /// Set when the other candidate has connected: it is reachable now.
     std::unique_ptr<event_flag> arrival;
-    /// The number of the agent that was met at its address last, 0: none was; that address, and the
-    /// network in which it is.
+    /// The number of the agent last met at its address (0: none), that address, and its network.
     std::uint64_t node = 0;
     std::string address;
     std::string network;
-    /// It was met over this connection.
+    /// The agent was met over this connection.
     bool is_met = false;
-    /// The last that said it were this one while another agent was met here.
+    /// The last agent that claimed to be this candidate while another one was met at its address.
     std::uint64_t stranger = 0;
-    /// It is where the one before it was.
+    /// The agent has the address and the network of its predecessor.
     bool is_in_place = true;
-    /// Who serves there is to be found out again, now; and until that is known.
+    /// Whether this candidate has to find out again who serves there, and whether it is doing so.
     bool is_to_look = false;
     bool is_looking = false;
-    /// Since when it is not reached and why, and when the log says so next.
+    /// Since when the candidate is unreachable, why, and when the log next says so.
     time_point missing_since;
     std::string problem;
     time_point next_warning;
@@ -121,9 +121,9 @@ class candidate final : public store_extension {
   ELASTIC_DECL std::string objection_to_second(int index) const;
   route& route_to(int peer) { return routes_[static_cast<std::size_t>(peer)]; }
 
-  // ---- who is who -------------------------------------------------------------------------------
-  // Who connects says which candidate it is, and is believed if the agent that is met at that
-  // candidate's address says the same: of two with one place only one has the address.
+  // ---- identities -------------------------------------------------------------------------------
+  // A candidate that connects says which one it is. It is believed if the agent at that candidate's
+  // address says the same: of two agents that claim one place, only one has the address.
 
   ELASTIC_DECL bool take(int peer, const candidate_messages::present& answer, std::string address);
   ELASTIC_DECL void check_claim(visitor& from);
@@ -134,7 +134,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void tell_seekers();
   ELASTIC_DECL void tell_leader(visitor& node);
 
-  // ---- those that this one connects to ----------------------------------------------------------
+  // ---- connections to others --------------------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_connected(int peer);
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
@@ -148,7 +148,7 @@ class candidate final : public store_extension {
 
   // ---- serving the job --------------------------------------------------------------------------
 
-  // Until the port was bound, another agent may have served there and made promises.
+  // Until this candidate bound the port, another agent may have served there and made promises.
   ELASTIC_DECL void begin_votes();
   ELASTIC_DECL void leave_mark();
   ELASTIC_DECL void remove_mark();
@@ -159,30 +159,31 @@ class candidate final : public store_extension {
   ELASTIC_DECL void end_service();
   // Whether a majority has what the job's nodes are about to be told.
   ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
-  // Whether everybody knows that the job is over, as far as is known now, and when it may leave.
+  // Whether, as far as is known now, everybody knows that the job is over, and when this one may
+  // leave.
   ELASTIC_DECL bool is_free() const;
   ELASTIC_DECL time_point free_at() const;
   ELASTIC_DECL task<void> hand_over(bool is_over);
   ELASTIC_DECL task<void> end_tasks();
 
-  // Has everything looked at again, soon.
+  // Makes the tasks check everything again soon.
   ELASTIC_DECL void wake();
 
   options chosen_;
   /// Made once the port is bound.
   std::optional<vote_machine> votes_;
-  /// Until then the mark also stands for an agent that was killed.
+  /// Until this time the mark also stands for an agent that was killed.
   time_point marked_until_ = time_point::min();
-  // By their coming.
+  // In the order of arrival.
   std::vector<visitor*> visitors_;
   std::vector<visitor*> peers_;
   std::vector<route> routes_;
-  /// What others refused this one for, so as to say it once.
+  /// The reasons for which others refused this one, so that the log has each once.
   std::set<std::string> rejections_;
-  /// Since when no majority is reached.
+  /// Since when no majority is reachable.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
-  /// The version of the job's content that was proposed last.
+  /// The version of the job's content that was last proposed.
   std::optional<std::uint64_t> proposed_version_;
   std::shared_ptr<rendezvous_service> service_;
   std::shared_ptr<event_flag> service_end_;

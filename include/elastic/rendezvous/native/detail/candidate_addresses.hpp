@@ -12,19 +12,20 @@
 
 namespace elastic::detail {
 
-/// What the endpoints of a list stand for, as far as this host knows.
+/// The addresses of the endpoints of a list, as far as this host knows them.
 struct candidate_addresses {
   std::vector<endpoint> list;
-  /// Of each; none: not known here.
+  /// Of each endpoint; empty: unknown here.
   std::vector<std::vector<asio::ip::address>> known;
 };
 
-/// Why a list cannot be used: two of its endpoints are one server. One sentence; empty: it can.
+/// Why a list cannot be used, in one sentence: two of its endpoints are the same server. Empty: it
+/// can be used.
 ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
 
-/// Why this node cannot be known as `local_addr` (--local-addr): that is an endpoint of the list
-/// which this host does not have. One sentence; empty: it can.
-/// @param served  the endpoint that the settings give this agent; -1: none
+/// Why this node cannot use `local_addr` (--local-addr), in one sentence: it is an endpoint of the
+/// list that this host does not have. Empty: it can be used.
+/// @param served  the endpoint that the settings assign to this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(
     const candidate_addresses& of, const std::string& local_addr, int served,

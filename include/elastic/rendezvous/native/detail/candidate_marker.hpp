@@ -9,23 +9,24 @@
 
 namespace elastic::detail {
 
-/// Tells an agent that another one on this host served the same candidate of the same job, and
-/// left while nodes may have had workers, or was killed: an empty file in /dev/shm, which never
-/// hangs and outlives a process, a container that is started again in its pod, and no boot.
+/// Shows an agent that another one on this host served the same candidate of the same job before,
+/// and was killed, or left while nodes may have had workers. The marker is an empty file in
+/// /dev/shm, which never hangs. It outlives the process, and a container that restarts in its pod,
+/// but not a reboot of the host.
 ///
-/// Where there can be none, the agent is taken for the first.
+/// Where no file can be made, the agent counts as the first one.
 class candidate_marker {
  public:
   /// @param list  all endpoints, in their order
   ELASTIC_DECL candidate_marker(std::string_view run_id, std::string_view list, int place);
 
-  /// Whether it was left.
+  /// Whether an earlier agent left the marker.
   ELASTIC_DECL bool exists() const;
 
-  /// Result: whether there is one now.
+  /// Result: whether the marker exists now.
   ELASTIC_DECL bool leave() const;
 
-  /// No node of the job can have workers any more.
+  /// Removes the marker: no node of the job can have workers any more.
   ELASTIC_DECL void remove() const;
 
   const std::string& path() const { return path_; }

@@ -15,13 +15,14 @@
 
 namespace elastic::detail {
 
-/// What the servers of one job, its candidates, tell each other, and a node that looks for the one
-/// that leads: one JSON object a message, whose "kind" is the name of the struct.
+/// The messages between the servers of one job, its candidates, and between a candidate and a node
+/// that looks for the leader. Each message is one JSON object whose "kind" is the name of the
+/// struct.
 namespace candidate_messages {
 
 // ---- from the side that connects ------------------------------------------------------------
 
-/// The first word of a candidate.
+/// The first message of a candidate.
 struct peer {
   int index = 0;
   std::string run_id;
@@ -29,33 +30,33 @@ struct peer {
   std::string list;
   /// Its agent's number, `node_id::random_number::high`.
   std::uint64_t node = 0;
-  /// The keep-alives and grace by which leases last.
+  /// The keep-alive settings and the grace, which determine how long leases last.
   rendezvous_settings settings;
 };
 
-/// The first word of a node, and again from time to time: who leads?
+/// The first message of a node, which it repeats from time to time: which candidate leads?
 struct seek {
   std::string run_id;
   std::string list;
-  /// The greatest term of a leader that the node met; 0: none.
+  /// The greatest term of any leader that the node has met; 0: none.
   std::int64_t most_term = 0;
-  /// The candidate of its agent, and that agent's number; -1: it has none.
+  /// The candidate of the node's agent, and that agent's number; -1: it has none.
   int index = -1;
   std::uint64_t node = 0;
 };
 
 struct vote {
   std::int64_t term = 0;
-  /// Whether it would be given: binds nobody.
+  /// Only asks whether the vote would be granted: binds nobody.
   bool is_try = false;
   /// All candidates were blank: the job begins.
   bool is_fresh = false;
 };
 
-/// The leader's register; its keep-alive, too.
+/// The leader's register. It also serves as a keep-alive.
 struct write {
   std::int64_t term = 0;
-  /// The sender's own time; comes back with the answer.
+  /// The sender's own time, which the answer returns.
   std::int64_t stamp = 0;
   round_register value;
 };
@@ -63,22 +64,22 @@ struct write {
 /// The leader has stepped down, or lost its election.
 struct resign {
   std::int64_t term = 0;
-  /// All nodes were told of the job's end.
+  /// All nodes have been told that the job is over.
   bool is_done = false;
 };
 
-/// To the leader: its voter leaves in order, and votes for nobody any more. Another agent in its
-/// place knows nothing and votes for nobody before the silence is over.
+/// To the leader: its voter leaves in order and will not vote any more. Another agent in its place
+/// knows nothing, and does not vote before the silence is over.
 struct retire {
   std::int64_t term = 0;
-  /// Of the leader's last `write` that it took, and how long ago that was.
+  /// The stamp of the leader's last `write` that the voter accepted, and the time since then.
   std::int64_t stamp = 0;
   duration since_then{};
 };
 
 // ---- from the side that accepts -------------------------------------------------------------
 
-/// The list, the run id or a setting differs, or the sender is another agent than it claims.
+/// The list, the run id or a setting differs, or the sender is not the agent that it claims to be.
 struct rejected {
   std::string why;
 };
@@ -91,15 +92,16 @@ struct present {
   std::string network;
 };
 
-/// The second one: the agent that connected was met at its own address, and may ask now.
+/// The second answer to `peer`: the agent that connected was met at its own address, and may send
+/// requests now.
 struct accepted {};
 
-/// Does not lead.
+/// This candidate does not lead.
 struct wait {
   int index = 0;
 };
 
-/// Leads: the node says its `hello` on this connection.
+/// This candidate leads. The node sends its `hello` on this connection.
 struct leads {
   std::int64_t term = 0;
   int index = 0;
@@ -111,11 +113,11 @@ struct grant {
   bool yes = false;
   /// No leader has written to the voter yet.
   bool is_blank = false;
-  /// The voter knows that it was a candidate of the job before, in another life.
+  /// The voter knows that an earlier agent served in its place and did not end in order.
   bool has_restarted = false;
   /// The greatest term that the voter knows.
   std::int64_t own_term = 0;
-  /// What the voter holds, if it grants its vote and is not blank.
+  /// The voter's register, if it grants its vote and is not blank.
   std::optional<round_register> value;
 };
 
@@ -142,12 +144,12 @@ using candidate_answer =
 ELASTIC_DECL std::string candidate_text(const candidate_request& message);
 ELASTIC_DECL std::string candidate_text(const candidate_answer& message);
 
-/// Reads what somebody says who connected; empty for a node's `hello` or `witness`, which are for
-/// the rendezvous.
+/// Parses a message from the connecting side. Result: empty for a node's `hello` or `witness`,
+/// which belong to the rendezvous.
 /// Errors: `errc::protocol_violation`, naming what is wrong.
 ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::string_view text);
 
-/// Reads an answer. Errors: `errc::protocol_violation`, naming what is wrong.
+/// Parses an answer. Errors: `errc::protocol_violation`, naming what is wrong.
 ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text);
 
 }  // namespace elastic::detail

@@ -13,45 +13,47 @@
 
 namespace elastic::detail {
 
-/// A node that is kept out of its job, because somebody called it bad.
+/// A node that has to stay out of its job because somebody marked it as bad.
 struct exclusion {
   /// See `as_node_name`.
   std::string name;
-  /// For how much longer.
+  /// How much longer it has to stay out.
   duration remaining{};
   std::string why;
 
   friend bool operator==(const exclusion&, const exclusion&) = default;
 };
 
-/// The nodes that are kept out of a job, each for its time. Pure: names and times in, answers out.
-/// Bounded: beyond `limits::excluded_nodes` the one that was excluded first is forgotten.
+/// The nodes that are excluded from a job, each for its own time. Pure: names and times in, answers
+/// out. Holds at most `limits::excluded_nodes` nodes; beyond that, it forgets the one that was
+/// excluded first.
 class exclusion_list {
  public:
-  /// Of two of one name the one that ends later counts.
+  /// Of two exclusions of one name, the one that ends later counts.
   ELASTIC_DECL void add(const exclusion& added, time_point now);
 
   bool is_empty() const { return entries_.empty(); }
 
-  /// Why the node of this name is kept out; none: it is not, or no longer.
+  /// Why the node of this name is excluded; empty: it is not, or no longer.
   ELASTIC_DECL std::optional<exclusion> find(std::string_view name, time_point now) const;
 
-  /// When it may come back; `time_point::max()` if it is not kept out.
+  /// When the node may return; `time_point::max()` if it is not excluded.
   ELASTIC_DECL time_point end_of(std::string_view name) const;
 
-  /// The one of these nodes that was excluded first; empty: none of them is.
+  /// The one of these nodes that was excluded first; empty: none is excluded.
   ELASTIC_DECL std::string first_of(const std::vector<std::string>& names) const;
 
-  /// Keeps it out no longer.
+  /// Readmits the node.
   ELASTIC_DECL void forgive(std::string_view name);
 
-  /// Forgets those whose time is over.
+  /// Removes the exclusions that are over.
   ELASTIC_DECL void forget_past(time_point now);
 
-  /// All of them, the one that was excluded first at the beginning.
+  /// All exclusions, in the order in which they began.
   ELASTIC_DECL std::vector<exclusion> at(time_point now) const;
 
-  /// The same with the time that each was given, so that it does not change by itself.
+  /// The same with the full duration of each exclusion, so that the result does not change with
+  /// time.
   ELASTIC_DECL std::vector<exclusion> in_full() const;
 
  private:
@@ -66,11 +68,12 @@ class exclusion_list {
 /// A line for each: "MILLISECONDS NAME WHY".
 ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions);
 
-/// Printable, on one line and of so many bytes at most; no letter is cut in two.
+/// Makes a text printable, on one line, and at most `most` bytes long, without splitting a
+/// character.
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most);
 
-/// What can stand in such a line: 1 to `limits::node_name_bytes` letters, digits and signs of
-/// ASCII. Others are replaced by "_".
+/// A name that can stand in such a line: 1 to `limits::node_name_bytes` ASCII letters, digits and
+/// punctuation characters. Other characters become "_".
 ELASTIC_DECL std::string as_node_name(std::string_view text);
 
 ELASTIC_DECL bool is_node_name(std::string_view text);

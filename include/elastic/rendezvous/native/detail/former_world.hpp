@@ -12,43 +12,43 @@
 
 namespace elastic::detail {
 
-/// What a server knows of the world that a former one of the same job made: what nodes tell that
-/// come back from it. Pure: words and times in, answers out.
+/// What a server knows of the world that a former server of the same job made: the reports of nodes
+/// that come back from it. Pure: reports and times in, answers out.
 ///
-/// Until that world is over, a node that has not come back may still run its workers, so no round
-/// may be made. It is over when a node can be silent no longer without having stopped them; or
-/// before, when everybody is accounted for: the nodes of the newest round have joined, which they
-/// do without workers, and the host is gone with its server, at whose address the present one
-/// listens.
+/// Until that world is over, a node that has not come back may still run its workers, so the server
+/// must not make a round. It is over when no node can still be silent without having stopped its
+/// workers. It is over earlier once every node is accounted for: the nodes of the newest round have
+/// joined, which they do without workers, and the host is gone with its server, at whose address
+/// the present server listens.
 class former_world {
  public:
-  /// A node says hello.
+  /// A node sends its hello.
   /// @param here     the address at which it reached the present server
   /// @param silence  how long a node of the job may be silent
   ELASTIC_DECL void told(const rendezvous_messages::former_round& place, std::string_view here,
                          duration silence, time_point now);
 
-  /// A node says hello that was with a server of this term, in none of whose rounds it was: one may
-  /// have been made without it.
+  /// A node sends its hello that was connected to a server of this term, but in none of its rounds:
+  /// that server may have made one without it.
   ELASTIC_DECL void told_server(std::int64_t term, duration silence, time_point now);
 
-  /// A node joins that says no more than that it was in a round.
+  /// A node joins that reports nothing but the number of its round.
   ELASTIC_DECL void told_round(std::int64_t round, duration silence, time_point now);
 
-  /// A node that told of its place joins: its workers are gone.
+  /// A node that reported its former place joins: its workers are gone.
   ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);
 
-  /// The node that hosts the present server joins, in the place of the one that went with the
-  /// former.
+  /// The node that hosts the present server joins. It takes the place of the one that ended with
+  /// the former server.
   void host_joined() { has_host_joined_ = true; }
 
-  /// Whether there was such a world, as far as anybody told.
+  /// Whether any node has reported such a world.
   bool is_known() const { return newest_.round >= 0 || server_term_ > 0; }
 
-  /// Whether no worker of it can be left. Also true if it is not known.
+  /// Whether no worker of that world can be left. Also true if no such world is known.
   ELASTIC_DECL bool is_over(time_point now) const;
 
-  /// When it is over at the latest; `time_point::max()` if it is not known.
+  /// The latest time at which it is over; `time_point::max()` if that is not known.
   time_point over_at() const { return over_at_; }
 
  private:
@@ -60,7 +60,7 @@ class former_world {
   std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;
-  /// All but the host's.
+  /// The ranks that have joined, except the host's.
   std::set<int> joined_ranks_;
   bool has_host_joined_ = false;
   time_point over_at_ = time_point::max();

@@ -16,8 +16,8 @@
 
 namespace elastic::detail {
 
-/// Connects a node to that of several candidates which leads its job: asks all of them at once, and
-/// again, until one says that it does.
+/// Connects a node to the candidate that leads its job: asks all candidates at once, and repeats
+/// the question until one says that it leads.
 ///
 /// Thread-safety: one strand at a time.
 class leader_connector final : public message_connector {
@@ -30,7 +30,7 @@ class leader_connector final : public message_connector {
     /// The candidate of this process, and its number; -1: none.
     int self = -1;
     std::uint64_t node = 0;
-    /// How often a candidate is asked again.
+    /// The time between two questions to one candidate.
     duration interval{};
     std::shared_ptr<time_source> time;
     logger log;
@@ -42,16 +42,16 @@ class leader_connector final : public message_connector {
 
   ELASTIC_DECL std::string connected_to() const override;
 
-  /// What each candidate did last instead of saying who leads.
+  /// What each candidate last did instead of naming the leader.
   ELASTIC_DECL std::string problem() const override;
 
-  /// Errors: `errc::invalid_argument` if a candidate was given another list, serves another job, or
-  /// is met at the address of another one, or if another agent serves in the place of this one's
-  /// candidate, before one was found to lead; such a candidate is passed over afterwards.
-  /// Cancellation: all types; until one leads, it is the only end.
+  /// Errors: `errc::invalid_argument` if, before a leader is found, a candidate has another list,
+  /// serves another job, or is met at the address of another one, or if another agent serves in the
+  /// place of this one's candidate. After a leader was found once, such a candidate is skipped.
+  /// Cancellation: all types; nothing else ends the search for a leader.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
-  /// Errors: `errc::connection_failed` if that one no longer leads.
+  /// Errors: `errc::connection_failed` if that candidate no longer leads.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
 
   bool knows_other_side() const override { return true; }
@@ -60,13 +60,13 @@ class leader_connector final : public message_connector {
     return leader_ >= 0 && static_cast<int>(leader_) == chosen_.self;
   }
 
-  /// The candidate of this process, and its number, if it had none yet.
+  /// Sets the candidate of this process and its number, if it had none before.
   void note_own_candidate(int place, std::uint64_t node) {
     chosen_.self = place;
     chosen_.node = node;
   }
 
-  /// The one that `connect` found last; -1: none.
+  /// The candidate that `connect` last found; -1: none.
   int leader() const { return leader_; }
 
  private:
@@ -80,14 +80,14 @@ class leader_connector final : public message_connector {
 
   ELASTIC_DECL std::string question() const;
 
-  // Why a candidate cannot be the one of this place; empty: it can.
+  // Why a candidate cannot be the one at this place; empty: it can.
   ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
-  // A server is not one of this job.
+  // Notes that a server does not belong to this job.
   ELASTIC_DECL void note_refusal(search& of, const std::string& why);
 
   options chosen_;
-  /// Of each candidate, by its place.
+  /// By the index of the candidate.
   std::vector<std::string> problems_;
   int leader_ = -1;
   /// Leaders with a smaller term no longer lead.

@@ -17,14 +17,14 @@
 
 namespace elastic::detail {
 
-/// How an agent serves the others while it leads, and reaches the one that does.
+/// How an agent serves the others while it leads, and how it reaches the leader.
 class leader_network {
  public:
   virtual ~leader_network() = default;
 
-  /// Serves at a port that is free, one at a time. Result: where others reach it.
+  /// Serves at a free port, one server at a time. Result: where others reach it.
   virtual task<endpoint> serve(std::shared_ptr<store_extension> extension) = 0;
-  /// Ends what was served, once clients were sent what they were told.
+  /// Sends the clients their pending messages, then stops the server.
   virtual task<void> stop() = 0;
   /// See rendezvous_host.
   virtual void forget_rounds(const std::string& run_id, std::int64_t first_kept) = 0;
@@ -37,7 +37,7 @@ class leader_network {
   virtual std::string address() const = 0;
 };
 
-/// The real one.
+/// The network over TCP.
 class tcp_leader_network final : public leader_network {
  public:
   /// @param parameters  with the job's secret, if it has one

@@ -17,8 +17,8 @@
 
 namespace elastic::detail {
 
-/// A place that only says who leads a job, and keeps the register: one key that is changed by
-/// compare-and-set, and a key for each node that has lost the leader.
+/// A store that only names the leader of a job and keeps the register: one key that compare-and-set
+/// changes, and a key for each node that has lost the leader.
 ///
 /// Errors, cancellation, thread-safety: those of `versioned_keys`; `errc::invalid_argument` for a
 /// value that is not this job's.
@@ -31,17 +31,17 @@ class leader_registry {
     std::string version;
   };
 
-  /// @param keys  of this job alone
+  /// @param keys  the keys of this job alone
   leader_registry(std::shared_ptr<versioned_keys> keys, std::optional<job_secret> secret)
       : keys_(required(std::move(keys), "leader_registry: the keys")), secret_(std::move(secret)) {}
 
-  /// The record's place, for people.
+  /// The name of the record in messages.
   std::string name() const { return keys_->place_of(leader_key); }
 
   ELASTIC_DECL task<sight> look();
 
-  /// Stores the record if it is still as `version` saw it. Another one may have been faster, or
-  /// the answer of an earlier attempt was lost: `look` tells.
+  /// Stores the record if its version is still `version`. `look` shows whether it did: another
+  /// agent may have been faster, or the answer of an earlier attempt may have been lost.
   ELASTIC_DECL task<void> try_put(leader_record record, std::string version);
 
   /// As `versioned_keys::wait_for_change`.

@@ -14,10 +14,10 @@
 
 namespace elastic::detail {
 
-/// One connection to an agent that leads a job, or may come to: it asks first who leads, and is a
-/// node's conversation with the job's service after that.
+/// One connection to an agent that leads a job or may come to lead it. The client first asks who
+/// leads; after that, the connection is a node's conversation with the job's service.
 ///
-/// Thread-safety: as the server's extensions have it.
+/// Thread-safety: that of a server's extensions.
 class leader_visitor : public store_extension::conversation {
  public:
   ELASTIC_DECL explicit leader_visitor(store_extension::client& from);
@@ -31,21 +31,21 @@ class leader_visitor : public store_extension::conversation {
   ELASTIC_DECL void say(const candidate_answer& answer);
   ELASTIC_DECL void say_frame(std::string_view text);
 
-  /// From now on it is a node of the job, which begins with `message`.
+  /// Makes the client a node of the job, whose first message is `message`.
   ELASTIC_DECL void enter(std::shared_ptr<rendezvous_service> service, std::string_view message);
 
-  /// Ends the connection once what was said is sent. What it says meanwhile is not heard.
+  /// Ends the connection once everything is sent, and ignores what arrives meanwhile.
   ELASTIC_DECL void dismiss();
 
  protected:
-  /// What it says before it enters.
+  /// Called for each message before the client enters.
   virtual void greet(std::string_view message) = 0;
-  /// The service was told something.
+  /// Called after the service has received something.
   virtual void noted() = 0;
 
   void raise_bound(std::size_t bytes) { frames_.raise_bound(bytes); }
 
-  /// Ends the conversation with the service, before what that refers to is gone.
+  /// Ends the conversation with the service before the objects to which it refers are gone.
   void leave() { node_.reset(); }
 
  private:

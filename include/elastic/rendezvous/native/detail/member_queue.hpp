@@ -16,8 +16,8 @@ namespace elastic::detail {
 /// and removing one takes O(log n).
 class member_queue {
  public:
-  /// Where a member stands: those that are not `kept_longer` come first, each kind in the order of
-  /// arrival.
+  /// The position of a member. Members that are not kept longer come first, and each kind is in the
+  /// order of arrival.
   struct ticket {
     bool is_kept_longer = false;
     std::uint64_t number = 0;
@@ -30,14 +30,14 @@ class member_queue {
     return next;
   }
 
-  /// Removes the member that has this ticket, and takes the ticket. No ticket: does nothing.
+  /// Removes the member with this ticket, and resets the ticket. Does nothing without a ticket.
   void remove(std::optional<ticket>& held) {
     if (held) members_.erase(*std::exchange(held, std::nullopt));
   }
 
   std::size_t size() const { return members_.size(); }
 
-  /// The one to forget first. There must be one.
+  /// The member to forget first. There must be one.
   const node_id& first() const { return members_.begin()->second; }
 
  private:

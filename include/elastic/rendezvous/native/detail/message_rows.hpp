@@ -21,14 +21,14 @@ namespace elastic::detail {
 
 inline constexpr std::array<std::string_view, 2> job_end_names{"succeeded", "failed"};
 
-/// Numbers of 16 hexadecimal digits each: not more than `most`.
+/// Numbers of 16 hexadecimal digits each; at most `most` of them.
 ELASTIC_DECL void number_row(record_rows& rows, const char* name,
                              std::vector<std::uint64_t>& numbers, std::size_t most);
 
-/// One of them.
+/// One such number.
 ELASTIC_DECL void number_row(record_rows& rows, const char* name, std::uint64_t& number);
 
-/// A line for each node that is kept out, if there is any: "MILLISECONDS NAME WHY".
+/// A line for each excluded node, if there is any: "MILLISECONDS NAME WHY".
 ELASTIC_DECL void exclusion_row(record_rows& rows, std::vector<exclusion>& excluded);
 
 /// How long a node may be silent, or without its connection.

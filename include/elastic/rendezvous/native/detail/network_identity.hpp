@@ -8,9 +8,9 @@
 
 namespace elastic::detail {
 
-/// Which network of which host since its boot the ports of this process belong to: of two processes
-/// that say the same only one has a port. Addresses do not show it, since they move from host to
-/// host and are translated on the way.
+/// Identifies the network to which the ports of this process belong, including the host and its
+/// boot: of two processes with the same identity, only one can have a given port. Addresses cannot
+/// identify it, because they move between hosts and are translated on the way.
 /// Result: empty if the system does not tell. Thread-safety: any thread.
 ELASTIC_DECL std::string network_identity();
 

@@ -24,14 +24,14 @@
 
 namespace elastic::detail {
 
-/// The agent that a registry names as the leader of a job, for one term: takes the record, serves
-/// the job's nodes while it holds it, and writes the register there before nodes are placed.
+/// The agent that a registry names as the leader of a job, for one term. It takes the record,
+/// serves the job's nodes while it holds it, and writes the register there before it places nodes.
 ///
-/// It leads until another agent replaces the record, until it could not write it for the length of
-/// its lease, or until it resigns. Then it disconnects its nodes.
+/// It leads until another agent replaces the record, until it has not been able to write the record
+/// for the length of its lease, or until it resigns. Then it disconnects its nodes.
 ///
-/// Give it to one server, as its extension.
-/// Thread-safety: as the server's extensions have it; the members that say so, any thread.
+/// Add it to one server as its extension.
+/// Thread-safety: that of a server's extensions; the members that say so, any thread.
 class registered_leader final : public store_extension,
                                 public std::enable_shared_from_this<registered_leader> {
  public:
@@ -39,43 +39,43 @@ class registered_leader final : public store_extension,
     std::string run_id;
     /// The number of this agent's node.
     std::uint64_t node = 0;
-    /// The job's.
+    /// The job's settings.
     rendezvous_settings settings;
     duration lease{};
-    /// For this object alone: it is used on the server's strand.
+    /// Used by this object alone, on the server's strand.
     std::shared_ptr<leader_registry> registry;
     std::shared_ptr<report_exchange> reports = {};
     std::shared_ptr<time_source> time;
     logger log;
   };
 
-  /// What it is to replace.
+  /// How this agent becomes the leader: where it serves, and what it replaces.
   struct candidacy {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     candidacy() = default;
     /// Where it serves.
     endpoint at;
     leader_registry::sight former;
-    /// A term that none of the nodes has seen, as far as is known.
+    /// A term that no node has seen, as far as is known.
     std::int64_t least_term = 1;
-    /// How long the node of the former leader may have workers.
+    /// How long the former leader's node may have workers.
     duration wait{};
   };
 
   ELASTIC_DECL explicit registered_leader(options chosen);
   ELASTIC_DECL ~registered_leader() override;
 
-  /// Takes the record, if nobody is faster. Call it once. Any thread.
+  /// Takes the record unless another agent is faster. Call it once. Any thread.
   ELASTIC_DECL void stand(candidacy wish);
 
-  /// Whether it leads no more, or did not come to lead. Any thread.
+  /// Whether it no longer leads, or failed to become the leader. Any thread.
   bool is_over() const { return is_over_; }
 
-  /// Why it could not write the record, if it does not lead yet. Any thread.
+  /// Why it could not write the record, while it does not lead yet. Any thread.
   ELASTIC_DECL std::string problem() const;
 
-  /// Has another agent lead. If the job is over, stays until every node was told, for at most twice
-  /// the silence. Any strand.
+  /// Lets another agent lead. If the job is over, stays until every node has been told, for at most
+  /// twice the silence. Any strand.
   ///
   /// Cancellation: all types.
   ELASTIC_DECL task<void> retire(bool is_job_over);
@@ -98,24 +98,25 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL task<void> serve();
   ELASTIC_DECL task<void> hand_over(bool is_job_over);
 
-  // Writes what is new, and from time to time what is not; returns when this one leads no more.
+  // Writes news at once, and the record again from time to time. Returns when this agent no longer
+  // leads.
   ELASTIC_DECL task<void> keep();
-  // Looks for another agent's record.
+  // Watches for another agent's record.
   ELASTIC_DECL task<void> watch();
-  // Waits until what is being written was looked at.
+  // Waits until the current write has been checked.
   ELASTIC_DECL task<void> end_of_write();
-  // Stores `record_`, and looks whether it is there.
+  // Stores `record_`, and checks that it is there.
   ELASTIC_DECL task<outcome> write();
   ELASTIC_DECL outcome judge(const leader_registry::sight& seen);
   ELASTIC_DECL bool has_lease() const;
-  // Whether the job has come to a state that the registry does not have.
+  // Whether the job has reached a state that the registry does not have.
   ELASTIC_DECL bool has_news();
   ELASTIC_DECL void note_absence(const std::string& why);
   ELASTIC_DECL void note_return();
 
   // Whether the registry has what nodes are about to be told.
   ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
-  // Whether an answer need not wait for that.
+  // Whether an answer may be sent before the registry has that.
   ELASTIC_DECL bool may_pass(const rendezvous_answer& answer) const;
   ELASTIC_DECL void wake();
 
@@ -132,11 +133,11 @@ class registered_leader final : public store_extension,
   std::vector<visitor*> visitors_;
   leader_record record_;
   std::string version_;
-  /// The register as the registry has it, and the version of the job's content that it is of.
+  /// The register as the registry has it, and the version of the job's content in it.
   round_register written_;
   std::optional<std::uint64_t> written_version_;
   time_point lease_end_;
-  /// Before, a former leader's node may have workers.
+  /// Until then, a former leader's node may have workers.
   time_point first_round_at_;
   time_point next_beat_;
   time_point next_try_;

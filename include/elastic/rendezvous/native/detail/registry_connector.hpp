@@ -21,8 +21,8 @@
 
 namespace elastic::detail {
 
-/// Connects a node to the agent that a registry names as the leader of its job, and has this agent
-/// lead where nobody does.
+/// Connects a node to the agent that a registry names as the leader of its job. If no agent leads,
+/// it makes this one lead.
 ///
 /// Thread-safety: one strand at a time.
 class registry_connector final : public message_connector {
@@ -33,9 +33,9 @@ class registry_connector final : public message_connector {
 
     std::string run_id;
     rendezvous_settings settings;
-    /// How long a leader leads that cannot reach the registry.
+    /// How long a leader that cannot reach the registry keeps leading.
     duration registry_grace = std::chrono::seconds(60);
-    /// Makes the registry, once for this object, and once for each term that this agent leads.
+    /// Makes the registry, once for this object, and once for each term in which this agent leads.
     std::function<std::shared_ptr<leader_registry>()> registry;
     std::shared_ptr<leader_network> network;
     std::shared_ptr<report_exchange> reports;
@@ -43,28 +43,28 @@ class registry_connector final : public message_connector {
     logger log;
   };
 
-  /// What the node can say of itself.
+  /// What the node reports about itself.
   struct node_state {
     /// `node_id::random_number::high`.
     std::uint64_t number = 0;
-    /// How long the leader's node may have workers, if this node has lost the leader, is between
-    /// two rounds, and has no worker left; else none.
+    /// How long the leader's node may have workers. Empty unless this node has lost the leader, is
+    /// between two rounds, and has no worker left.
     std::function<std::optional<duration>()> loss;
-    /// Has the node take part in no round up to this one.
+    /// Makes the node take part in no round up to this one.
     std::function<void(std::int64_t)> forgo_rounds;
   };
 
   ELASTIC_DECL explicit registry_connector(options chosen);
 
-  /// Call it before the others.
+  /// Call it before the other members.
   void attach(node_state node) { node_ = std::move(node); }
 
-  /// Until this agent's node has left: ends what it serves.
+  /// Stops what this agent serves. Call it when this agent's node has left.
   ELASTIC_DECL task<void> leave(bool is_job_over);
 
   const options& chosen() const { return chosen_; }
 
-  /// The leader to which the node was connected last: where it serves, and its store.
+  /// The leader to which the node was last connected: its endpoint, and its store.
   const endpoint& leader() const { return connected_.at; }
   ELASTIC_DECL task<std::shared_ptr<store>> agents();
   void forget_rounds(const std::string& run_id, std::int64_t first_kept) {
@@ -75,12 +75,12 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL std::string connected_to() const override;
   std::string problem() const override { return problem_; }
 
-  /// Errors: `errc::invalid_argument` if the registry has values that are not this job's;
+  /// Errors: `errc::invalid_argument` if the registry has values of another job;
   /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
-  /// Cancellation: all types; until a leader is found, it is the only end.
+  /// Cancellation: all types; nothing else ends the search for a leader.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
-  /// Errors: `errc::connection_failed` if that one leads no more.
+  /// Errors: `errc::connection_failed` if that agent no longer leads.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
   bool knows_other_side() const override { return true; }
   bool reaches_own_process() const override { return connected_.agent == node_.number; }
@@ -95,11 +95,11 @@ class registry_connector final : public message_connector {
 
   // ---- leading --------------------------------------------------------------------------------
 
-  // How long the former leader's node may have workers, if this agent may lead now; else none.
+  // How long the former leader's node may have workers; empty: this agent may not lead now.
   ELASTIC_DECL task<std::optional<duration>> may_lead();
-  // Says at the registry that this node has lost the leader.
+  // Tells the registry that this node has lost the leader.
   ELASTIC_DECL task<void> claim_loss();
-  // The longest wait of all claims, once all nodes of the newest round have lost the leader.
+  // The longest wait of all claims; empty until all nodes of the newest round have lost the leader.
   ELASTIC_DECL task<std::optional<duration>> all_claims();
   ELASTIC_DECL task<void> stand(duration wait);
   ELASTIC_DECL task<void> end_own_leader();
@@ -108,11 +108,11 @@ class registry_connector final : public message_connector {
   node_state node_;
   std::shared_ptr<leader_registry> registry_;
   std::optional<leader_registry::sight> seen_;
-  /// Since when the record is as it was seen last.
+  /// Since when the record has been as it was last seen.
   time_point seen_at_;
-  /// Of the leader that the node was connected to last.
+  /// The record of the leader to which the node was last connected.
   leader_record connected_;
-  /// What this node has claimed last.
+  /// The last claim of this node.
   std::int64_t claimed_term_ = 0;
   std::int64_t claimed_round_ = -1;
   duration claimed_wait_{};

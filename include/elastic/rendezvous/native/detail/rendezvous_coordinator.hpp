@@ -34,12 +34,12 @@ namespace elastic::detail {
 /// The server's side of one job's rendezvous, without sockets and clocks: messages of nodes and
 /// the time go in, answers come out.
 ///
-/// What it does costs O(N) messages for a round of N nodes. A node's message that arrives twice,
-/// because its connection broke in between, has its effect once.
+/// A round of N nodes costs O(N) messages. If a node's message arrives twice, because its
+/// connection broke in between, it takes effect once.
 ///
-/// Nodes that were with a former server of the job tell of their last round. Then rounds and
-/// restarts are counted on, and the first round waits until no worker of the former world can be
-/// left (`detail::former_world`).
+/// Nodes that were connected to a former server of the job report their last round. The numbers of
+/// rounds and restarts then continue, and the first round waits until no worker of the former world
+/// can be left (`detail::former_world`).
 ///
 /// Its memory for nodes is bounded: it keeps connections to `2 * max_nodes` nodes and
 /// `limits::rendezvous_spare_nodes` more, and remembers `max_nodes` nodes and
@@ -48,7 +48,7 @@ namespace elastic::detail {
 /// Thread-safety: one strand at a time.
 class rendezvous_coordinator {
  public:
-  /// A connection, as its owner numbers it. Never used twice.
+  /// A connection, by its owner's number. Never reused.
   using connection = std::uint64_t;
 
   /// The two ends of a connection, as the server sees them; numeric.
@@ -64,74 +64,73 @@ class rendezvous_coordinator {
     rendezvous_answer what;
   };
 
-  /// @param term  greater than that of a former server of the job, as far as can be known here
+  /// @param term  greater than that of any former server of the job, as far as is known here
   ELASTIC_DECL explicit rendezvous_coordinator(std::string run_id, logger log = {},
                                                std::int64_t term = 1);
 
   const std::string& run_id() const { return run_id_; }
 
-  // ---- what the server's own agent says --------------------------------------------------------
+  // ---- requests of the server's own agent ------------------------------------------------------
 
-  /// The job is that of the server's own agent: its settings apply, regardless of the first hello.
-  /// Call it before anything else.
+  /// Makes the job that of the server's own agent: its settings apply, regardless of the first
+  /// hello. Call it before anything else.
   ELASTIC_DECL void begin_with(const rendezvous_settings& settings);
 
-  /// No node of the job may be silent, or without a connection, for longer than `most` allows. Call
-  /// it before anything else.
+  /// Limits how long any node of the job may be silent, or without a connection, to what `most`
+  /// allows. Call it before anything else.
   void bound_patience(const rendezvous_settings& most) { most_patience_ = most; }
 
-  // ---- one server after another -----------------------------------------------------------------
+  // ---- takeover of a former server's job --------------------------------------------------------
 
-  /// Takes the job up as another server left it. Its newest round ends: each of its nodes counts
-  /// as silent from now on, until it joins. Call it first, on a coordinator of which nobody asks
-  /// anything but by `hello`.
-  /// @param own_node  the number of the node that ends with this server; 0: none does
-  /// @param settings  the job's
-  /// @param begin     no round begins before
+  /// Takes over the job from another server. Its newest round ends: each of its nodes counts as
+  /// silent from now on, until it joins. Call it before anything else.
+  /// @param own_node  the number of the node that ends with this server; 0: none
+  /// @param settings  the job's settings
+  /// @param begin     no round begins before this time
   ELASTIC_DECL void inherit(const round_register& kept, std::uint64_t own_node,
                             const rendezvous_settings& settings, time_point now, time_point begin);
 
-  /// Has the server's own node stop its workers when no other node of the round has a connection
-  /// any more, since the others may then go on without it: ends that node's connections half of the
-  /// grace after the last of theirs. Call it after `inherit`.
+  /// Makes the server's own node stop its workers once no other node of the round has a connection,
+  /// since the others may then continue without it: ends that node's connections half of the grace
+  /// after the last of theirs. Call it after `inherit`.
   void fence_own_node() { fences_own_node_ = true; }
 
-  /// While it is suspended, nodes neither get a place nor end a round for want of one: what would
-  /// be decided could not be kept. Time in which they wait does not count.
+  /// Suspends all decisions, because they could not be stored: no node gets a place, and no round
+  /// ends for lack of a node. When the suspension ends, the join timeouts of the nodes start again.
   ELASTIC_DECL void suspend(bool is_suspended, time_point now);
 
-  /// What another server needs to know to take the job up, whatever was said to nodes so far.
+  /// What another server needs to take over the job, whatever nodes have been told so far.
   ELASTIC_DECL round_register content() const;
 
-  /// Another number means that `content` may have changed.
+  /// Changes whenever `content` may have changed.
   std::uint64_t content_version() const { return content_version_; }
 
-  // ---- what happens ---------------------------------------------------------------------------
+  // ---- events ---------------------------------------------------------------------------------
 
   void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
 
-  /// A node says something. The first thing is its `hello`, or the `witness` of one that was
-  /// welcomed; a connection that says anything else before, or anything at all after it was refused
-  /// or its node has left or was given up, is dropped.
+  /// A node sends a message. The first one must be its `hello`, or the `witness` of a node that was
+  /// welcomed. A connection that sends anything else first is dropped, and so is one that sends
+  /// anything after it was refused or its node has left or was given up.
   ELASTIC_DECL void received(connection from, const rendezvous_request& request, time_point now);
 
-  /// The connection is gone. Its node has the grace to come back by another one; but if its witness
-  /// is still there, or has gone long before, only the way to it may be: then it has the time that
-  /// it may be silent.
+  /// The connection is gone. Its node may return over another one within the grace. If its witness
+  /// is still connected, or ended long before, perhaps only the network failed: then the node has
+  /// as long as it may be silent.
   ELASTIC_DECL void disconnected(connection from, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
 
-  // ---- what comes of it -----------------------------------------------------------------------
+  // ---- results --------------------------------------------------------------------------------
 
-  /// When `advance` is due; `time_point::max()` if nothing is.
+  /// When `advance` is due; `time_point::max()`: never.
   time_point next_deadline() const { return next_; }
 
   /// The answers since the last call, in their order.
   std::vector<sending> take_answers() { return std::exchange(answers_, {}); }
 
-  // ---- for those who look at the job ------------------------------------------------------------
+  // ---- viewers of the job -----------------------------------------------------------------------
 
   /// A node's report. @see job_roster::entry::key
   struct told_report {
@@ -139,11 +138,11 @@ class rendezvous_coordinator {
     std::string text;
   };
 
-  /// Asks each node that can tell of itself for this much from now on.
-  /// No more nodes are asked than are shown (`limits::viewed_nodes`).
+  /// Asks each node that can report about itself for this much from now on. Asks at most as many
+  /// nodes as are shown (`limits::viewed_nodes`).
   ELASTIC_DECL void demand_reports(report_demand demand);
 
-  /// What nodes have told since the last call; nothing if nothing was asked for.
+  /// The reports since the last call; none if none were asked for.
   std::vector<told_report> take_reports() { return std::exchange(reports_, {}); }
 
   ELASTIC_DECL job_roster roster() const;
@@ -151,15 +150,15 @@ class rendezvous_coordinator {
   /// The connections of the nodes that take part.
   ELASTIC_DECL std::vector<connection> links() const;
 
-  /// Whether nodes wait in a round that has not enough of them, and the job does not pause.
+  /// Whether a round has some nodes, but too few, and the job is not paused.
   bool is_short() const {
     return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
   }
 
-  /// Tells them what may keep others away.
+  /// Tells the waiting nodes what may keep others away.
   ELASTIC_DECL void tell_waiting(const std::string& why);
 
-  /// Another number means that the roster may have changed.
+  /// Changes whenever the roster may have changed.
   std::uint64_t roster_version() const { return roster_version_; }
 
   /// The connections to close since the last call.
@@ -167,7 +166,7 @@ class rendezvous_coordinator {
 
   const round_state& state() const { return state_; }
 
-  /// Whether the node takes part: it has said hello, and was neither lost nor has it left.
+  /// Whether the node takes part: it has said hello, and has neither left nor been lost.
   bool knows(const node_id& node) const { return members_.count(node) != 0; }
 
   int restarts() const { return restarts_; }
@@ -176,17 +175,17 @@ class rendezvous_coordinator {
   /// How many nodes take part or are remembered.
   std::size_t size() const { return members_.size(); }
 
-  /// How many bytes the node of this connection takes here; 0 if the connection has no node.
+  /// The memory that the node of this connection uses here, in bytes; 0 if it has no node.
   ELASTIC_DECL std::size_t bytes_of(connection link) const;
 
-  /// How many nodes it has visited since it was made: a measure of its work.
+  /// How many nodes it has visited in its life: a measure of its work.
   std::uint64_t looked_at() const { return looked_at_; }
 
   /// Whether the job has ended, or the workers of all nodes have succeeded.
   bool is_over() const { return ending_.has_value() || all_finished_; }
 
-  /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
-  /// the connections so far can take part any more; they may still speak, and end.
+  /// Whether no node takes part, so that only the end of the job is worth keeping. No present
+  /// connection can take part any more, but it may still send messages and end.
   bool is_idle() const { return members_.empty(); }
 
  private:
@@ -199,32 +198,32 @@ class rendezvous_coordinator {
     std::optional<connection> witness;
     std::optional<time_point> link_ended_at;
     std::optional<time_point> witness_ended_at;
-    /// Until when it waits for a place; none: it does not.
+    /// When its wait for a place ends; empty: it does not wait.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
     rendezvous_round::master_endpoint offer;
     std::string own_addresses;
     bool has_finished = false;
-    /// The server is its own.
+    /// It belongs to the agent that runs the server.
     bool hosts = false;
     std::optional<rendezvous_messages::former_round> former;
-    /// In the roster.
+    /// Its key in the roster.
     std::int64_t key = 0;
     /// It has asked for a place in a round.
     bool has_asked = false;
-    /// In `idle_` and `gone_`.
+    /// Its tickets in `idle_` and `gone_`.
     std::optional<member_queue::ticket> idle;
     std::optional<member_queue::ticket> gone;
     bool has_reports = false;
-    /// It was asked for them.
+    /// It was asked for reports.
     bool is_reporting = false;
-    /// Why no round is to begin.
+    /// Why it wants no round to begin; empty: it does not.
     std::optional<std::string> pause;
-    /// See rendezvous_messages::hello; of an earlier release its host.
+    /// See rendezvous_messages::hello; for a node of an earlier release, its host.
     std::string name;
     bool knows_hold = false;
     bool is_kept_out = false;
-    /// In the newest round that was complete.
+    /// It was in the newest complete round.
     bool was_in_newest = false;
   };
 
@@ -249,25 +248,25 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void welcome_witness(connection from, const node_id& node);
 
-  // It has no say here any more.
+  // Ignores the connection from now on.
   ELASTIC_DECL void drop(connection link);
   ELASTIC_DECL std::optional<std::string> objection(
       const rendezvous_messages::hello& request) const;
 
-  // What the node knows from a former server.
+  // Takes over what the node knows from a former server.
   ELASTIC_DECL void take_over(const rendezvous_messages::hello& request, const member& node,
                               time_point now);
   ELASTIC_DECL void note_account(const member& node, std::int64_t after, time_point now);
 
-  // Rounds are counted on from there.
+  // Makes the numbers of rounds continue from there.
   ELASTIC_DECL void begin_at(std::int64_t round);
 
-  // What a node that has come back may have missed.
+  // Repeats the news that a returning node may have missed.
   ELASTIC_DECL void repeat_news(const node_id& node, time_point now);
 
-  // ---- what nodes say -------------------------------------------------------------------------
+  // ---- messages of nodes ----------------------------------------------------------------------
 
-  // Taken before it comes to this.
+  // `received` handles these two itself.
   void take(const node_id&, const rendezvous_messages::hello&, time_point) {}
   void take(const node_id&, const rendezvous_messages::witness&, time_point) {}
 
@@ -286,17 +285,18 @@ class rendezvous_coordinator {
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::leave&, time_point now);
   ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
 
-  // ---- a former server's round ----------------------------------------------------------------
+  // ---- the round of a former server -----------------------------------------------------------
 
-  // A node of the former server that has said nothing yet. No node can say hello by this name.
+  // The placeholder for a node of the former server that has sent nothing yet. No node can say
+  // hello by this name.
   ELASTIC_DECL static node_id former_node(std::uint64_t number);
   ELASTIC_DECL static std::string name_of(const node_id& node);
   ELASTIC_DECL void expect(std::uint64_t number, time_point until);
   ELASTIC_DECL void recognize(const node_id& node);
 
-  // ---- the machine ----------------------------------------------------------------------------
+  // ---- steps of the round machine -------------------------------------------------------------
 
-  // All steps that a node can take now.
+  // Takes all steps that a node can take now.
   ELASTIC_DECL void step(const node_id& node, member& entry, time_point now);
   ELASTIC_DECL void carry_out(round_action action, std::string_view reason, const node_id& node,
                               time_point now);
@@ -312,42 +312,42 @@ class rendezvous_coordinator {
 
   // ---- pauses ---------------------------------------------------------------------------------
 
-  // Whether a node wants no round to begin.
+  // Whether a node holds back the next round.
   bool is_paused() const { return pauses_ > 0 && !ending_; }
   ELASTIC_DECL void end_pause(const node_id& node, time_point now);
   ELASTIC_DECL void begin_waits_again(time_point now);
 
-  // Those who wait for it know of each other, so that there is no last call.
+  // The waiting nodes know of each other, so there is no last call.
   ELASTIC_DECL void release(time_point now);
 
-  // What one node's step makes possible for others.
+  // Takes the steps that one node's step makes possible for others.
   ELASTIC_DECL void settle(time_point now);
   ELASTIC_DECL void end_joining(const node_id& node, member& entry);
 
-  // ---- nodes that are kept out ------------------------------------------------------------------
+  // ---- excluded nodes ---------------------------------------------------------------------------
 
   ELASTIC_DECL void keep_out(const exclusion& who, time_point now);
-  // Whether a node that joins has to wait until its time is over; then it has no place.
+  // Whether a node that joins is excluded and has to wait; then it has no place.
   ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
-  // Result: whether it was kept out before.
+  // Result: whether it was excluded before.
   ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
   ELASTIC_DECL std::vector<std::string> kept_out_names() const;
-  // If the job has too few nodes without those that are kept out, and has waited for others, the
-  // one that was excluded first comes back. Result: whether one did.
+  // If the job has too few nodes without the excluded ones, and has waited for others, readmits the
+  // one that was excluded first. Result: whether it did.
   ELASTIC_DECL bool forgive_if_short(time_point now);
-  // The nodes that wait for a place: those that were in the job before come before strangers.
+  // The nodes that wait for a place, those that were in the job before first.
   ELASTIC_DECL std::vector<known_node*> waiting_nodes();
 
   // ---- losses ---------------------------------------------------------------------------------
 
-  // When the server's own node has to be without workers soon, as it is alone in its round.
+  // When the server's own node, alone in its round, must have no workers left.
   ELASTIC_DECL time_point own_fence() const;
   ELASTIC_DECL void fence_if_alone(time_point now);
   ELASTIC_DECL void wake_for_fence(time_point now);
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
   ELASTIC_DECL time_point lost_at(const member& entry) const;
-  // Of a node without a connection.
+  // For a node without a connection.
   ELASTIC_DECL static time_point last_end_of(const member& entry);
   ELASTIC_DECL void give_up(const node_id& node, time_point now);
   ELASTIC_DECL void remove(const node_id& node, std::string_view how, time_point now);
@@ -355,7 +355,7 @@ class rendezvous_coordinator {
 
   // ---- news -----------------------------------------------------------------------------------
 
-  // The first change of a round is the one that counts: what follows, follows from it.
+  // The first change of a round counts: later ones are its consequences.
   ELASTIC_DECL void announce(rendezvous_change::cause kind, std::string reason);
   /// @param failed_rank  see `rendezvous_messages::changed`
   ELASTIC_DECL void announce(rendezvous_change change, int failed_rank = -1);
@@ -364,23 +364,24 @@ class rendezvous_coordinator {
   ELASTIC_DECL void ask_for_reports(member& entry);
   ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
-  // From where workers come, for the node that serves their store.
+  // Tells the node that serves the workers' store where workers come from.
   ELASTIC_DECL void answer_peers(const node_id& node);
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
   ELASTIC_DECL void answer(const member& entry, rendezvous_answer reply);
 
-  // For a node that has just given up its place, and is counted all the same.
+  // Also counts a node that has just given up its place.
   ELASTIC_DECL std::string missing_nodes() const;
 
-  // Kept, because some of the nodes may have left when another asks again for its place.
+  // Stored, because some of the nodes may have left when another one asks for its place again.
   ELASTIC_DECL void note_completion();
   ELASTIC_DECL int host_rank() const;
 
-  // The node of rank 0 serves the workers. One on this host reached us without a network and does
-  // not know by which address the others reach it; we do, by the way that they came.
+  // The node of rank 0 serves the workers. If it is on this host, it reached the server without a
+  // network and does not know by which address the others reach it. The server knows that from
+  // their connections.
   ELASTIC_DECL void choose_master();
 
-  // ---- who is there ---------------------------------------------------------------------------
+  // ---- roster ---------------------------------------------------------------------------------
 
   ELASTIC_DECL void list(const node_id& node, member& entry);
   ELASTIC_DECL void note_lost(const node_id& node, const member& entry);
@@ -391,7 +392,7 @@ class rendezvous_coordinator {
   void wake_at(time_point when) { next_ = std::min(next_, when); }
 
   ELASTIC_DECL void plan_next(time_point now);
-  // Whether a node that joins waits for as long as it takes.
+  // Whether the wait of a node that joins has no limit.
   ELASTIC_DECL bool waits_without_end(const node_id& node, const member& entry,
                                       time_point now) const;
 
@@ -411,17 +412,17 @@ class rendezvous_coordinator {
   std::map<node_id, member> members_;
   std::unordered_map<connection, node_id> nodes_;
   std::unordered_map<connection, node_id> witnesses_;
-  /// The connections that may speak.
+  /// The connections that may send messages.
   std::unordered_map<connection, addresses> ends_;
-  /// Those that wait for a place, and how many of them are kept out.
+  /// The nodes that wait for a place, and how many of them are excluded.
   std::set<node_id> joining_;
   std::size_t kept_out_ = 0;
   /// How many members want a pause.
   int pauses_ = 0;
   exclusion_list excluded_;
-  /// Since when the job has too few nodes without those that are kept out.
+  /// Since when the job has had too few nodes without the excluded ones.
   std::optional<time_point> short_since_;
-  /// The names of those that were in a round.
+  /// The names of the nodes that have been in a round.
   std::set<std::string, std::less<>> known_names_;
   bool settle_all_ = false;
   former_world former_;
@@ -442,36 +443,39 @@ class rendezvous_coordinator {
   int world_ = 0;
   int host_rank_ = -1;
   int restarts_ = 0;
-  /// What they were when the round was complete.
+  /// The restarts at the time when the round became complete.
   int round_restarts_ = 0;
   std::int64_t round_term_ = 0;
-  /// The settings are not those of the first node, but the server's.
+  /// The settings come from the server, not from the first node.
   bool has_settings_ = false;
+  /// Of the first of the nodes that has one.
+  std::string fingerprint_;
   /// The job has several servers, and a majority elected this one.
   bool is_elected_ = false;
-  /// How long nodes may be silent, at most.
+  /// The limits on how long nodes may be silent.
   std::optional<rendezvous_settings> most_patience_;
-  /// Those with a connection that have never asked for a place.
+  /// Nodes with a connection that have never asked for a place.
   member_queue idle_;
-  /// Those without one.
+  /// Nodes without a connection.
   member_queue gone_;
-  /// The round is a former server's.
+  /// The round was made by a former server.
   bool is_inherited_ = false;
-  /// Of the newest round that was complete.
+  /// Of the newest complete round.
   std::int64_t kept_round_ = -1;
   std::vector<std::uint64_t> kept_members_;
   std::uint64_t kept_leader_node_ = 0;
   std::uint64_t own_node_ = 0;
-  /// When the connections of a node that was given up had ended.
+  /// The latest end of the connections of any node that was given up.
   std::optional<time_point> last_loss_;
-  /// Of the newest round: its server's node was told to stop its workers, one has left in order.
   bool fences_own_node_ = false;
   bool is_suspended_ = false;
+  /// Of the newest round: its server's own node was told to stop its workers, a node has left in
+  /// order.
   bool is_own_fenced_ = false;
   bool has_one_left_ = false;
   time_point next_ = time_point::max();
   report_demand demand_ = report_demand::nothing;
-  /// How many members are asked for theirs.
+  /// How many members have been asked for reports.
   std::size_t reporting_ = 0;
   std::vector<told_report> reports_;
   std::int64_t last_key_ = 0;

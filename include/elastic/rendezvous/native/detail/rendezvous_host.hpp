@@ -22,11 +22,12 @@
 
 namespace elastic::detail {
 
-/// What a server of a rendezvous is asked by its nodes.
+/// Which requests a server answers when nodes meet at it.
 enum class rendezvous_protocol {
-  /// What happens next: it decides (`c10d_rendezvous`).
+  /// The server decides what happens next, and nodes ask for that (`c10d_rendezvous`).
   native,
-  /// What its store holds: they decide (`dynamic_rendezvous`). It hangs up on other requests.
+  /// The nodes decide, and ask for the content of the server's store (`dynamic_rendezvous`). The
+  /// server closes connections with other requests.
   torch,
 };
 
@@ -36,16 +37,16 @@ enum class rendezvous_protocol {
 class rendezvous_host {
  public:
   static constexpr std::uint16_t default_port = 29400;
-  /// The key that shows to clients of the store that its server decides.
+  /// A key in the store that shows clients that its server decides.
   static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
-  /// Hosts the server at `at`, if that is an address of this host that nobody serves yet. Of
-  /// nodes on one host, the first that comes hosts. The port is opened as `detail::listen_point`
-  /// says, or at every address if the parameters say so.
+  /// Hosts the server at `at` if that is an address of this host that nobody serves yet. Of the
+  /// nodes on one host, the first to arrive hosts it. The port is open as `detail::listen_point`
+  /// describes, or at every address if the parameters say so.
   ///
-  /// @param decided  whether to host, if that does not follow from the address (a virtual
-  ///                 address, a forwarded port)
-  /// @param service  what nodes ask; none: what the protocol says
+  /// @param decided  whether to host, if the address does not show that (a virtual address, a
+  ///                 forwarded port)
+  /// @param service  answers the nodes; null: the one that the protocol implies
   /// Result: null if another node hosts it.
   /// Errors: those of `tcp_store_server`, if `decided` is true.
   ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
@@ -67,11 +68,11 @@ class rendezvous_host {
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }
 
-  /// Erases what the agents of a job wrote in its rounds before `first_kept`, but for where workers
-  /// met: agents that speak as those of torchrun look that up later.
+  /// Erases what the agents of a job wrote in its rounds before `first_kept`, except where workers
+  /// met: agents that speak like those of torchrun look that up later.
   ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept);
 
-  /// Ends the server, once the nodes were sent what they were told.
+  /// Sends the nodes their pending messages, then stops the server.
   ELASTIC_DECL task<void> stop();
 
  private:
@@ -87,9 +88,9 @@ ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
 ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
                                                       const rendezvous_parameters& parameters);
 
-/// Logs that a job without a secret has a port open for others than this host.
+/// Logs that a job without a secret has a port open to others than this host.
 /// @param host     where it serves
-/// @param reached  who can reach the port can reach this
+/// @param reached  what everyone who can reach the port can access
 ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
                                  std::uint16_t port, std::string_view reached);
 

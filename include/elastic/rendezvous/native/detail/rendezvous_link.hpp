@@ -29,15 +29,15 @@
 
 namespace elastic::detail {
 
-/// A node's connection to the server of its rendezvous: keeps it, takes it up again if it
-/// breaks, and holds what the server said last.
+/// A node's connection to the server of its rendezvous. It keeps the connection, reconnects after a
+/// failure, and stores the latest messages of the server.
 ///
-/// Whoever waits for something looks at `known()`, and awaits `news()` until it is known.
+/// To wait for something, check `known()`, and await `news()` until it is there.
 ///
 /// Thread-safety: one strand at a time.
 class rendezvous_link final : public std::enable_shared_from_this<rendezvous_link> {
  public:
-  /// What the server said that still holds.
+  /// What the server has said and still holds.
   struct knowledge {
     std::optional<rendezvous_messages::placed> placed;
     /// The addresses of the nodes of `peers_round`.
@@ -47,13 +47,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     std::optional<rendezvous_messages::closed> closed;
     std::optional<rendezvous_messages::refused> refused;
     bool all_finished = false;
-    /// The link has ended for good; nothing more will be heard.
+    /// Set once the link has ended for good; nothing more will arrive.
     std::exception_ptr broken;
   };
 
-  /// @param host_grace  how long a server that was reached before may be gone, if another can take
-  ///                    up its job
-  /// @param reports     what this node can tell the server of itself; null: nothing
+  /// @param host_grace  how long a server that was reached before may be gone if another one can
+  ///                    take over its job
+  /// @param reports     what this node can report to the server; null: nothing
   ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
                                rendezvous_messages::hello greeting, duration host_grace,
                                std::shared_ptr<time_source> time, logger log,
@@ -63,8 +63,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   rendezvous_link(const rendezvous_link&) = delete;
   rendezvous_link& operator=(const rendezvous_link&) = delete;
 
-  /// Probes the address in another way if the server does not answer or hangs up. Returns if the
-  /// server may still be the rendezvous.
+  /// Probes the address in another way if the server does not answer or closes the connection.
+  /// Returns if the server may still be the rendezvous.
   /// Errors: any `error`, with which this link then ends.
   using examination = std::function<task<void>()>;
 
@@ -72,69 +72,72 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// before `start`.
   void examine_by(examination look) { examine_ = std::move(look); }
 
-  /// Sets for how long an unknown server has to hang up before this link gives it up; without it,
-  /// a number of times is enough. Call it before `start`.
+  /// Sets how long an unknown server has to keep closing connections before this link gives up. By
+  /// default, a fixed number of times is enough. Call it before `start`.
   void set_hang_up_patience(duration patience) { hang_up_patience_ = patience; }
 
-  /// Begins to connect, for at most `patience`.
+  /// Starts to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
 
-  /// Sends what is still to be said, for at most `limits::rendezvous_leave_timeout`, and ends.
+  /// Sends the remaining messages, for at most `limits::rendezvous_leave_timeout`, and ends.
   ELASTIC_DECL task<void> stop();
 
   const knowledge& known() const { return known_; }
 
   bool is_connected() const { return is_welcome_; }
 
-  /// The reason why it is not connected, for people; empty if it is connected.
+  /// Why it is not connected, for users; empty if it is connected.
   ELASTIC_DECL std::string obstacle() const;
 
-  /// Whether it ever was.
+  /// Whether it has ever been connected.
   bool was_connected() const { return was_connected_; }
 
-  /// Those of the server, once it has welcomed this node.
+  /// The server's settings, once it has welcomed this node.
   const rendezvous_settings& settings() const { return settings_; }
 
-  /// The address of this node on the way to the server; empty while there is no connection.
+  /// This node's address on the connection to the server; empty without a connection.
   ELASTIC_DECL std::string local_address() const;
 
-  /// Waits until the server has said more, or an attempt to reach it has failed.
+  /// Waits for the next message of the server, or for a failed attempt to reach it.
   ELASTIC_DECL task<void> news();
 
-  /// The server is this node's own from now on. Call it before the first connection.
+  /// The server belongs to this node from now on. Call it before the first connection.
   void note_own_server() { greeting_.hosts = true; }
 
-  /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
-  /// to be the same whether it arrives once or twice.
+  /// Sends a request now and after every reconnect, until another one supersedes it. Its effect
+  /// must be the same whether it arrives once or twice.
   ELASTIC_DECL void send_until_superseded(rendezvous_request request);
 
-  /// Sends a request; without a connection it is lost.
+  /// Sends a request. Without a connection it is lost.
   ELASTIC_DECL void say(const rendezvous_request& request);
 
-  /// This node is between two rounds: what is known of the one that it leaves holds no longer.
+  /// This node is between two rounds: nothing known about the round that it leaves holds any
+  /// longer.
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
 
-  /// Holds up the job's next round, now and after every reconnect; without a reason, no longer.
+  /// Holds back the job's next round, now and after every reconnect; without a reason, stops doing
+  /// so.
   ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
 
-  /// Waits until the workers of this node have to be gone, because the others can go on without it.
+  /// Waits until this node's workers must be gone, because the others can continue without it.
   ELASTIC_DECL task<void> wait_for_fence();
 
-  /// Has `both_ended_at` known, for which a link whose first connection breaks looks for up to an
-  /// eighth of the grace, and at most 50 ms, whether the second one does. Call it before `start`.
+  /// Makes `both_ended_at` available: if its first connection breaks, the link then waits for up to
+  /// an eighth of the grace, and at most 50 ms, to see whether the second one ends too. Call it
+  /// before `start`.
   void tell_ends() { tells_ends_ = true; }
 
-  /// When the other side ended both connections of this node, one soon after the other, as a
-  /// process does that is gone; none if it ended one alone, or there is a connection again.
+  /// When the other side ended both connections of this node shortly one after the other, as a dead
+  /// process does. Empty if it ended only one, or if there is a connection again.
   std::optional<time_point> both_ended_at() const { return both_ended_at_; }
 
   /// How much longer the node of a leader that this one has lost may have workers, if that leader
-  /// has lost this node as well. None if this node may have workers itself, if there is a
+  /// has lost this node as well. Empty if this node may have workers itself, if there is a
   /// connection, or if there never was one. A link that has `both_ended_at` need not wait for the
   /// leader to notice the silence.
   ELASTIC_DECL std::optional<duration> until_leader_is_fenced() const;
 
-  /// This node takes no part in rounds up to this one, whatever it asks for. Call it without a
+  /// Makes this node take part in no round up to this one, whatever it requests. Call it without a
   /// connection.
   ELASTIC_DECL void forgo_rounds(std::int64_t last);
 
@@ -149,92 +152,94 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   static constexpr std::chrono::milliseconds first_pause{20};
   static constexpr std::chrono::milliseconds longest_pause{1000};
-  /// The same for a server that is to come back: workers wait for it.
+  /// The same for a server that is expected back, because workers wait for it.
   static constexpr std::chrono::milliseconds longest_search_pause{200};
-  /// After this time without a connection the log names the server that the link waits for; if the
-  /// server accepts but stays silent, the log says so sooner.
+  /// After this time without a connection, the log names the server that the link waits for; after
+  /// the second, shorter time, if the server accepts but stays silent.
   static constexpr std::chrono::seconds silent_wait{2};
   static constexpr std::chrono::seconds silent_answer{1};
-  /// After this time without an answer the link sends a second message: PyTorch's servers ignore
-  /// the first unknown words, and hang up at the next.
+  /// After this time without an answer, the link sends a second message: PyTorch's servers ignore
+  /// the first unknown message, and close the connection at the next.
   static constexpr std::chrono::milliseconds second_word{100};
-  /// How long one attempt, and the first answer, may take.
+  /// The limit for one attempt, and for the first answer.
   static constexpr std::chrono::seconds attempt_timeout{5};
   static constexpr const char* not_answering = "it accepts connections but does not answer";
-  /// A server that is about to stop hangs up once; one that does not know us, always.
+  /// A server that is about to stop closes the connection once; one that does not know the
+  /// protocol, always.
   static constexpr int most_hang_ups = 5;
   /// How long the system takes to report the ends of all connections of a process.
   static constexpr std::chrono::milliseconds end_skew{50};
 
-  // ---- keeping the connection -----------------------------------------------------------------
+  // ---- connection -----------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_connected(time_point deadline);
 
-  // The connection has ended now: when that counts as the loss of this node.
+  // The connection has just ended. Determines when that counts as the loss of this node.
   ELASTIC_DECL void begin_absence(time_point now);
 
-  /// Tries again and again.
+  /// Retries until it connects, or until the deadline.
   ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
   ELASTIC_DECL time_point next_limit() const;
   ELASTIC_DECL std::string absence() const;
   bool is_server_known() const { return was_connected_ || connector_->knows_other_side(); }
 
-  // How long a server that was reached before is looked for.
+  // How long to look for a server that was reached before.
   ELASTIC_DECL duration patience() const;
   ELASTIC_DECL void warn_of_absence();
 
   /// Result: null if this attempt failed.
   ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
 
-  // How long the answer to the first word may take.
+  // How long the answer to the first message may take.
   ELASTIC_DECL duration answer_patience() const;
 
-  // Why an attempt to connect came to no end in its time.
+  // Why an attempt to connect timed out.
   ELASTIC_DECL std::string no_answer() const;
 
-  // The first message of the other side; none if it was silent until the limit.
+  // The first message of the other side; empty if it was silent until the limit.
   ELASTIC_DECL task<std::optional<std::string>> first_answer(channel_pointer channel,
                                                              time_point limit);
   ELASTIC_DECL void say_second_word(message_channel& channel);
 
-  // An unknown server gave no first answer.
-  // Errors: `errc::protocol_violation` if it always hangs up; those of the examination.
+  // Examines an unknown server that gave no first answer.
+  // Errors: `errc::protocol_violation` if it always closes the connection; those of the
+  // examination.
   ELASTIC_DECL task<void> look_at_stranger(bool has_hung_up);
 
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
   ELASTIC_DECL std::string stranger() const;
 
-  // What a welcome says of a round that this node may be in, if it is the end of it.
+  // Notes the end of the round that this node may be in, if the welcome implies it.
   ELASTIC_DECL void note_end_of_round(bool is_known, bool is_other_server);
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
   ELASTIC_DECL void say_hold(message_channel& channel) const;
 
-  // Another server was found, which counts the time that this node waits for a round: only what is
-  // left of it, so that one leader after the other does not begin anew.
+  // Another server was found, which restarts the time that this node waits for a round. Limits it
+  // to the remaining time, so that a series of leaders does not restart it each time.
   ELASTIC_DECL void limit_join();
 
-  // ---- the conversation -----------------------------------------------------------------------
+  // ---- conversation ---------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> listen();
 
-  /// Gives up a server that may have heard nothing of us for so long that it soon gives us up: what
-  /// it says of itself proves nothing, only its answers do.
+  /// Gives up a server that may have heard nothing from this node for so long that it will soon
+  /// give up this node. Only its answers prove that it hears; its own messages prove nothing.
   ELASTIC_DECL task<void> keep_alive();
 
-  /// Keeps a second connection beside the first, if the server knows what it is for: one that
-  /// breaks alone is not the end of this node.
+  /// Keeps a second connection beside the first if the server knows its purpose: one that breaks
+  /// alone does not mean the end of this node.
   ELASTIC_DECL task<void> keep_witness();
   ELASTIC_DECL task<void> attend_witness();
 
-  /// Tells the server of this node, as much as it wants to hear and whenever there is news.
+  /// Sends the server reports about this node, as many as it wants and whenever there is news.
   ELASTIC_DECL task<void> report();
   ELASTIC_DECL bool say_reports();
 
-  /// Hangs up the second connection after the first.
-  /// Result: whether the other side has ended it as well, if somebody asks.
+  /// Closes the second connection after the first.
+  /// Result: whether the other side has ended it as well, if the caller wants to know.
   ELASTIC_DECL task<bool> end_witness();
 
   void take(const rendezvous_messages::welcome&) {}
@@ -250,7 +255,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
   ELASTIC_DECL void note_lost(std::string why);
 
-  /// When the workers of this node have to be gone.
+  /// When the workers of this node must be gone.
   ELASTIC_DECL time_point fence() const;
   ELASTIC_DECL void notify();
 
@@ -279,23 +284,24 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// The last round in which this node takes no part.
   std::int64_t forgone_ = -1;
   fencing end_;
-  /// The last server resigned, and no other was greeted without an answer since.
+  /// The last server resigned, and no other one has been greeted without an answer since.
   bool has_server_resigned_ = false;
-  /// The others have gone on without this node, until it joins again.
+  /// The others have continued without this node, which has not joined again yet.
   bool is_given_up_ = false;
-  /// When we said the last that the server is known to have heard, and what it has not answered.
+  /// When this link sent the last message that the server is known to have heard, and when it sent
+  /// those without an answer.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
   std::optional<time_point> second_word_at_;
   std::optional<rendezvous_request> standing_request_;
-  /// Until when this node waits for a round, and whether a new leader may put that off once.
+  /// How long this node waits for a round, and whether a new leader may extend that once.
   time_point join_limit_;
   bool may_extend_join_ = false;
-  /// Whom the server keeps out, for one that comes after it.
+  /// The nodes that the server excludes, for its successor.
   exclusion_list excluded_;
-  /// Why this node holds up the next round.
+  /// Why this node holds back the next round.
   std::optional<rendezvous_messages::pause> hold_;
-  /// It did once, so that the server may not know that this is over.
+  /// This node has held back a round before, so the server may not know that this is over.
   bool has_held_ = false;
   knowledge known_;
   std::string last_problem_;

@@ -10,6 +10,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/telemetry/detail/report_exchange.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,68 +20,73 @@
 
 namespace elastic::detail {
 
-/// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
-/// "kind" is the name of the struct, or "close". docs/design/rendezvous.md has the conversation.
+/// The messages between nodes and the server of a rendezvous. Each message is one JSON object whose
+/// "kind" is the name of the struct, or "close". docs/design/rendezvous.md describes the
+/// conversation.
 namespace rendezvous_messages {
 
 // ---- from a node ----------------------------------------------------------------------------
 
-/// The last round that a node was placed in, for a server that does not know it.
+/// The last round in which a node was placed, for a server that does not know it.
 struct former_round {
-  /// That of its server, when the round was complete; 0: one that told none.
+  /// The term of its server when the round was complete; 0: a server that sent none.
   std::int64_t term = 0;
   std::int64_t round = 0;
   int rank = 0;
   int world = 1;
-  /// The rank of the node that hosted the server; -1: it was not in the round, or is not known.
+  /// The rank of the node that hosted the server; -1: it was not in the round, or is unknown.
   int host_rank = -1;
   /// How often workers have failed, as far as the node heard.
   int restarts = 0;
-  /// It was in the round until the connection to that server ended: so no round followed.
+  /// The node was in the round until the connection to that server ended, so no round followed.
   bool until_end = false;
   /// The address at which it reached that server, numeric.
   std::string server = {};
 };
 
-/// The first word of a connection, also of one that takes up a broken one.
+/// The first message of a connection, and of one that replaces a broken one.
 struct hello {
   static constexpr int current_version = 3;
   int version = current_version;
   std::string run_id;
   node_id node;
   rendezvous_settings settings;
-  /// Whether the server is this node's own, and ends with it.
+  /// Whether the server belongs to this node, and ends with it.
   bool hosts = false;
   /// The greatest term of a server that has welcomed this node; 0: none.
   std::int64_t most_term = 0;
   std::optional<former_round> former = {};
-  /// It can tell the server of itself, if that wants to hear it.
+  /// The node can send the server reports about itself.
   bool has_reports = false;
-  /// It opens a second connection when it is welcomed, see `witness`. Nodes of earlier releases do
-  /// not say so.
+  /// The node opens a second connection when it is welcomed, see `witness`. Nodes of earlier
+  /// releases do not say so.
   bool has_witness = false;
-  /// By which it is known also after a restart of its agent; empty: it is of an earlier release,
-  /// and knows no `on_hold`.
+  /// The name by which the node is known even after a restart of its agent; empty: it is of an
+  /// earlier release, and does not know `on_hold`.
   std::string name = {};
-  /// Whom that server kept out, as far as the node heard.
+  /// The nodes that the former server excluded, as far as this node heard.
   std::vector<exclusion> excluded = {};
+  static constexpr std::size_t most_fingerprint = 16 * 1024;
+  /// The setting `fingerprint`: what the job is made from, as "NAME=DIGEST" separated by spaces. A
+  /// node with others than the nodes before it is refused. Empty: it is not compared.
+  std::string fingerprint = {};
 };
 
-/// The only word of a second connection of a node that the server has welcomed: that it ends
-/// together with the first shows that the node is gone, and not the way to it.
+/// The only message on the second connection of a node that the server has welcomed. If this
+/// connection ends together with the first, the node is gone, and not just the network.
 struct witness {
   std::string run_id;
   node_id node;
 };
 
-/// Leaves round `after`, if the node is in it, for the next.
+/// Leaves round `after`, if the node is in it, to join the next one.
 struct join {
   /// The last round that this node was in; -1: none.
   std::int64_t after = -1;
   duration timeout{};
-  /// Where its workers would find each other if it became the node of rank 0.
+  /// Where its workers would meet if it became the node of rank 0.
   rendezvous_round::master_endpoint offer;
-  /// Its own addresses, numeric, with a blank between two; empty if the job has no secret.
+  /// Its own numeric addresses, separated by spaces; empty if the job has no secret.
   std::string addresses = {};
 };
 
@@ -97,7 +103,7 @@ struct finished {
   std::int64_t round = 0;
 };
 
-/// The round, if the node is in one, ends, and none begins until the node says `resume` or leaves.
+/// Ends the round, if the node is in one. No round begins until the node sends `resume` or leaves.
 struct pause {
   std::string why;
   /// See rendezvous_change.
@@ -107,7 +113,7 @@ struct pause {
 struct resume {};
 
 struct leave {
-  /// Not 0: the node was called bad, and is not to come back before.
+  /// Not 0: the node was marked as bad, and must stay out for this time.
   duration keep_out{};
   std::string why = {};
 };
@@ -118,7 +124,7 @@ struct close_job {
   std::string why;
 };
 
-/// What the node tells of itself for those who look at the job.
+/// What the node reports about itself for viewers of the job.
 struct report {
   std::string text;
 };
@@ -126,24 +132,24 @@ struct report {
 // ---- from the server ------------------------------------------------------------------------
 
 struct welcome {
-  /// Whether the server still knows the node, with its place.
+  /// Whether the server still knows the node and its place.
   bool resumed = false;
-  /// The keep-alives and grace of all nodes of the job: those of the server's own agent, or of the
-  /// first node if the server has none.
+  /// The keep-alive settings and the grace for all nodes of the job: those of the server's own
+  /// agent, or of the first node if the server has no agent.
   rendezvous_settings settings;
-  /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
-  /// server that does not take up the job of a former one.
+  /// The number of this server among the servers that the job has had: each has a greater one than
+  /// its predecessor. 0: a server that does not take over the job of a former one.
   std::int64_t term = 0;
 };
 
 struct refused {
-  /// The join timeout; otherwise something that waiting does not mend.
+  /// The join timeout has passed; otherwise, waiting does not help.
   bool timeout = false;
   std::string why;
 };
 
-/// Addresses of the nodes of a round, numeric, with a blank between two: for the node that serves
-/// the workers' store, in as many of these as it takes, before its `placed`.
+/// Numeric addresses of the nodes of a round, separated by spaces. The node that serves the
+/// workers' store receives as many of these messages as needed before its `placed`.
 struct peers {
   std::int64_t round = 0;
   std::string addresses;
@@ -154,7 +160,7 @@ struct placed {
   int rank = 0;
   int world = 1;
   rendezvous_round::master_endpoint master;
-  /// How often workers failed so far.
+  /// How often workers have failed so far.
   int restarts = 0;
   std::int64_t term = 0;
   /// The rank of the node that hosts the server; -1: it is not in the round.
@@ -168,11 +174,11 @@ struct on_hold {
   std::string why;
 };
 
-/// The round `round` is to end.
+/// The round `round` has to end.
 struct changed {
   std::int64_t round = 0;
   rendezvous_change what;
-  /// worker_failed: the rank of the node whose failure is charged; -1: the other kinds.
+  /// worker_failed: the rank of the node whose failure counts; -1 for other changes.
   int failed_rank = -1;
 };
 
@@ -188,11 +194,12 @@ struct closed {
 
 struct alive {};
 
-/// The server no longer leads the job, and hangs up next. A successor that knows this node
-/// begins no round before that has joined, or has been silent for too long.
+/// The server no longer leads the job, and is about to close the connection. A successor that knows
+/// this node begins no round before the node has joined, or has been silent for too long.
 struct resigned {};
 
-/// How much the server wants to hear of the node from now on; before the first one, nothing.
+/// How much the server wants to hear about the node from now on; before the first of these,
+/// nothing.
 struct report_wanted {
   report_demand demand = report_demand::nothing;
 };
@@ -217,10 +224,10 @@ using rendezvous_answer = std::variant<
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);
 ELASTIC_DECL std::string to_text(const rendezvous_answer& message);
 
-/// Reads what a node says. Errors: `errc::protocol_violation`, naming what is wrong.
+/// Parses a message of a node. Errors: `errc::protocol_violation`, naming what is wrong.
 ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text);
 
-/// Reads what the server says. Errors: `errc::protocol_violation`, naming what is wrong.
+/// Parses a message of the server. Errors: `errc::protocol_violation`, naming what is wrong.
 ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text);
 
 }  // namespace elastic::detail

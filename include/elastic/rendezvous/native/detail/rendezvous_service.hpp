@@ -29,18 +29,18 @@ namespace elastic::detail {
 
 /// The rendezvous of any number of jobs, on the port of a store server.
 ///
-/// Give it to one server, as its extension.
-/// Thread-safety: as the server's extensions have it.
+/// Add it to one server as its extension.
+/// Thread-safety: that of a server's extensions.
 class rendezvous_service final : public store_extension,
                                  public std::enable_shared_from_this<rendezvous_service> {
  public:
-  /// What nodes begin with.
+  /// The first bytes that nodes send.
   static constexpr std::string_view first_words = "elastic rendezvous\n";
 
-  /// @param time  empty: the clocks of the machine
+  /// @param time  null: the clocks of the machine
   ELASTIC_DECL explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr);
 
-  /// Serves one job alone, which another server may have begun, and tells its nodes nothing while
+  /// Serves a single job, which another server may have begun, and sends its nodes nothing while
   /// `may_speak` is false.
   ELASTIC_DECL rendezvous_service(std::shared_ptr<rendezvous_coordinator> job,
                                   std::function<bool(const rendezvous_coordinator&)> may_speak,
@@ -48,8 +48,8 @@ class rendezvous_service final : public store_extension,
 
   ELASTIC_DECL ~rendezvous_service() override;
 
-  /// Names the answers that nodes are told even while `may_speak` is false, unless an earlier
-  /// answer on their connection waits. Call it before the server runs.
+  /// Sets which answers nodes receive even while `may_speak` is false, unless an earlier answer
+  /// waits on their connection. Call it before the server runs.
   void let_pass(std::function<bool(const rendezvous_answer&)> may_pass) {
     may_pass_ = std::move(may_pass);
   }
@@ -61,20 +61,20 @@ class rendezvous_service final : public store_extension,
   /// may be silent. Call it before `run`.
   ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
 
-  /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
-  /// on a service that is held by a shared pointer.
+  /// Makes the nodes of this job send reports about themselves, for viewers of the job. Call it
+  /// before `run`, on a service that a shared pointer owns.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
-  /// Has `listener` called, on the server's strand, whenever a node has come or gone, or a
-  /// connection of one. Call it before the server runs.
+  /// Sets the function to call, on the server's strand, whenever a node or one of its connections
+  /// has come or gone. Call it before the server runs.
   void on_change(std::function<void(const rendezvous_coordinator&)> listener) {
     on_change_ = std::move(listener);
   }
 
-  /// Tells the nodes what they were not told yet, if that may be.
+  /// Sends the nodes what waits for them, if the server may speak.
   ELASTIC_DECL void speak();
 
-  /// Tells the nodes that this server no longer leads them, and nothing else.
+  /// Tells the nodes that this server no longer leads them, and sends nothing else.
   ELASTIC_DECL void resign();
 
   std::string_view greeting() const override { return first_words; }
@@ -103,11 +103,12 @@ class rendezvous_service final : public store_extension,
 
   struct node_connection {
     client* peer;
-    /// Null until it has said which. Lives as long as the connection, also if the job is forgotten.
+    /// Null until the node has named its job. Lives as long as the connection, even if the job is
+    /// forgotten.
     std::shared_ptr<rendezvous_coordinator> job = nullptr;
-    /// The memory of its node in the job.
+    /// The memory that its node uses in the job, in bytes.
     std::size_t node_bytes = 0;
-    /// Answers that wait until the server may speak, and whether the connection ends after them.
+    /// Answers that wait until the server may speak, and whether to end the connection after them.
     std::string unsent = {};
     bool ends_then = false;
   };
@@ -117,7 +118,7 @@ class rendezvous_service final : public store_extension,
     rendezvous_settings settings;
   };
 
-  // ---- what clients do ------------------------------------------------------------------------
+  // ---- requests of clients --------------------------------------------------------------------
 
   ELASTIC_DECL connection enter(client& from);
   ELASTIC_DECL void gone(connection id);
@@ -126,7 +127,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void introduce(connection id, node_connection& from, const std::string& run_id);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
 
-  // Jobs that nobody takes part in are forgotten, those that have ended last of all.
+  // Forgets jobs in which no node takes part, ended ones last.
   ELASTIC_DECL void make_room(connection id);
   bool is_own(std::string_view run_id) const { return own_ && own_->run_id == run_id; }
 
@@ -135,21 +136,21 @@ class rendezvous_service final : public store_extension,
                                 const node_id& node);
   [[noreturn]] ELASTIC_DECL void refuse(connection id, const std::string& why);
 
-  // ---- what nodes receive ---------------------------------------------------------------------
+  // ---- answers to nodes -----------------------------------------------------------------------
 
-  // What is sent may end connections, which is heard of here again.
+  // Sending may end connections, and that calls this object again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
   ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void hang_up(connection at);
 
-  // While the server may not speak, its answers wait at each connection, and end with it; but some
-  // need not, and the answer to a keep-alive depends on nothing that was said before.
+  // While the server may not speak, answers wait at each connection, and end with it. Some may
+  // pass, and the answer to a keep-alive depends on no earlier answer.
   ELASTIC_DECL bool passes(connection to, const rendezvous_answer& what) const;
   ELASTIC_DECL bool holds_nothing_for(connection to) const;
   ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
-  // The reports of the nodes, and the roster.
+  // Passes on the reports of the nodes, and the roster.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
   ELASTIC_DECL void pass_demand();
 
@@ -179,7 +180,7 @@ class rendezvous_service final : public store_extension,
   std::function<void(const rendezvous_coordinator&)> on_change_;
   std::optional<own_job> own_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
-  /// By run id, of jobs that have too few nodes.
+  /// Of jobs that have too few nodes, by run id.
   std::map<std::string, wait, std::less<>> waits_;
   std::unordered_map<connection, node_connection> connections_;
   bool has_held_ = false;

@@ -23,21 +23,21 @@ struct job_ending {
   friend bool operator==(const job_ending&, const job_ending&) = default;
 };
 
-/// What a majority of the candidates knows of a job before any of its nodes is told: enough for
-/// another of them to lead it on. One value, of which the newest counts.
+/// What a majority of the candidates must know about a job before any of its nodes is told: enough
+/// for another candidate to lead the job. There is one value; the newest one counts.
 struct round_register {
-  /// The leader's term, and how many values it has written in it.
+  /// The leader's term, and how many values the leader has written in it.
   std::int64_t term = 0;
   std::int64_t sequence = 0;
   /// The newest round that was complete; -1: none was.
   std::int64_t round = -1;
-  /// Its nodes: `node_id::random_number::high` of each.
+  /// The `node_id::random_number::high` of each of its nodes.
   std::vector<std::uint64_t> members;
-  /// Of these the own node of the leader that made the round: its workers live no longer than that
-  /// leader's lease. 0: none is.
+  /// The one of these that was the own node of the leader that made the round: its workers do not
+  /// outlive that leader's lease. 0: there is none.
   std::uint64_t leader_node = 0;
   int restarts = 0;
-  /// The leader may not know the newest round: until that is over it begins none.
+  /// The leader may not know the newest round. It begins none until that round is over.
   bool is_uncertain = false;
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;
@@ -45,7 +45,7 @@ struct round_register {
   /// The nodes that are excluded from the job; the time of each restarts with a new leader.
   std::vector<exclusion> excluded = {};
 
-  /// Whether it replaces another one.
+  /// Whether it replaces `other`.
   bool is_newer_than(const round_register& other) const {
     return term != other.term ? term > other.term : sequence > other.sequence;
   }
@@ -53,10 +53,11 @@ struct round_register {
   friend bool operator==(const round_register&, const round_register&) = default;
 };
 
-/// Whether both describe the job alike, whichever leader wrote them and however sure it was.
+/// Whether both describe the same state of the job, whichever leader wrote them and however certain
+/// it was.
 ELASTIC_DECL bool has_same_content(const round_register& left, const round_register& right);
 
-/// The rows of a message that are a register's.
+/// Describes the rows of a message that belong to a register.
 ELASTIC_DECL void describe(round_register& value, record_rows& rows);
 
 }  // namespace elastic::detail

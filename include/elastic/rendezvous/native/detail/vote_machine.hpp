@@ -19,15 +19,15 @@
 
 namespace elastic::detail {
 
-/// What a candidate is in the vote. One that waits for votes asks first whether it would get them.
+/// A candidate's role in the vote. Before it runs for votes, it asks whether it would get them.
 enum class vote_role { follows, asks, runs, leads };
 
-/// One candidate's part in choosing which of them leads a job, and in keeping what the leader
-/// writes: without sockets and clocks. What the others say, which connections begin and end, and
-/// the time go in; what is to be said comes out. docs/design/leaders.md has the rules.
+/// One candidate's part in electing the job's leader and in storing what the leader writes. It has
+/// no sockets and no clocks: messages of others, the start and end of connections, and the time go
+/// in; messages to send come out. docs/design/leaders.md has the rules.
 ///
-/// Each candidate connects to every other one: over its own connections it asks and writes, over
-/// theirs it answers.
+/// Each candidate connects to every other one. It asks and writes over its own connections, and
+/// answers over those of the others.
 ///
 /// Thread-safety: one strand at a time.
 class vote_machine {
@@ -35,13 +35,14 @@ class vote_machine {
   struct options {
     int self = 0;
     int candidates = 1;
-    /// Keep-alives and grace: those of the nodes.
+    /// Their keep-alive settings and grace are those of the nodes.
     rendezvous_settings settings;
     /// This agent's own node.
     std::uint64_t node = 0;
-    /// It was a candidate of the job before, in another life that did not end in order.
+    /// An earlier agent was this candidate of the job, and did not end in order.
     bool has_restarted = false;
-    /// Whether the end of a leader's connections frees its voters sooner than its silence.
+    /// Whether voters become free when a leader's connections end, which is sooner than after its
+    /// silence.
     bool fast_takeover = true;
     std::uint64_t seed = 0;
   };
@@ -49,16 +50,16 @@ class vote_machine {
   /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
   ELASTIC_DECL vote_machine(options chosen, time_point now, std::int64_t wall);
 
-  // ---- what happens ---------------------------------------------------------------------------
+  // ---- events ---------------------------------------------------------------------------------
 
-  /// Our connection to another candidate begins, or ends.
+  /// This candidate's connection to another one begins, or ends.
   ELASTIC_DECL void reached(int peer, time_point now);
   ELASTIC_DECL void lost(int peer, time_point now);
 
-  /// Another candidate's connection to us begins, or ends.
+  /// Another candidate's connection to this one begins, or ends.
   /// @param life         the number of its agent, which serves at the candidate's address
-  /// @param is_in_place  another agent than before has that at the same host: so its port, and the
-  ///                     former is gone
+  /// @param is_in_place  if the agent is another one than before, it is on the same host, so that
+  ///                     it has the port of the former one, which is gone
   ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now, bool is_in_place = true);
   ELASTIC_DECL void left(int peer, time_point now);
 
@@ -69,20 +70,20 @@ class vote_machine {
   ELASTIC_DECL void received(int peer, const candidate_messages::grant& answer, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
 
-  /// A node knows a leader of this term, and takes no other of one before.
+  /// A node knows a leader of this term, and will accept none of an earlier one.
   ELASTIC_DECL void told_term(std::int64_t term, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
 
-  /// The leader has something new to keep. Term and sequence do not count; what is known already
-  /// is not written again. Result: whether it is written.
+  /// The leader has a new value to store. Its term and sequence do not count, and a value that is
+  /// already known is not written again. Result: whether it is written.
   ELASTIC_DECL bool propose(const round_register& content, time_point now);
 
-  /// Takes part no longer: its agent leaves, after its workers.
+  /// Stops taking part: its agent leaves, after its workers.
   ELASTIC_DECL void retire(bool is_done, time_point now);
 
-  // ---- what comes of it -----------------------------------------------------------------------
+  // ---- results --------------------------------------------------------------------------------
 
   struct question {
     int to = 0;
@@ -99,56 +100,57 @@ class vote_machine {
     bool is_warning = false;
   };
 
-  /// What to say over our connections, since the last call.
+  /// The messages for this candidate's own connections, since the last call.
   std::vector<question> take_questions() { return std::exchange(questions_, {}); }
-  /// What to say over theirs.
+  /// The messages for the connections of the others, since the last call.
   std::vector<reply> take_replies() { return std::exchange(replies_, {}); }
   std::vector<note> take_notes() { return std::exchange(notes_, {}); }
 
-  /// When `advance` is due; `time_point::max()` if nothing is.
+  /// When `advance` is due; `time_point::max()`: never.
   time_point next_deadline() const { return next_; }
 
   vote_role role() const { return role_; }
   std::int64_t term() const { return term_; }
 
-  /// Leads, and a majority has what it began with. Ask after `advance`.
+  /// Whether it leads, and a majority has its first value. Call it after `advance`.
   bool serves() const { return role_ == vote_role::leads && has_begun_; }
 
-  /// A majority has what was proposed last.
+  /// Whether a majority has the value that was proposed last.
   ELASTIC_DECL bool is_kept() const;
 
-  /// What holds, of the leader's values; of a leader, what it began with, without the node of the
-  /// leader that made the round.
+  /// The newest value that this candidate has accepted from a leader. On a leader: its own newest
+  /// value. A leader's first value omits the own node of the leader that made the round.
   const round_register& value() const { return value_; }
 
   /// No round may begin before: one that this leader does not know may run until then.
   time_point uncertain_until() const { return uncertain_until_; }
 
-  /// Until when this leader may act, if it hears nothing more.
+  /// How long this leader may act if it hears nothing more.
   ELASTIC_DECL time_point lease_end() const;
 
   bool is_blank() const { return is_blank_; }
 
-  /// This one and those that it has a connection to are a majority.
+  /// Whether this candidate and those to which it is connected are a majority.
   bool reaches_majority() const { return spare_candidates() >= 0; }
 
-  /// How many of those may be lost while a majority stays; below 0: there is no majority.
+  /// How many of those may be lost before the majority is lost; below 0: there is no majority.
   int spare_candidates() const { return count_reached() + 1 - majority(); }
 
-  /// The leader has said that all nodes know of the job's end.
+  /// Whether the leader has said that all nodes know that the job is over.
   bool is_done() const { return is_done_; }
 
  private:
-  /// To whom this candidate is bound: an agent, of which another may serve at the same place later.
+  /// The agent to which this candidate is bound. Another agent may later serve at the same place.
   struct promise {
     int to;
     std::uint64_t life;
     std::int64_t term;
-    /// When it was renewed; for itself, until when it holds if it no longer leads.
+    /// When it was last renewed. If this candidate is bound to itself and no longer leads: when it
+    /// ends.
     time_point since;
-    /// Of the leader's last write; none: it has written nothing yet.
+    /// The stamp of the leader's last write; empty: it has not written yet.
     std::optional<std::int64_t> stamp = std::nullopt;
-    /// When another agent was seen in its place.
+    /// When another agent was seen at the leader's place.
     std::optional<time_point> gone_at = std::nullopt;
   };
 
@@ -163,12 +165,12 @@ class vote_machine {
     std::optional<candidate_messages::grant> answer;
     // While leading.
     time_point heard = time_point::min();
-    /// It left in order then, or later.
+    /// The voter left in order at this time, or later.
     std::optional<time_point> retired_at;
     std::int64_t kept = 0;
   };
 
-  // In place: g++ 12 takes a variant that is moved for one that is not initialised.
+  // Built in place: g++ 12 takes a variant that is moved for an uninitialised one.
   template <class Request>
   void question_to(int peer, Request&& request) {
     question& next = questions_.emplace_back();
@@ -192,12 +194,12 @@ class vote_machine {
                                  time_point now) const;
   ELASTIC_DECL bool is_bound_to(int peer) const;
   std::uint64_t life_of(int peer) const { return others_[static_cast<std::size_t>(peer)].life; }
-  /// When the promise is void.
+  /// When the promise becomes void.
   ELASTIC_DECL time_point freed_at() const;
   ELASTIC_DECL void look_at_promise(time_point now);
   ELASTIC_DECL bool may_promise_blank(time_point now) const;
 
-  // ---- being elected --------------------------------------------------------------------------
+  // ---- elections ------------------------------------------------------------------------------
 
   ELASTIC_DECL void consider(time_point now);
   ELASTIC_DECL void ask(bool is_try, bool is_fresh, time_point now);
@@ -218,7 +220,7 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void note_doubt();
-  // Until when nobody in its place votes for another one.
+  // Until when no agent at the voter's place votes for another candidate.
   ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
@@ -248,7 +250,7 @@ class vote_machine {
   time_point asked_at_;
   time_point answered_by_;
   bool is_fresh_ = false;
-  /// One of those that were asked was a candidate before, in another life.
+  /// An earlier agent of one of the candidates that were asked did not end in order.
   bool has_any_restarted_ = false;
 
   // While leading.

@@ -87,7 +87,7 @@ ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys
 
 ELASTIC_DECL std::vector<std::string_view> registered_settings() {
   return detail::meeting_settings(
-      {"host_grace", "registry_grace", "secret_file", "worker_networks"});
+      {"host_grace", "registry_grace", "secret_file", "worker_networks", "fingerprint"});
 }
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(

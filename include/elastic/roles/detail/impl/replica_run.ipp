@@ -28,7 +28,8 @@ ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_wor
     : spec_(std::move(prepared.workers)),
       notice_(std::move(prepared.notice)),
       run_id_(std::move(run_id)),
-      services_(complete(std::move(prepared.services), strand)),
+      strand_(strand),
+      services_(by_extension(complete(std::move(prepared.services), strand))),
       log_(services_.log),
       time_(*services_.time),
       files_(*services_.journal, time_, log_),
@@ -38,11 +39,34 @@ ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_wor
       ledger_(static_cast<std::size_t>(spec_.nproc_per_node), spec_.max_restarts, spec_.restart),
       stop_requested_(strand),
       happened_(strand),
-      tasks_(strand) {
+      tasks_(std::make_unique<task_group>(strand)) {
   group_.treat_as_replicas([this](std::size_t replica) {
     ended_.push_back(replica);
     happened_.set();
   });
+}
+
+ELASTIC_DECL agent_services replica_run::by_extension(agent_services services) {
+  if (!services.extension) {
+    extension_ = std::make_unique<agent_extension>();
+    return services;
+  }
+  agent_extension::context context;
+  context.strand = strand_;
+  context.launcher = services.launcher;
+  context.time = services.time;
+  context.log = services.log;
+  context.local_world_size = spec_.nproc_per_node;
+  context.first_workers = [this] { return group_.expected_processes(run_id_); };
+  context.workers = [this] { return group_.attempt_workers(); };
+  context.end_hung = [this](int local_rank, const std::string& reason) {
+    group_.end_hung(local_rank, reason);
+  };
+  context.journal = services.journal;
+  context.process_ended = [](const exit_status&) {};
+  extension_ = services.extension(std::move(context));
+  if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
+  return services;
 }
 
 ELASTIC_DECL task<run_result> replica_run::run() {
@@ -54,7 +78,7 @@ ELASTIC_DECL task<run_result> replica_run::run() {
   try {
     task<run_result> living = supervise();
     // However the run ends, no replica is left.
-    task<void> ending = stop_all(usual_stop());
+    task<void> ending = end_all();
     result = co_await with_cleanup(std::move(living), std::move(ending));
   } catch (const std::exception& thrown) {
     failure = std::current_exception();
@@ -98,6 +122,149 @@ ELASTIC_DECL void replica_run::take(const signal_request& request) {
   group_.signal(request.number);
 }
 
+ELASTIC_DECL void replica_run::take(const rank_signal_request& request) {
+  const std::vector<worker_group::worker>& replicas = group_.workers();
+  const auto slot = static_cast<std::size_t>(request.rank);
+  if (request.rank < 0 || slot >= replicas.size() || replicas[slot].pid == 0) return;
+  const worker_group::worker& entry = replicas[slot];
+  std::string text = fmt::format("replica {} does not run", request.rank);
+  if (!entry.end) {
+    group_.signal(slot, request.number);
+    text = fmt::format("{} sent to replica {} (pid {})", signal_name(request.number), request.rank,
+                       entry.pid);
+  }
+  if (request.reason.empty()) return log_.debug("{}", text);
+  log_.warning("{}: {}", request.reason, text);
+  if (entry.end) return;
+  journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
+}
+
+// ---- commands -----------------------------------------------------------------------------------
+
+ELASTIC_DECL void replica_run::take(const std::shared_ptr<pending_command>& pending) {
+  const job_command::kind what = pending->command().what;
+  if (what == job_command::kind::drain) return drain(*pending);
+  if (what == job_command::kind::resume) return begin_resume(pending);
+  if (stop_) return pending->settle(false, "the replicas are being stopped");
+  if (what == job_command::kind::pause) return begin_pause(pending);
+  if (group_.running() == 0) return pending->settle(false, "no replicas run on this node now");
+  const bool saves = what == job_command::kind::checkpoint;
+  if (saves && (is_saving_ || asked_pause_)) {
+    return pending->settle(false, "no checkpoint: one is being saved already");
+  }
+  tasks_->spawn(saves ? save(pending) : inspect(pending));
+}
+
+ELASTIC_DECL void replica_run::drain(pending_command& pending) {
+  stop_request request;
+  request.reason = "drained " + pending.command().reason;
+  request.is_node_bad = true;
+  take(request);
+  pending.settle(true, "the replicas of this node are stopped");
+}
+
+ELASTIC_DECL std::optional<int> replica_run::ended_with_success() const {
+  for (const worker_group::worker& each : group_.workers()) {
+    if (each.end && each.end->status.success()) return each.identity.local_rank;
+  }
+  return std::nullopt;
+}
+
+inline std::string no_pause_after_success(int replica) {
+  return fmt::format("not paused: replica {} has ended with success, and would run again",
+                     replica);
+}
+
+ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pending) {
+  if (is_paused_) return pending->settle(true, "the replicas are paused already");
+  if (asked_pause_) return pending->settle(false, "not paused: a pause is asked for already");
+  if (is_saving_) return pending->settle(false, "not paused: a checkpoint is being saved");
+  if (const auto done = ended_with_success()) {
+    return pending->settle(false, no_pause_after_success(*done));
+  }
+  asked_pause_ = std::move(pending);
+  happened_.set();
+}
+
+ELASTIC_DECL void replica_run::begin_resume(std::shared_ptr<pending_command> pending) {
+  if (!is_paused_) return pending->settle(false, "not resumed: the replicas are not paused");
+  if (stop_) return pending->settle(false, "not resumed: the replicas are being stopped");
+  asked_resume_ = std::move(pending);
+  happened_.set();
+}
+
+ELASTIC_DECL task<void> replica_run::save(std::shared_ptr<pending_command> pending) {
+  const time_point began = time_.now();
+  task<checkpoint_outcome> saving = save_within(pending->command().within);
+  const checkpoint_outcome outcome = co_await std::move(saving);
+  if (outcome.asked == 0) {
+    pending->settle(false, "no replica accepts requests for a checkpoint");
+    co_return;
+  }
+  const std::chrono::duration<double> took = time_.now() - began;
+  std::string text = fmt::format("checkpoint: saved by {} of {} replicas in {:.3f} s",
+                                 outcome.saved, outcome.asked, took.count());
+  for (const std::string& problem : outcome.problems) text += "; " + problem;
+  log_.info("{}", text);
+  pending->settle(outcome.saved == outcome.asked, std::move(text));
+}
+
+ELASTIC_DECL task<checkpoint_outcome> replica_run::save_within(duration limit) {
+  const time_point began = time_.now();
+  is_saving_ = true;
+  const struct saving_mark {
+    bool& is_saving;
+    ~saving_mark() { is_saving = false; }
+  } mark{is_saving_};
+  task<checkpoint_outcome> saving = group_.checkpoint(limit);
+  checkpoint_outcome outcome = co_await std::move(saving);
+  journal_.note_checkpoint(outcome, began);
+  co_return outcome;
+}
+
+ELASTIC_DECL task<void> replica_run::inspect(std::shared_ptr<pending_command> pending) {
+  task<job_command::outcome> inspecting = extension_->carry_out(pending->command());
+  job_command::outcome outcome = co_await std::move(inspecting);
+  pending->settle(outcome.is_done, std::move(outcome.text));
+}
+
+/// All replicas save what they can, and are stopped.
+ELASTIC_DECL task<void> replica_run::pause() {
+  const job_command command = asked_pause_->command();
+  task<void> saving = save_before_pause(command.within);
+  co_await race(std::move(saving), stop_requested_.wait());
+  const auto done = ended_with_success();
+  if (stop_ || done) {
+    const auto pending = std::exchange(asked_pause_, nullptr);
+    if (done) pending->settle(false, no_pause_after_success(*done));
+    co_return;
+  }
+  const std::string why = "paused " + command.reason;
+  log_.warning("the replicas are {}", why);
+  journal_.note(job_event::type::job_paused, why);
+  task<void> stopping = stop_all(usual_stop());
+  co_await std::move(stopping);
+  ended_.clear();
+  due_.clear();
+  is_paused_ = true;
+  std::exchange(asked_pause_, nullptr)
+      ->settle(!stop_, stop_ ? "not paused: the replicas are being stopped"
+                             : "the replicas are paused: none of this node runs");
+}
+
+ELASTIC_DECL task<void> replica_run::resume() {
+  const auto pending = std::exchange(asked_resume_, nullptr);
+  const std::string how = "resumed " + pending->command().reason;
+  log_.warning("the replicas are {}", how);
+  journal_.note(job_event::type::job_resumed, how);
+  is_paused_ = false;
+  ++start_;
+  tasks_ = std::make_unique<task_group>(strand_);
+  task<void> starting = start_all();
+  co_await std::move(starting);
+  pending->settle(true, "the replicas run again");
+}
+
 // ---- the loop -----------------------------------------------------------------------------------
 
 ELASTIC_DECL task<run_result> replica_run::supervise() {
@@ -107,6 +274,12 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
   }
   while (!stop_) {
     if (failure_) std::rethrow_exception(failure_);
+    if (is_paused_) {
+      task<void> going_on = asked_resume_ ? resume() : happened_.wait();
+      if (!asked_resume_) happened_.reset();
+      co_await race(std::move(going_on), stop_requested_.wait());
+      continue;
+    }
     if (group_.state() == worker_state::succeeded) {
       // A slow reader of their output is waited for.
       task<void> clearing = stop_all({SIGKILL, duration::max()});
@@ -117,6 +290,9 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
       task<void> stopping = stop_all(usual_stop());
       co_await std::move(stopping);
       if (!stop_) co_return finish_failed();
+    } else if (asked_pause_) {
+      task<void> pausing = pause();
+      co_await std::move(pausing);
     } else if (!ended_.empty()) {
       const std::size_t replica = ended_.front();
       ended_.pop_front();
@@ -138,15 +314,26 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
 ELASTIC_DECL task<void> replica_run::open_and_start() {
   task<void> opening = files_.open(run_id_, spec_.log_dir, spec_.log_name, spec_.journal);
   co_await std::move(opening);
+  task<void> starting = start_all();
+  co_await std::move(starting);
+}
+
+ELASTIC_DECL task<void> replica_run::start_all() {
   journal_.note(job_event::type::workers_starting);
   const time_point starting = time_.now();
-  const rendezvous_round alone;
+  rendezvous_round alone;
+  alone.round = start_;
+  extension_->begin_attempt(alone);
   assigned_ranks ranks;
   ranks.world_size = ranks.role_world_size = spec_.nproc_per_node;
   std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
   std::iota(all.begin(), all.end(), std::size_t{0});
   choose_ports(all);
-  task<void> begin = group_.start(alone, ranks, run_id_, 0);
+  std::vector<int> failures;
+  for (const std::size_t replica : all) failures.push_back(ledger_.failures(replica));
+  task<void> begin = start_ == 0
+                         ? group_.start(alone, ranks, run_id_, 0)
+                         : group_.start_replicas(alone, ranks, run_id_, failures);
   co_await std::move(begin);
   for (std::size_t replica = 0; replica < group_.workers().size(); ++replica) {
     ledger_.started(replica, time_.now());
@@ -156,8 +343,8 @@ ELASTIC_DECL task<void> replica_run::open_and_start() {
   if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
   announce(std::nullopt);
-  tasks_.spawn(group_.watch_uninterruptible());
-  tasks_.spawn(group_.watch_work());
+  tasks_->spawn(group_.watch_uninterruptible());
+  tasks_->spawn(group_.watch_work());
 }
 
 /// Until one has ended, or is to start, or all is over.
@@ -180,7 +367,7 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   journal_.note_decision(next, ledger_.failures(), next.restart);
   const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
   if (next.restart) {
-    tasks_.spawn(prepare({replica, cause, entry.end->at},
+    tasks_->spawn(prepare({replica, cause, entry.end->at},
                          deadline_after(entry.end->at, next.delay)));
     return;
   }
@@ -270,7 +457,7 @@ ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
 
 /// As planned, or as a request says that was made or comes meanwhile.
 ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
-  co_await tasks_.stop();
+  co_await tasks_->stop();
   if (!stop_) co_await race(group_.stop(plan), stop_requested_.wait());
   if (!stop_) co_return;
   plan.signal = stop_->signal;
@@ -282,15 +469,25 @@ ELASTIC_DECL task<void> replica_run::save_before_stop() {
   const duration within = spec_.preempt_grace;
   if (stop_->signal != SIGTERM || within <= duration::zero()) co_return;
   if (group_.state() != worker_state::healthy) co_return;
-  const time_point began = time_.now();
   log_.info("asking the replicas for a checkpoint");
-  task<checkpoint_outcome> saving = group_.checkpoint(within);
-  const checkpoint_outcome outcome = co_await std::move(saving);
-  journal_.note_checkpoint(outcome, began);
+  task<checkpoint_outcome> saving = save_within(within);
+  co_await std::move(saving);
+}
+
+ELASTIC_DECL task<void> replica_run::save_before_pause(duration limit) {
+  if (group_.state() != worker_state::healthy) co_return;
+  task<checkpoint_outcome> saving = save_within(limit);
+  co_await std::move(saving);
+}
+
+ELASTIC_DECL task<void> replica_run::end_all() {
+  task<void> stopping = stop_all(usual_stop());
+  co_await std::move(stopping);
+  co_await extension_->close();
 }
 
 ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
-  co_await tasks_.stop();
+  co_await tasks_->stop();
   task<void> saving = save_before_stop();
   co_await std::move(saving);
   task<void> stopping = stop_all(usual_stop());

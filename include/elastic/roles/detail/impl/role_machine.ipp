@@ -85,9 +85,11 @@ ELASTIC_DECL void role_machine::judge_failure(std::size_t role, const role_end& 
         fmt::format("{}; restart {} of {} of the job", what, restarts_, max_restarts_);
     return;
   }
-  fail(role, max_restarts_ == 0
-                 ? fmt::format("{}; no restarts of the job were allowed", what)
-                 : fmt::format("{}; all {} restarts of the job are used up", what, max_restarts_));
+  const std::string used_up =
+      max_restarts_ == 0   ? "no restarts of the job were allowed"
+      : max_restarts_ == 1 ? "the only restart of the job is used up"
+                           : fmt::format("all {} restarts of the job are used up", max_restarts_);
+  fail(role, fmt::format("{}; {}", what, used_up));
 }
 
 ELASTIC_DECL void role_machine::fail(std::size_t role, std::string reason, bool is_hopeless) {

@@ -11,7 +11,9 @@
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/roles/detail/moving_rendezvous.hpp>
 #include <elastic/roles/detail/role_log.hpp>
+#include <elastic/roles/detail/role_places.hpp>
 
 #include <utility>
 
@@ -63,11 +65,10 @@ inline void check_run_id(const role_plan::job& options) {
 }
 
 ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
-                                  agent_services services, rendezvous_registry backends)
+                                  agent_services services)
     : executor_(std::move(executor)),
       options_(std::move(options)),
-      services_(std::move(services)),
-      backends_(std::move(backends)) {
+      services_(std::move(services)) {
   validate(options_.roles);
   check_shared_services(services_);
   check_restarts(options_);
@@ -75,16 +76,11 @@ ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
   if (options_.run_id.empty()) options_.run_id = random_uuid();
   find_meetings();
   // What keeps a role from being run is known before any starts.
-  for (std::size_t place = 0; place < options_.roles.size(); ++place) make_runner(place, {});
-}
-
-/// Where several nodes of a role meet at a server that one of them hosts; empty: they do not.
-inline std::string hosted_endpoint(const role& which) {
-  const rendezvous_parameters& meeting = which.config.rendezvous;
-  const bool is_hosted = which.has_world && !which.config.standalone && meeting.backend == "c10d" &&
-                         meeting.max_nodes > 1 && meeting.endpoint.find(',') == std::string::npos;
-  if (!is_hosted) return {};
-  return meeting.endpoint.empty() ? "localhost" : meeting.endpoint;
+  for (std::size_t place = 0; place < options_.roles.size(); ++place) {
+    circumstances around;
+    around.services = services_;
+    make_runner(place, std::move(around));
+  }
 }
 
 ELASTIC_DECL void role_plan::find_meetings() {
@@ -92,7 +88,7 @@ ELASTIC_DECL void role_plan::find_meetings() {
   for (const role& each : options_.roles) ++counts[hosted_endpoint(each)];
   for (const role& each : options_.roles) {
     const std::string at = hosted_endpoint(each);
-    if (at.empty() || counts[at] < 2) continue;
+    if (at.empty() || counts[at] < 2 || !do_nodes_meet(options_.roles, at)) continue;
     const auto [meeting, is_new] = meetings_.emplace(at, each.config.rendezvous);
     if (!is_new) continue;
     rendezvous_parameters& parameters = meeting->second;
@@ -112,9 +108,11 @@ ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
 }
 
 /// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
-ELASTIC_DECL rendezvous_registry role_plan::backends_beside_server(bool is_beside_server) const {
-  rendezvous_registry backends = backends_;
-  backends.add("c10d", [is_beside_server](const rendezvous_parameters& parameters) {
+ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_beside_server(
+    bool is_beside_server) const {
+  const auto backends = services_.backends ? new_shared<rendezvous_registry>(*services_.backends)
+                                           : new_shared<rendezvous_registry>();
+  backends->add("c10d", [is_beside_server](const rendezvous_parameters& parameters) {
     const auto dialect = parameters.conf.find("dialect");
     if (dialect != parameters.conf.end() && dialect->second != "auto") {
       throw error(errc::invalid_argument,
@@ -125,6 +123,18 @@ ELASTIC_DECL rendezvous_registry role_plan::backends_beside_server(bool is_besid
     handler->use_server(is_beside_server);
     return handler;
   });
+  return backends;
+}
+
+/// Those whose handlers notice that a role of one node has moved to this one.
+inline std::shared_ptr<const rendezvous_registry> backends_that_move(
+    const std::shared_ptr<const rendezvous_registry>& given, const role& which, const logger& log) {
+  const auto inner = given ? given : new_shared<const rendezvous_registry>();
+  const auto backends = new_shared<rendezvous_registry>(*inner);
+  backends->add(which.config.rendezvous.backend,
+                [inner, log](const rendezvous_parameters& parameters) {
+                  return moving_rendezvous::around(inner->make(parameters), log);
+                });
   return backends;
 }
 
@@ -147,17 +157,18 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
                                                       circumstances around) const {
   const elastic::role& which = options_.roles[role];
   const launch_config config = config_of(which, around);
-  agent_services services = services_;
+  agent_services services = std::move(around.services);
   services.log = log_of_role(which.name, services_.log);
-  services.observer = std::move(around.observer);
-  services.roles = std::move(around.link);
-  services.journal = std::move(around.journal);
+  if (which.extension) services.extension = which.extension;
   try {
     if (!which.has_world) return std::make_shared<replica_set>(config, services);
-    const rendezvous_registry backends = meeting_of(role).empty()
-                                             ? backends_
-                                             : backends_beside_server(around.is_beside_server);
-    return std::shared_ptr<local_agent>(elastic::make_agent(config, services, backends));
+    if (!meeting_of(role).empty()) {
+      services.backends = backends_beside_server(around.is_beside_server);
+    }
+    if (node_bound(options_.roles, which) == 1) {
+      services.backends = backends_that_move(services.backends, which, services.log);
+    }
+    return std::shared_ptr<local_agent>(elastic::make_agent(config, services));
   } catch (const error& failure) {
     throw error(static_cast<errc>(failure.code().value()),
                 fmt::format("role '{}': {}", which.name, failure.what()));

@@ -97,11 +97,18 @@ ELASTIC_DECL void role_post::met(const std::vector<std::string>& places) {
   met_ = std::move(workers);
 }
 
-ELASTIC_DECL void role_post::started(std::int64_t round) {
+ELASTIC_DECL void role_post::started(std::int64_t round, std::vector<pid_t> pids) {
   round_ = round;
   workers_ = met_;
   is_published_ = true;
   publish();
+  if (!on_start_) return;
+  const auto call = new_shared<std::function<void(std::vector<running>)>>(on_start_);
+  auto started = new_shared<std::vector<running>>();
+  for (std::size_t slot = 0; slot < ports_.size() && slot < pids.size(); ++slot) {
+    if (pids[slot] > 0) started->push_back({pids[slot], static_cast<int>(slot), ports_[slot]});
+  }
+  post_work(board_->strand(), [call, started] { (*call)(std::move(*started)); });
 }
 
 ELASTIC_DECL void role_post::ended(std::size_t slot) {

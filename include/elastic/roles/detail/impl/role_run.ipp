@@ -4,7 +4,9 @@
 
 #include <elastic/roles/detail/role_run.hpp>
 
+#include <elastic/agent/local_agent.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
@@ -14,9 +16,12 @@
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
+#include <elastic/net/local_interface.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
+#include <elastic/roles/detail/port_probe.hpp>
 #include <elastic/roles/detail/role_places.hpp>
 #include <elastic/roles/detail/role_watch.hpp>
+#include <elastic/roles/role_extension.hpp>
 
 #include <csignal>
 #include <functional>
@@ -50,6 +55,17 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
       tasks_(strand_) {}
 
 ELASTIC_DECL task<void> role_run::run() {
+  if (!plan_->options().extension) {
+    task<void> living = live();
+    co_return co_await std::move(living);
+  }
+  begin_extension();
+  task<void> living = live();
+  task<void> closing = close_extension();
+  co_await with_cleanup(std::move(living), std::move(closing));
+}
+
+ELASTIC_DECL task<void> role_run::live() {
   task<void> opening = open_logs();
   co_await std::move(opening);
   task<void> posting = open_board();
@@ -84,6 +100,127 @@ ELASTIC_DECL void role_run::take(const signal_request& request) {
   }
 }
 
+/// For one that asks on a strand of its own.
+inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group,
+                                                   asio::any_io_executor strand,
+                                                   job_command command) {
+  const auto run = group.lock();
+  if (!run) {
+    job_command::outcome outcome;
+    outcome.text = "the job has ended";
+    co_return outcome;
+  }
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  task<job_command::outcome> working = run->carry_out(std::move(command));
+  co_return co_await run_on(strand, std::move(working), cancellation.slot());
+}
+
+/// What becomes of the command at one role.
+inline task<void> command_of_role(role_plan::runner runner, job_command command,
+                                  std::shared_ptr<job_command::outcome> outcome) {
+  task<job_command::outcome> working =
+      std::visit([&](const auto& each) { return each->carry_out(std::move(command)); }, runner);
+  *outcome = co_await std::move(working);
+}
+
+/// Several lines, or one that has them all.
+inline std::string outcomes_text(job_command::kind kind,
+                                 const std::vector<std::pair<std::string, std::string>>& texts) {
+  std::string text;
+  const bool has_lines = kind == job_command::kind::stacks;
+  for (const auto& [name, words] : texts) {
+    if (has_lines) {
+      text += fmt::format("role {}\n{}{}", name, words, words.ends_with('\n') ? "" : "\n");
+    } else {
+      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, words);
+    }
+  }
+  return text;
+}
+
+ELASTIC_DECL task<job_command::outcome> role_run::carry_out(job_command command) {
+  job_command::outcome outcome;
+  if (command.what == job_command::kind::drain) {
+    if (!command.role.empty()) {
+      outcome.text = "a node is drained of all roles: leave out the role";
+      co_return outcome;
+    }
+    stop_request request;
+    request.reason = "drained " + command.reason;
+    request.is_node_bad = true;
+    take(request);
+    outcome.is_done = true;
+    outcome.text = "this node leaves the job";
+    co_return outcome;
+  }
+  struct order {
+    std::size_t place = 0;
+    std::shared_ptr<job_command::outcome> outcome = {};
+  };
+  std::vector<order> orders;
+  std::vector<task<void>> tasks;
+  for (std::size_t role = 0; role < entries_.size(); ++role) {
+    if (!command.role.empty() && command.role != name_of(role)) continue;
+    const order made{role, new_shared<job_command::outcome>()};
+    orders.push_back(made);
+    const entry& self = entries_[role];
+    if (self.runner) {
+      tasks.push_back(command_of_role(*self.runner, command, made.outcome));
+    } else {
+      made.outcome->text = fmt::format("it does not run: {}", to_string(machine_.state(role)));
+    }
+  }
+  const std::size_t asked = tasks.size();
+  if (asked > 0) {
+    task<concurrent_outcome> working =
+        run_concurrently(strand_, asked, cancelled_by::first_failure, std::move(tasks));
+    const concurrent_outcome ends = co_await std::move(working);
+    for (const std::exception_ptr& failure : ends.failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> texts;
+  std::size_t done = 0;
+  for (const order& each : orders) {
+    if (each.outcome->is_done) ++done;
+    texts.emplace_back(name_of(each.place), each.outcome->text);
+  }
+  outcome.is_done = done > 0 && done == asked;
+  outcome.text = outcomes_text(command.what, texts);
+  co_return outcome;
+}
+
+// ---- what the program adds ----------------------------------------------------------------------
+
+ELASTIC_DECL void role_run::begin_extension() {
+  const job_command::handler commands = [weak = weak_from_this(),
+                                         strand = strand_](job_command command) {
+    return command_of_group(weak, strand, std::move(command));
+  };
+  plan_->options().extension->begin(plan_->executor(), plan_->services(), commands);
+}
+
+ELASTIC_DECL task<void> role_run::close_extension() {
+  has_ended_ = true;
+  if (board_) tell_extension();
+  co_await plan_->options().extension->close();
+}
+
+ELASTIC_DECL void role_run::tell_extension() {
+  role_extension::state now;
+  now.document = board_->document();
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    now.reasons.push_back(machine_.reason(place));
+  }
+  if (machine_.verdict()) {
+    now.verdict = machine_.verdict()->state;
+    now.reason = machine_.verdict()->reason;
+  }
+  now.is_over = has_ended_;
+  now.restarts = machine_.restarts();
+  plan_->options().extension->changed(std::move(now));
+}
+
 // ---- what the roles share ----------------------------------------------------------------------
 
 /// Of the nodes that meet at an endpoint, the one that has the address hosts the server, for all
@@ -102,7 +239,10 @@ ELASTIC_DECL task<void> role_run::open_servers() {
 
 ELASTIC_DECL task<void> role_run::open_logs() {
   const role_plan::job& options = plan_->options();
-  if (options.log_dir == "/dev/null") co_return;
+  if (options.log_dir == "/dev/null") {
+    open_journal();
+    co_return;
+  }
   std::function<log_layout()> making = [base = options.log_dir, run_id = options.run_id] {
     return log_layout(base, run_id);
   };
@@ -112,14 +252,21 @@ ELASTIC_DECL task<void> role_run::open_logs() {
   } else {
     logs_ = making();
   }
-  journal_ = new_shared<role_journal>(logs_.journal_file(), log_);
+  open_journal();
+}
+
+ELASTIC_DECL void role_run::open_journal() {
+  const std::string& chosen = plan_->options().journal;
+  const std::string path = chosen.empty() ? logs_.journal_file() : chosen;
+  if (path.empty() || path == "/dev/null") return;
+  journal_ = new_shared<role_journal>(path, log_);
 }
 
 /// Where workers of other nodes find those of this one.
 inline task<std::string> address_for_roles(launch_config config) {
   const rendezvous_parameters& meeting = config.rendezvous;
   if (config.standalone || meeting.max_nodes == 1) co_return std::string("127.0.0.1");
-  if (!meeting.local_addr.empty()) co_return meeting.local_addr;
+  if (!meeting.local_addr.empty()) co_return local_address_named(meeting.local_addr);
   std::vector<std::string> towards;
   const bool is_host = !meeting.endpoint.empty() && meeting.endpoint.find('/') == std::string::npos;
   if (is_host) {
@@ -141,6 +288,24 @@ ELASTIC_DECL task<void> role_run::open_board() {
   // Workers read it, who are not to wait for a file system.
   board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
   board_ = board;
+  if (!plan_->options().extension) co_return;
+  board->listen([weak = weak_from_this()](std::int64_t) {
+    const auto run = weak.lock();
+    if (run && !run->has_ended_) run->tell_extension();
+    return run != nullptr;
+  });
+}
+
+/// What the agent of a role, or its replicas, are given.
+ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
+  agent_services services = plan_->services();
+  if (journal_) {
+    services.journal =
+        journal_->of_role(name_of(role), node_of(role), plan_->services().time, log_);
+  }
+  services.roles = make_post(role);
+  if (plan_->options().extension) plan_->options().extension->prepare(role, services);
+  return services;
 }
 
 ELASTIC_DECL std::string role_run::node_of(std::size_t role) const {
@@ -148,13 +313,54 @@ ELASTIC_DECL std::string role_run::node_of(std::size_t role) const {
   return name.empty() ? host_name() : name;
 }
 
-ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) const {
+ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   const launch_config& config = plan_->options().roles[role].config;
   role_post::place here;
   here.node = node_of(role);
   here.address = entries_[role].address;
-  return new_shared<role_post>(board_, role, config.workers.nproc_per_node,
-                               port_names(config.workers.arguments), std::move(here));
+  const auto post =
+      new_shared<role_post>(board_, role, config.workers.nproc_per_node,
+                            port_names(config.workers.arguments), std::move(here));
+  if (plan_->options().roles[role].ready_at == elastic::role::readiness::port) {
+    post->on_start([weak = weak_from_this(), role](std::vector<role_post::running> workers) {
+      if (const auto run = weak.lock()) run->await_ports(role, std::move(workers));
+    });
+  }
+  return post;
+}
+
+/// Those of an earlier start are waited for no more.
+ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post::running> workers) {
+  entry& self = entries_[role];
+  // The role may have ended meanwhile.
+  if (!self.runner) return;
+  const elastic::role& which = plan_->options().roles[role];
+  const auto& given = plan_->services().time;
+  const std::shared_ptr<time_source> time = given ? given : new_shared<system_time>();
+  std::vector<task<void>> waits;
+  for (const role_post::running& worker : workers) {
+    served_port port;
+    port.whose = fmt::format("role '{}': worker {}", which.name, worker.local_rank);
+    port.pid = worker.pid;
+    port.at = {self.address, worker.ports.at(which.ready_port)};
+    waits.push_back(await_served_port(std::move(port), time, log_));
+  }
+  self.probe = std::make_unique<task_group>(strand_);
+  if (waits.empty()) return;
+  self.probe->spawn(note_open_ports(role, machine_.restarts(), std::move(waits)));
+}
+
+ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts,
+                                                  std::vector<task<void>> waits) {
+  const auto self = shared_from_this();
+  const std::size_t count = waits.size();
+  task<concurrent_outcome> waiting =
+      run_concurrently(strand_, count, cancelled_by::first_failure, std::move(waits));
+  const concurrent_outcome ends = co_await std::move(waiting);
+  for (const std::exception_ptr& failure : ends.failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  note_ready(role, restarts);
 }
 
 /// As an agent leaves its own: one in the temporary folder is removed after success.
@@ -203,6 +409,22 @@ ELASTIC_DECL task<void> role_run::end_roles() {
   co_await tasks_.wait();
 }
 
+/// For one worker of what runs a role, as long as that is there.
+inline role_extension::worker_signal signal_of_role(const role_plan::runner& runner) {
+  if (const auto* agent = std::get_if<std::shared_ptr<local_agent>>(&runner)) {
+    return [weak = std::weak_ptr<local_agent>(*agent)](int rank, int number, std::string reason) {
+      if (const auto target = weak.lock()) target->signal_rank(rank, number, std::move(reason));
+    };
+  }
+  const auto& replicas = std::get<std::shared_ptr<replica_set>>(runner);
+  return [weak = std::weak_ptr<replica_set>(replicas)](int replica, int number,
+                                                       std::string reason) {
+    if (const auto target = weak.lock()) {
+      target->signal_replica(replica, number, std::move(reason));
+    }
+  };
+}
+
 /// One life of a role. Errors: none.
 ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   entry& self = entries_[role];
@@ -217,20 +439,19 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
         if (const auto run = weak.lock()) run->note_ready(role, restarts);
       });
     };
-    const auto watch = new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
-                                              plan_->services().observer, on_ready);
     role_plan::circumstances around;
     around.restarts = restarts;
     around.log_root = logs_.root();
     around.is_beside_server = servers_.contains(plan_->meeting_of(role));
-    around.observer = watch;
-    around.link = make_post(role);
-    if (journal_) {
-      around.journal =
-          journal_->of_role(which.name, node_of(role), plan_->services().time, log_);
-    }
+    around.services = services_of(role);
+    around.services.observer =
+        new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
+                               around.services.observer, on_ready);
     const role_plan::runner runner = plan_->make_runner(role, around);
     self.runner = runner;
+    if (plan_->options().extension) {
+      plan_->options().extension->begin_role(role, signal_of_role(runner));
+    }
     task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
     // It gets an empty slot: `stop` alone ends it, and so it has a result.
     task<void> running = keep_result(std::move(living), self.result);
@@ -239,6 +460,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     failure = std::current_exception();
   }
   self.runner.reset();
+  if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
   board_->clear_workers(role);
   role_end end = end_of(role, failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);

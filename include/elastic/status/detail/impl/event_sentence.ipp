@@ -150,9 +150,10 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
   const std::string why = reason_words(event);
   switch (event.kind) {
     case kind::agent_started:
-      return fmt::format("the agent began (backend {}, {} workers, up to {} restarts)",
+      return fmt::format("the agent began (backend {}, {} worker{}, up to {} restart{})",
                          printable_text(event.backend), event.local_world_size.value_or(0),
-                         event.max_restarts.value_or(0));
+                         event.local_world_size == 1 ? "" : "s", event.max_restarts.value_or(0),
+                         event.max_restarts == 1 ? "" : "s");
     case kind::rendezvous_started: return "the nodes meet" + why;
     case kind::round_joined:
       return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
@@ -173,10 +174,10 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
       return fmt::format("step {} was reached after {}", event.step.value_or(0),
                          span_words(seconds));
     case kind::failure_decided: return "the job is given up" + why;
-    case kind::stop_requested: return "a stop was asked for" + why;
-    case kind::fault_injected: return "a fault was made on purpose" + why;
-    case kind::stall_found: return "the job stands still" + why;
-    case kind::stall_ended: return "the job goes on" + why;
+    case kind::stop_requested: return "a stop was requested" + why;
+    case kind::fault_injected: return "a fault was injected" + why;
+    case kind::stall_found: return "the job has stalled" + why;
+    case kind::stall_ended: return "the job makes progress again" + why;
     case kind::exit_barrier_started: return "the agent waits for the other nodes to finish" + why;
     case kind::exit_barrier_ended:
       return fmt::format("exit barrier {} after {}{}", printable_text(event.state),

@@ -114,7 +114,7 @@ ELASTIC_DECL void http_request_parser::read_request_line(std::string_view line) 
   const std::string_view target = line.substr(first + 1, second - first - 1);
   const std::string_view version = line.substr(second + 1);
   if (version != "HTTP/1.1" && version != "HTTP/1.0") {
-    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+    return refuse(505, "only HTTP/1.1 and HTTP/1.0 are supported");
   }
   const bool is_plain = std::all_of(target.begin(), target.end(),
                                     [](char letter) { return letter > ' ' && letter <= '~'; });
@@ -145,7 +145,7 @@ ELASTIC_DECL void http_request_parser::read_header(std::string_view line) {
     return refuse(431, fmt::format("there are over {} headers", limits::http_request_headers));
   }
   if (is_new) return;
-  if (is_single_header(name)) return refuse(400, fmt::format("'{}' is there twice", name));
+  if (is_single_header(name)) return refuse(400, fmt::format("'{}' appears twice", name));
   entry->second.append(", ").append(value);
 }
 
@@ -153,10 +153,10 @@ ELASTIC_DECL void http_request_parser::end_head() {
   const auto has = [this](const char* name) { return head_.headers.contains(name); };
   if (has("transfer-encoding")) {
     if (has("content-length")) return refuse(400, "the length is told in two ways");
-    return refuse(501, "bodies in chunks are not taken");
+    return refuse(501, "chunked bodies are not supported");
   }
   if (!has("host") && !is_http_1_0_) return refuse(400, "the header 'host' is missing");
-  if (has("expect")) return refuse(417, "nothing is expected here");
+  if (has("expect")) return refuse(417, "the header 'expect' is not supported");
   const std::string connection = http_lower_case(head_.header("connection"));
   head_.keeps_connection = is_http_1_0_ ? false : connection.find("close") == std::string::npos;
   if (has("content-length")) read_length(head_.header("content-length"));

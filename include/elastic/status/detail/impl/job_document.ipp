@@ -226,10 +226,17 @@ inline std::vector<std::int64_t> named_ranks(std::vector<std::int64_t> ranks) {
   return ranks;
 }
 
+/// Replicas run without having met.
+inline std::string attempt_name(const viewed_attempt& attempt) {
+  if (attempt.round >= 0) return fmt::format("round {}", attempt.round);
+  if (attempt.started_us == 0) return "meeting";
+  return attempt.end == attempt_end::none ? "running" : "ended";
+}
+
 inline std::string attempt_line(const viewed_attempt& attempt, const job_view& view,
                                 std::int64_t now_us) {
   std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
-  line += attempt.round >= 0 ? fmt::format("round {}", attempt.round) : std::string("meeting");
+  line += attempt_name(attempt);
   if (!attempt.replaced.empty()) {
     line += fmt::format("  replaced rank{} {}", attempt.replaced.size() == 1 ? "" : "s",
                         fmt::join(named_ranks(attempt.replaced), " "));
@@ -351,7 +358,7 @@ inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
   return line + "\n";
 }
 
-inline std::string progress_line_of(const job_view& view) {
+ELASTIC_DECL std::string progress_line(const job_view& view) {
   const known_progress progress = progress_of(view);
   const viewed_worker* const slowest = progress.slowest;
   if (!slowest) return {};
@@ -362,10 +369,12 @@ inline std::string progress_line_of(const job_view& view) {
   if (const auto remaining = progress.seconds_left())
     line += fmt::format("  {} left", span_text(*remaining));
   if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
-  return line + "\n";
+  return line;
 }
 
-
+ELASTIC_DECL std::string progress_summary(const job_view& view) {
+  return progress_part(progress_of(view));
+}
 
 inline std::string stall_json(const viewed_stall& stall) {
   json_object json;
@@ -447,10 +456,11 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
 }
 
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
-  std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us) +
-                     progress_line_of(view);
+  std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us);
+  const std::string progress = progress_line(view);
+  if (!progress.empty()) text += progress + "\n";
   if (view.stall() && view.stall()->is_there) {
-    text += fmt::format("stands still: {}\n", one_line(view.stall()->sentence, 1024));
+    text += fmt::format("stalled: {}\n", one_line(view.stall()->sentence, 1024));
   }
   text += replacements_line(view.replacements());
   if (!view.attempts().empty()) text += "attempts (UTC)\n";

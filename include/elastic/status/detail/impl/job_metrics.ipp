@@ -7,7 +7,9 @@
 #include <elastic/base/version.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -15,47 +17,78 @@
 
 namespace elastic::detail {
 
-/// Writes families of metrics, one after the other.
+/// Writes families of metrics. What is told of a family again, for another role, stands with it.
 class metrics_writer {
  public:
   explicit metrics_writer(metrics_format format) : format_(format) {}
 
+  /// From now on, samples are of this role: they have its name as their first label.
+  void begin_role(std::string name) { role_ = std::move(name); }
+  /// Empty: of a job without roles.
+  const std::string& role() const { return role_; }
+
   /// Begins a family. @param type  "counter", "gauge", "histogram" or "info"
   void family(std::string_view name, std::string_view type, std::string_view help) {
+    const auto [known, is_new] = places_.try_emplace(std::string(name), families_.size());
+    current_ = known->second;
     name_ = name;
     type_ = type;
+    if (!is_new) return;
     const bool is_open = format_ == metrics_format::openmetrics;
     // What OpenMetrics names without its suffix, the older form names with it.
     const std::string shown = is_open ? name_ : name_ + std::string(suffix());
     const std::string_view kind = !is_open && type == "info" ? "gauge" : type;
-    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind);
+    families_.push_back(fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind));
   }
 
   /// @param labels  "" or "{name=\"value\"}", whose values are escaped
   void sample(double value, std::string_view labels = {}) {
-    text_ += fmt::format("{}{}{} {}\n", name_, suffix(), labels, value);
+    write_sample(suffix(), value, with_role(labels));
+  }
+
+  /// One whose labels name the role.
+  void sample_of_role(double value, std::string_view labels) {
+    write_sample(suffix(), value, std::string(labels));
   }
 
   void histogram(const duration_histogram& durations) {
     std::int64_t below = 0;
     for (std::size_t at = 0; at < durations.bounds.size(); ++at) {
       below += durations.counts[at];
-      text_ += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name_, bound_text(durations.bounds[at]),
-                           below);
+      write_bucket(bound_text(durations.bounds[at]), below);
     }
-    text_ += fmt::format("{}_bucket{{le=\"+Inf\"}} {}\n{}_sum {}\n{}_count {}\n", name_,
-                         durations.count, name_, durations.sum, name_, durations.count);
+    write_bucket("+Inf", durations.count);
+    write_sample("_sum", durations.sum, with_role({}));
+    write_sample("_count", durations.count, with_role({}));
   }
 
   std::string take() {
-    if (format_ == metrics_format::openmetrics) text_ += "# EOF\n";
-    return std::move(text_);
+    std::string text;
+    for (const std::string& family : families_) text += family;
+    if (format_ == metrics_format::openmetrics) text += "# EOF\n";
+    return text;
   }
 
  private:
   std::string_view suffix() const {
     if (type_ == "counter") return "_total";
     return type_ == "info" ? "_info" : "";
+  }
+
+  /// Names of roles have nothing that is to be escaped.
+  std::string with_role(std::string_view labels) const {
+    if (role_.empty()) return std::string(labels);
+    if (labels.empty()) return fmt::format("{{role=\"{}\"}}", role_);
+    return fmt::format("{{role=\"{}\",{}", role_, labels.substr(1));
+  }
+
+  template <class Value>
+  void write_sample(std::string_view ending, Value value, const std::string& labels) {
+    families_[current_] += fmt::format("{}{}{} {}\n", name_, ending, labels, value);
+  }
+
+  void write_bucket(const std::string& bound, std::int64_t below) {
+    write_sample("_bucket", below, with_role(fmt::format("{{le=\"{}\"}}", bound)));
   }
 
   /// OpenMetrics wants bounds as floating point numbers.
@@ -66,9 +99,13 @@ class metrics_writer {
   }
 
   metrics_format format_;
+  std::string role_;
   std::string name_;
   std::string type_;
-  std::string text_;
+  /// Each with its samples, in the order in which they were begun.
+  std::vector<std::string> families_;
+  std::map<std::string, std::size_t> places_;
+  std::size_t current_ = 0;
 };
 
 inline std::string label_value(std::string_view text) {
@@ -86,9 +123,10 @@ inline std::string label(std::string_view name, std::string_view value) {
 
 inline void write_state(metrics_writer& to, const job_view& view) {
   to.family("elastic_job", "info", "What the agent runs.");
-  to.sample(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
-                           label_value(view.run_id()), label_value(view.role()),
-                           label_value(view.backend()), version_text));
+  const std::string& role = to.role().empty() ? view.role() : to.role();
+  to.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
+                                   label_value(view.run_id()), label_value(role),
+                                   label_value(view.backend()), version_text));
   to.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
   for (std::size_t at = 0; at < agent_activity_names.size(); ++at) {
     const bool is_it = view.activity() == static_cast<agent_activity>(at);
@@ -218,7 +256,8 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
     return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
   });
   slow.resize(std::min(slow.size(), most_named_ranks));
-  to.family("elastic_straggler_ratio", "gauge", "How often the median a step takes a slow rank.");
+  to.family("elastic_straggler_ratio", "gauge",
+            "The step time of a slow rank, as a multiple of the median.");
   for (const viewed_worker* const worker : slow) {
     to.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
   }
@@ -245,16 +284,37 @@ ELASTIC_DECL std::string_view content_type(metrics_format format) {
              : "text/plain; version=0.0.4; charset=utf-8";
 }
 
+inline void write_view(metrics_writer& to, const job_view& view, std::int64_t now_us,
+                       const std::optional<viewed_stores>& stores) {
+  write_state(to, view);
+  write_whole_job(to, view);
+  write_time(to, view, now_us);
+  write_replacements(to, view);
+  write_workers(to, view);
+  if (stores) write_stores(to, *stores);
+}
+
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
                                       std::int64_t now_us,
                                       const std::optional<viewed_stores>& stores) {
   metrics_writer writer(format);
-  write_state(writer, view);
-  write_whole_job(writer, view);
-  write_time(writer, view, now_us);
-  write_replacements(writer, view);
-  write_workers(writer, view);
-  if (stores) write_stores(writer, *stores);
+  write_view(writer, view, now_us, stores);
+  return writer.take();
+}
+
+ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
+                                      metrics_format format, std::int64_t now_us) {
+  constexpr std::array<std::string_view, 6> states{"waiting",   "running", "stopping",
+                                                   "succeeded", "failed",  "stopped"};
+  metrics_writer writer(format);
+  for (const role_metrics& role : roles) {
+    writer.begin_role(role.name);
+    writer.family("elastic_role_state", "gauge", "1 for the state of the role, else 0.");
+    for (const std::string_view state : states) {
+      writer.sample(role.state == state ? 1 : 0, label("state", state));
+    }
+    write_view(writer, *role.view, now_us, role.stores);
+  }
   return writer.take();
 }
 

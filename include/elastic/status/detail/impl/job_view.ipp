@@ -178,7 +178,10 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
     case job_event::type::fault_injected:
     case job_event::type::exit_barrier_ended:
     case job_event::type::node_told: break;
-    case job_event::type::ranks_replaced: note_replacement(event); break;
+    case job_event::type::ranks_replaced:
+      if (event.pid) restart_replica(record);
+      note_replacement(event);
+      break;
     case job_event::type::replacement_abandoned: note_abandonment(event); break;
     case job_event::type::step_reached:
       if (attempts_.empty()) break;
@@ -186,6 +189,40 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       attempts_.back().reached_us = record.time_us;
       break;
   }
+}
+
+/// A replica runs again, beside those that ran on, which is an attempt of its own unless one that
+/// ended at the same time has begun it.
+ELASTIC_DECL void job_view::restart_replica(const journal_record& record) {
+  const job_event& event = record.event;
+  const std::int64_t place = event.rank.value_or(-1);
+  if (attempts_.empty() || place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return;
+  if (attempts_.back().end != attempt_end::none) {
+    viewed_attempt& last = attempts_.back();
+    last.lost_seconds = event.seconds;
+    viewed_attempt next;
+    next.round = last.round;
+    next.number = restarts_;
+    next.world_size = last.world_size;
+    next.nodes = last.nodes;
+    next.workers = last.workers;
+    next.began_us = last.ended_us;
+    next.started_us = record.time_us;
+    add_attempt(record);
+    attempts_.back() = std::move(next);
+  }
+  viewed_worker& worker = workers_[static_cast<std::size_t>(place)];
+  const std::int64_t local_rank = worker.local_rank;
+  const std::int64_t rank = worker.rank;
+  worker = viewed_worker();
+  worker.local_rank = local_rank;
+  worker.rank = rank;
+  worker.pid = *event.pid;
+  worker.state = viewed_worker::condition::running;
+  will_restart_ = false;
+  activity_ = agent_activity::running;
+  reason_.clear();
+  use_time(time_use::training, record.time_us);
 }
 
 /// The attempt that has just begun.

@@ -8,14 +8,19 @@
 #include <elastic/status/detail/event_sentence.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/page_script.hpp>
+#include <elastic/status/detail/roles_overview.hpp>
+#include <elastic/status/detail/roles_page.hpp>
 #include <elastic/status/detail/status_page.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
@@ -68,7 +73,7 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
     answer.body = status_page_html;
   } else if (path == "/page.js") {
     answer.type = "text/javascript; charset=utf-8";
-    answer.body = status_page_js;
+    answer.body = std::string(page_script_head) + status_page_js;
   } else if (path == "/page.css") {
     answer.type = "text/css; charset=utf-8";
     answer.body = status_page_css;
@@ -125,11 +130,23 @@ inline status_answer probe_answer(const http_request_head& request, const status
   return answer;
 }
 
+/// A probe that is not ready, if there is a reason.
+inline status_answer ready_answer(const std::string& why, bool may_look) {
+  status_answer answer;
+  answer.body = "ok\n";
+  if (why.empty()) return answer;
+  answer.status = 503;
+  answer.body = fmt::format("{}\n", may_look ? why : std::string("not ready"));
+  return answer;
+}
+
 inline status_answer refused_admission(admission verdict) {
   if (verdict == admission::wrong_host) {
     return refusal_answer(421, "this is not the host that the request names");
   }
-  if (verdict == admission::cross_site) return refusal_answer(403, "a page of another site asks");
+  if (verdict == admission::cross_site) {
+    return refusal_answer(403, "the request comes from a page of another site");
+  }
   status_answer answer = refusal_answer(
       401, "a token is needed: open /?token=…, or send the header 'Authorization: Bearer …'");
   answer.headers.emplace_back("WWW-Authenticate", "Bearer");
@@ -143,8 +160,11 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
   return answer;
 }
 
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
-                                     const status_source& source, std::int64_t now_us) {
+/// What a request gets if the gate lets it in. `probe` answers one that is a probe, also for
+/// clients that may not look; `content` any other.
+template <class Probe, class Content>
+status_answer admitted_answer(const http_request_head& request, const status_gate& gate,
+                              const Probe& probe, const Content& content) {
   if (request.method != "GET" && request.method != "HEAD") {
     status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
     answer.headers.emplace_back("Allow", "GET, HEAD");
@@ -153,12 +173,12 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   const admission verdict = admission_of(request, gate);
   const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
   if (is_probe(request.path) && (may_look || verdict == admission::token_needed)) {
-    return probe_answer(request, source, may_look, now_us);
+    return probe(may_look);
   }
   if (!may_look) return refused_admission(verdict);
-  const std::optional<status_answer> content = content_of(request, source, now_us);
-  if (!content) return refusal_answer(404, "there is no such page");
-  if (verdict == admission::granted) return *content;
+  const std::optional<status_answer> found = content();
+  if (!found) return refusal_answer(404, "there is no such page");
+  if (verdict == admission::granted || found->status != 200) return *found;
   status_answer answer;
   answer.status = 303;
   answer.headers.emplace_back("Location", request.path);
@@ -167,6 +187,134 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   answer.headers.emplace_back("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax",
                                                         gate.cookie, gate.session));
   return answer;
+}
+
+ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+                                     const status_source& source, std::int64_t now_us) {
+  return admitted_answer(
+      request, gate,
+      [&](bool may_look) { return probe_answer(request, source, may_look, now_us); },
+      [&] { return content_of(request, source, now_us); });
+}
+
+// ---- a job of several roles ---------------------------------------------------------------------
+
+ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path) {
+  constexpr std::string_view begin = "/roles/";
+  if (!path.starts_with(begin)) return std::nullopt;
+  path.remove_prefix(begin.size());
+  const std::size_t slash = std::min(path.find('/'), path.size());
+  return role_path{path.substr(0, slash), path.substr(slash)};
+}
+
+ELASTIC_DECL status_answer unknown_role_answer(const std::vector<std::string>& names) {
+  return refusal_answer(404, fmt::format("there is no such role: the job has {}",
+                                         fmt::join(names, ", ")));
+}
+
+inline role_views views_of(const roles_source& source) {
+  role_views views;
+  for (const roles_source::entry& each : source.roles) views.push_back(each.source.view());
+  return views;
+}
+
+inline std::string metrics_of(const roles_source& source, metrics_format format,
+                              std::int64_t now_us) {
+  const std::shared_ptr<const viewed_roles> view = source.view();
+  std::vector<role_metrics> roles;
+  for (std::size_t place = 0; place < source.roles.size(); ++place) {
+    role_metrics& role = roles.emplace_back();
+    role.name = source.roles[place].name;
+    role.state = view->roles[place].shown.state;
+    role.view = source.roles[place].source.view();
+    role.stores = source.roles[place].source.stores();
+  }
+  return metrics_text(roles, format, now_us);
+}
+
+/// Of the job itself, not of one of its roles.
+inline std::optional<status_answer> overview_of(const http_request_head& request,
+                                                const roles_source& source, std::int64_t now_us) {
+  const std::string& path = request.path;
+  status_answer answer;
+  if (path == "/") {
+    answer.type = "text/html; charset=utf-8";
+    answer.body = roles_page_html;
+  } else if (path == "/roles.js") {
+    answer.type = "text/javascript; charset=utf-8";
+    answer.body = std::string(page_script_head) + roles_page_js;
+  } else if (path == "/roles.css") {
+    answer.type = "text/css; charset=utf-8";
+    answer.body = roles_page_css;
+  } else if (path == "/page.css") {
+    answer.type = "text/css; charset=utf-8";
+    answer.body = status_page_css;
+  } else if (path == "/metrics") {
+    const metrics_format format = metrics_format_for(request.header("accept"));
+    answer.type = content_type(format);
+    answer.body = metrics_of(source, format, now_us);
+  } else if (path == "/api/v1/job") {
+    const bool is_plain = request.header("accept") == "text/plain";
+    if (!is_plain) answer.type = "application/json";
+    const std::shared_ptr<const viewed_roles> view = source.view();
+    const role_views views = views_of(source);
+    answer.body = is_plain ? overview_text(*view, views) : overview_json(*view, views, now_us);
+  } else if (path == "/api/v1/events") {
+    answer.type = "text/event-stream";
+    answer.is_stream = true;
+  } else {
+    return std::nullopt;
+  }
+  return answer;
+}
+
+/// The page of a role leads back to that of the job.
+inline std::string page_of_role() {
+  std::string page = status_page_html;
+  constexpr std::string_view begin = "<header>";
+  page.insert(page.find(begin), "<nav><a href=\"../../\">all roles</a></nav>\n");
+  return page;
+}
+
+inline std::optional<status_answer> role_content(const http_request_head& request,
+                                                 const role_path& path, const roles_source& source,
+                                                 std::int64_t now_us) {
+  const auto found =
+      std::find_if(source.roles.begin(), source.roles.end(),
+                   [&](const roles_source::entry& each) { return each.name == path.role; });
+  if (found == source.roles.end()) {
+    std::vector<std::string> names;
+    for (const roles_source::entry& each : source.roles) names.push_back(each.name);
+    return unknown_role_answer(names);
+  }
+  if (path.rest.empty()) {
+    status_answer answer;
+    answer.status = 303;
+    answer.headers.emplace_back("Location", fmt::format("/roles/{}/", found->name));
+    return answer;
+  }
+  http_request_head inner = request;
+  inner.path = path.rest;
+  if (is_probe(inner.path)) return probe_answer(inner, found->source, true, now_us);
+  std::optional<status_answer> answer = content_of(inner, found->source, now_us);
+  if (!answer) return std::nullopt;
+  answer->role = static_cast<std::size_t>(found - source.roles.begin());
+  if (inner.path == "/") answer->body = page_of_role();
+  return answer;
+}
+
+ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+                                     const roles_source& source, std::int64_t now_us) {
+  const auto probe = [&](bool may_look) {
+    const bool asks_readiness = request.path == "/readyz";
+    return ready_answer(asks_readiness ? why_not_ready(*source.view(), views_of(source)) : "",
+                        may_look);
+  };
+  return admitted_answer(request, gate, probe, [&]() -> std::optional<status_answer> {
+    const auto path = role_path_of(request.path);
+    return path ? role_content(request, *path, source, now_us)
+                : overview_of(request, source, now_us);
+  });
 }
 
 ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,

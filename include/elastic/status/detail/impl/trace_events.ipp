@@ -8,6 +8,7 @@
 #include <elastic/base/limits.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,7 +28,8 @@ struct trace_events::trace_event {
 ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& record) {
   events_.clear();
   now_us_ = record.time_us;
-  if (record.epoch != epoch_) begin_epoch(record);
+  at_ = &lane_of(record);
+  if (record.epoch != at_->epoch) begin_epoch(record);
   const job_event& event = record.event;
   using kind = job_event::type;
   mark(event);
@@ -36,9 +38,33 @@ ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& r
       event.kind == kind::agent_ended) {
     end_workers();
   }
-  enter(phase_after(event, phase_), event);
+  enter(phase_after(event, at_->phase), event);
   if (event.kind == kind::workers_started) begin_workers(event);
   return std::exchange(events_, {});
+}
+
+/// The role of a job of several that an agent runs; empty: there is only one. The run id ends with
+/// such a role.
+inline std::string role_of_run(const job_event& event) {
+  if (event.kind != job_event::type::agent_started) return event.role;
+  const std::size_t slash = event.run_id.rfind('/');
+  const bool is_one = slash != std::string::npos &&
+                      std::string_view(event.run_id).substr(slash + 1).starts_with(event.role);
+  return is_one ? event.role : std::string();
+}
+
+ELASTIC_DECL auto trace_events::lane_of(const journal_record& record) -> lane& {
+  for (lane& each : lanes_) {
+    if (each.epoch == record.epoch) return each;
+  }
+  std::string role = role_of_run(record.event);
+  for (lane& each : lanes_) {
+    if (each.role == role) return each;
+  }
+  lane& made = lanes_.emplace_back();
+  made.role = std::move(role);
+  made.process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
+  return made;
 }
 
 ELASTIC_DECL void trace_events::add(const trace_event& event) {
@@ -46,7 +72,7 @@ ELASTIC_DECL void trace_events::add(const trace_event& event) {
   const std::int64_t time =
       std::clamp(now_us_, -limit, limit) + std::clamp(shift_us_, -limit, limit);
   std::string text = fmt::format(R"({{"ph": "{}", "pid": {}, "tid": {}, "ts": {})", event.type,
-                                 process_, event.thread, time);
+                                 at_->process, event.thread, time);
   if (!event.name.empty()) text += fmt::format(R"(, "name": {})", json_string(event.name));
   if (event.type != 'E') text += R"(, "cat": "elastic")";
   if (event.type == 'i') text += R"(, "s": "p")";
@@ -67,26 +93,27 @@ ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
                                      std::string_view text) {
   events_.push_back(
       fmt::format(R"({{"ph": "M", "pid": {}, "tid": {}, "name": "{}", "args": {{"name": {}}}}})",
-                  process_, thread, field, json_string(text)));
+                  at_->process, thread, field, json_string(text)));
 }
 
 ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
   end_workers();
   leave();
-  epoch_ = record.epoch;
-  name("process_name", 0, record.node);
+  at_->epoch = record.epoch;
+  name("process_name", 0,
+       at_->role.empty() ? record.node : fmt::format("{} on {}", at_->role, record.node));
   name("thread_name", 0, "agent");
 }
 
 ELASTIC_DECL void trace_events::leave() {
-  if (phase_ != agent_phase::rest) add({.type = 'E'});
-  phase_ = agent_phase::rest;
+  if (at_->phase != agent_phase::rest) add({.type = 'E'});
+  at_->phase = agent_phase::rest;
 }
 
 ELASTIC_DECL void trace_events::enter(agent_phase phase, const job_event& event) {
-  if (phase == phase_) return;
+  if (phase == at_->phase) return;
   leave();
-  phase_ = phase;
+  at_->phase = phase;
   if (phase == agent_phase::rest) return;
   add({.type = 'B', .name = std::string(to_string(phase)), .about = &event});
 }
@@ -101,17 +128,17 @@ ELASTIC_DECL void trace_events::begin_workers(const job_event& event) {
     const std::string text = fmt::format("rank {}", base + local);
     name("thread_name", local + 1, fmt::format("local rank {}", local));
     add({.type = 'B', .thread = local + 1, .name = text, .about = &event});
-    workers_[local] = base + local;
+    at_->workers[local] = base + local;
   }
 }
 
 ELASTIC_DECL void trace_events::end_worker(std::int64_t local_rank, const std::string& reason) {
-  if (workers_.erase(local_rank) == 0) return;
+  if (at_->workers.erase(local_rank) == 0) return;
   add({.type = 'E', .thread = local_rank + 1, .reason = reason});
 }
 
 ELASTIC_DECL void trace_events::end_workers() {
-  while (!workers_.empty()) end_worker(workers_.begin()->first, "");
+  while (!at_->workers.empty()) end_worker(at_->workers.begin()->first, "");
 }
 
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
@@ -128,7 +155,7 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
   if (!is_moment) return;
   std::string text = std::string(to_string(event.kind));
   std::int64_t thread = 0;
-  const bool has_thread = workers_.count(event.local_rank.value_or(-1)) > 0;
+  const bool has_thread = at_->workers.count(event.local_rank.value_or(-1)) > 0;
   const bool is_of_worker = event.kind != kind::fault_injected &&
                                 event.kind != kind::stall_found &&
                                 event.kind != kind::ranks_replaced;

@@ -231,7 +231,7 @@ ELASTIC_DECL void key_value_engine::register_for(pending_wait& wait, std::string
   ++wait.missing;
 }
 
-// The registration itself is removed by the caller, from the list in which it stands.
+// The caller removes the registration itself from its list.
 ELASTIC_DECL void key_value_engine::count_down(registration at) {
   pending_wait& wait = *at.wait;
   wait.places[at.index].key = nullptr;
@@ -327,8 +327,8 @@ ELASTIC_DECL std::int64_t key_value_engine::queue_length(std::string_view key) c
   return entry == queues_.end() ? 0 : static_cast<std::int64_t>(entry->second.size());
 }
 
-// Outside of the lock, because a listener may come back with a call. A call that finds a delivery
-// under way leaves its notices to it, which keeps their order.
+// Delivers outside of the lock, because a listener may call back. A call that finds a delivery in
+// progress leaves its notices to it, which keeps their order.
 ELASTIC_DECL void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) {
   if (notices_.empty() || delivering_) return;
   delivering_ = true;

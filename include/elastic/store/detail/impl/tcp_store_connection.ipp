@@ -63,15 +63,15 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   is_dropped_ = true;
   session_.fail(std::move(complaint));
   wire_ = {};
-  // Many can be dropped before the first of them closes, so their memory goes now. One that is
-  // executing a request still reads its input; it releases that itself.
+  // Many can be dropped before the first of them closes, so their memory is released now. A
+  // connection that is executing a request still reads its input, and releases it itself.
   if (is_executing_) {
     session_.output() = {};
   } else {
     session_.release();
   }
-  // Not from here: a request of another client may be under way, in an extension that goes through
-  // its clients.
+  // Not here: another client's request may be in progress, in an extension that iterates over its
+  // clients.
   post_work(strand_, [self = shared_from_this()] { self->close(); });
 }
 
@@ -164,7 +164,7 @@ ELASTIC_DECL void tcp_store_connection::settle_newcomer(std::size_t bytes) {
 }
 
 ELASTIC_DECL void tcp_store_connection::settle(std::size_t extra) {
-  // What every client may have is not worth counting.
+  // An amount that every client may use is not worth counting.
   constexpr std::size_t uncounted = 4 * 1024;
   std::size_t held = this->held() + extra;
   settle_newcomer(held);
@@ -222,7 +222,7 @@ ELASTIC_DECL void tcp_store_connection::transmit_output() {
 ELASTIC_DECL void tcp_store_connection::advance() {
   if (is_dropped_) return close();
   if (is_sending_) return;
-  // Enough to keep a socket busy, little enough to keep other clients from waiting.
+  // Large enough to keep a socket busy, small enough not to delay other clients.
   constexpr int most_rounds = 16;
   is_executing_ = true;
   for (int round = 0; round < most_rounds && !is_closed_ && !is_dropped_; ++round) {

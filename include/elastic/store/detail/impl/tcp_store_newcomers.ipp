@@ -26,7 +26,7 @@ ELASTIC_DECL void tcp_store_newcomers::set(client& holder, std::size_t bytes) {
   const position asking = known->second;
   held_ = held_ - asking->bytes + bytes;
   asking->bytes = bytes;
-  // Once the one that asks is out, the bounds are met.
+  // The limits are met at the latest when the client that asks is out.
   while (entries_.size() > most_) put_out(oldest_or(asking), problem::are_many);
   while (held_ > limits::store_newcomers_bytes) {
     put_out(largest_or_oldest_or(asking), problem::hold_much);

@@ -35,7 +35,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio_error_code failure,
   if (is_closed_) return tell_if_gone();
   if (failure) return close();
   received({buffer_.data(), size});
-  // Of a first message, a turn takes one piece of each of its clients.
+  // From clients in their first message, one turn reads only one piece each.
   if (size == buffer_.size() && !is_sending_ && !is_newcomer()) read_more();
   advance();
 }
@@ -44,7 +44,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::read_more() {
   asio_error_code failure;
   const std::size_t size =
       socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), failure);
-  // Both an end and an error are met again by the next read.
+  // The next read reports an end or an error again.
   if (!failure) received({scratch_.data(), size});
 }
 
@@ -91,7 +91,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::shut() {
 }
 
 ELASTIC_DECL int tcp_store_reactor_connection::descriptor() const {
-  // Asio asks for no change by this, but does not say so.
+  // Asio's function is not const, although it changes nothing.
   return const_cast<socket&>(socket_).native_handle();
 }
 

@@ -32,8 +32,8 @@ ELASTIC_DECL void tcp_store_ring_connection::on_received(const ring::completion&
     if (is_paused() || is_backed_up()) ring_->cancel(receiving_);
     return advance();
   }
-  // Stopped by a pause: `advance` goes on when the output is sent. The same for an end that
-  // comes while something is unsent: the client may have closed only its own direction.
+  // A pause stopped it: `advance` continues once the output is sent. The same holds for an end
+  // while something is unsent, because the client may have closed only its own direction.
   if (is_sending_ || is_paused()) return;
   if (done.result == -ECANCELED) return receive();
   close();
@@ -57,7 +57,7 @@ ELASTIC_DECL void tcp_store_ring_connection::on_sent(const ring::completion& don
 
 ELASTIC_DECL void tcp_store_ring_connection::shut() {
   if (!is_busy()) return;  // the descriptor is closed at once
-  // Ends the connection for the client now; the descriptor stays until no operation has it.
+  // Ends the connection for the client now. The descriptor stays open until no operation uses it.
   ::shutdown(fd_, SHUT_RDWR);
   ring_->cancel(receiving_);
   ring_->cancel(sending_);

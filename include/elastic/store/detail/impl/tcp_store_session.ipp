@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-/// What a wait for these keys takes.
+/// The memory for a wait for these keys, in bytes.
 inline std::size_t bytes_of(const std::vector<std::string_view>& keys) {
   std::size_t bytes = keys.size() * limits::store_wait_bytes;
   for (const std::string_view key : keys) bytes += key.size();
@@ -156,7 +156,7 @@ ELASTIC_DECL bool tcp_store_session::decide(std::string_view input, std::size_t&
   generation_ = classify(input);
   if (generation_ == first_bytes::modern) done += greeting_bytes;
   if (generation_ == first_bytes::foreign) {
-    fail("the first byte is none of a store's client");
+    fail("no client of a store begins with this byte");
   }
   return generation_ == first_bytes::legacy || generation_ == first_bytes::modern;
 }
@@ -176,7 +176,8 @@ ELASTIC_DECL bool tcp_store_session::decide_extension(std::string_view input, st
 }
 
 ELASTIC_DECL std::size_t tcp_store_session::converse(std::string_view bytes) {
-  // Few enough that the answers to one piece are no burden: the next waits until they are sent.
+  // Small enough that the answers to one piece do not matter: the next piece waits until they are
+  // sent.
   constexpr std::size_t piece_bytes = 256;
   std::size_t done = 0;
   try {
@@ -247,7 +248,7 @@ ELASTIC_DECL store_op tcp_store_session::legacy_operation_of(char byte) {
   }
   if (is_2_1_ || dialect_ == tcp_store_legacy_dialect::torch_2_1) return as_2_1;
   const store_op as_1_13 = decode_op(tcp_store_generation::torch_1_13, byte);
-  // The connection on which a client of 1.13 watches carries nothing else.
+  // A client of 1.13 watches on a connection of its own.
   const bool may_watch = is_first_ || watches_only_;
   return as_1_13 == store_op::watch_key && !may_watch ? store_op::erase : as_1_13;
 }

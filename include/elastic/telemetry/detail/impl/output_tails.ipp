@@ -32,7 +32,7 @@ ELASTIC_DECL task<std::optional<output_reader>> output_tails::of(std::int64_t ra
   co_return co_await asio::co_spawn(executor, ask(shared_from_this(), rank), asio::use_awaitable);
 }
 
-/// On the agent's strand, on which nothing changes meanwhile.
+/// Runs on the agent's strand, on which nothing changes meanwhile.
 ELASTIC_DECL task<std::optional<output_reader>> output_tails::ask(
     std::shared_ptr<output_tails> self, std::int64_t rank) {
   source answers;

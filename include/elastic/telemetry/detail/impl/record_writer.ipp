@@ -22,8 +22,8 @@
 
 namespace elastic::detail {
 
-/// Whether it is a link of this user or of the system, which nobody else can replace. In a user
-/// namespace the system's links may seem to belong to another user.
+/// Whether the path is a link of this user or of the system, which no other user can replace. In a
+/// user namespace the system's links may seem to belong to another user.
 inline bool is_trusted_link(const std::string& path) {
   if (path == "/dev/stdout" || path == "/dev/stderr") return true;
   struct stat about {};
@@ -51,7 +51,7 @@ ELASTIC_DECL void record_writer::add(std::string line) {
   try {
     start_thread([self = shared_from_this()] { self->write_pending(); }).detach();
   } catch (const std::system_error& failure) {
-    // A loop that stands still is worse than a line that is late: the next one tries again.
+    // A late line is better than a blocked loop: the next line retries.
     is_writing_ = false;
     problem_ = fmt::format("no thread can write the {} '{}': {}", kind(), path(), failure.what());
   }
@@ -98,7 +98,7 @@ ELASTIC_DECL void record_writer::write(std::string line) {
   }
 }
 
-// Not to be held up by a pipe that nobody reads.
+// A pipe without a reader must not block the open.
 ELASTIC_DECL void record_writer::open() {
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
   if (options_.is_anew && !was_opened_) flags |= O_TRUNC;
@@ -121,7 +121,7 @@ ELASTIC_DECL void record_writer::open() {
   if (size_ == 0) append(options_.head);
 }
 
-// Who died while it wrote may have left half a line.
+// A process that died during a write may have left an incomplete line.
 ELASTIC_DECL bool record_writer::ends_with_line() const {
   const unique_fd file(::open(path().c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   char last = '\n';
@@ -141,7 +141,7 @@ ELASTIC_DECL void record_writer::append(std::string_view bytes) {
   is_torn_ = false;
 }
 
-// The files of before move up by one, the oldest makes room.
+// Renames each file to the next number; the oldest is removed.
 ELASTIC_DECL void record_writer::put_aside() {
   const auto name = [&](int number) {
     return number == 0 ? path() : fmt::format("{}.{}", path(), number);

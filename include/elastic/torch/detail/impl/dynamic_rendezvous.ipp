@@ -84,13 +84,13 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
   co_await shared_->sign().wait_for_kill();
-  // Of a job that was closed nobody goes on.
+  // Nobody continues a job that was closed.
   if (shared_->is_closed()) co_await parameters_.time->sleep_until(time_point::max());
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {
   co_await shared_->sign().wait_for_notice();
-  // Whose workers are done has none to stop.
+  // A node whose workers are done has none to stop.
   if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
   note(cut_off_change(shared_->sign(), shared_->last_problem(), restarts_));
   is_cut_off_ = true;
@@ -157,7 +157,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
     return shared_->tell_ended(round_, rank_);
   };
   co_await exit_.wait(parameters_.time, settings_.silence(), announce);
-  // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+  // A node that has failed also comes here, so that PyTorch's agents do not wait for it.
   const std::optional<job_ending> end = co_await ending();
   if (end && end->how == rendezvous_handler::job_end::failed) throw closed_error(run_id(), end);
 }
@@ -165,7 +165,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
 ELASTIC_DECL task<void> dynamic_rendezvous::close(rendezvous_handler::job_end how,
                                                   std::string why) {
   end_ = how;
-  // Whoever served the state may have left, once the job has succeeded.
+  // After the success of the job, the node that served the state may have left.
   shared_->hurry();
   const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   bool is_told = false;
@@ -252,7 +252,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
         current = co_await shared_->carry_out(std::move(current), next.action);
         break;
       default:
-        // Who stood by begins to wait anew.
+        // The join timeout of a node that stood by starts again.
         if (next.action == round_action::leave_redundancy_list) {
           deadline = now() + settings_.join_timeout;
         }
@@ -420,7 +420,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_stor
   const std::vector<std::string> keys = co_await workers->list_keys();
   const view current = co_await shared_->look();
   if (current.state.complete || current.state.round != round) co_return;
-  // Some agents let the workers meet in their own store, which holds what the job itself needs.
+  // Some agents let the workers meet in their own store, which has data of the job itself.
   const bool is_of_agents = std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
     return key.rfind("torch.rendezvous.", 0) == 0;
   });
@@ -451,7 +451,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
     view current) {
   std::optional<rendezvous_change> detected = co_await change_of(std::move(current));
   if (detected && counts_alone() && detected->kind == rendezvous_change::cause::worker_failed) {
-    // For when the nodes count together again.
+    // Needed once the nodes count together again.
     counted_failures failure;
     failure.round = round_;
     failure.cause = detected->what;
@@ -521,8 +521,8 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
                      fmt::format("node {} {}", node.text(),
                                  is_dead ? "does not answer" : "has left or was given up"));
   }
-  // Whose workers are done does not begin anew for one that comes late, nor does a full round:
-  // it would not take that node in, and would end again and again.
+  // A node whose workers are done does not start again for a latecomer. Nor does a full round: it
+  // would not admit that node, and would end again and again.
   const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
   if (!state.wait_list.empty() && has_room && !exit_.has_begun()) {
     co_return change(rendezvous_change::cause::node_waiting,

@@ -26,7 +26,7 @@ ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
   counted_failures read;
   const char* const end = text.data() + text.size();
   const char* position = text.data();
-  // A number, and the letter behind it.
+  // Parses a number and the character after it.
   const auto take = [&](auto& number, char behind) {
     const auto [stop, failure] = std::from_chars(position, end, number);
     if (failure != std::errc() || stop == end || *stop != behind) return false;

@@ -52,7 +52,7 @@ ELASTIC_DECL task<std::optional<stored_state>> keyed_rendezvous_backend::get() {
 }
 
 ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, std::string token) {
-  // What is there has to be understood before it is replaced.
+  // The existing value must be readable before it is replaced.
   if (token.empty()) {
     versioned_keys::entry before = co_await look();
     token = before.version;
@@ -87,7 +87,7 @@ ELASTIC_DECL task<versioned_keys::entry> keyed_rendezvous_backend::look() {
   try {
     co_return co_await keys_->get(key_);
   } catch (const error& failure) {
-    // A place that cannot understand its own form.
+    // The service cannot parse its own format.
     if (failure.code() != errc::store_value) throw;
     throw error(errc::rendezvous_state, failure.what());
   }

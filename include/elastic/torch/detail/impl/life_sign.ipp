@@ -40,7 +40,7 @@ ELASTIC_DECL task<void> life_sign::wait_for_age(duration limit) const {
 
 ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& problem) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(sign.age());
-  return fmt::format("this node could not tell the others for {} s that it lives: {}",
+  return fmt::format("this node could not send keep-alives for {} s: {}",
                      seconds.count(), problem);
 }
 

@@ -31,7 +31,7 @@ ELASTIC_DECL bool is_pickle_text(std::string_view bytes) {
     const auto first = static_cast<unsigned char>(bytes[at++]);
     if (first < 0x80) continue;
     if (first < 0xc2 || first > 0xf4) return false;
-    // What is shorter in fewer bytes, or over U+10FFFF, shows in the second byte.
+    // The second byte reveals overlong encodings, and values over U+10FFFF.
     const unsigned low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     if (!follows(low, first == 0xf4 ? 0x8f : 0xbf)) return false;
     if (first >= 0xe0 && !follows(0x80, 0xbf)) return false;

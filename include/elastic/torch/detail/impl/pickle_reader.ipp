@@ -103,7 +103,7 @@ ELASTIC_DECL void pickle_reader::push_long() {
   const std::uint64_t size = number(1);
   if (size > 8) fail(fmt::format("an integer has {} bytes, 8 are allowed", size));
   std::uint64_t bits = number(static_cast<std::size_t>(size));
-  // The highest bit that is there is the sign.
+  // The highest bit of the last byte is the sign.
   const bool is_negative = size > 0 && (bits >> (8 * size - 1)) != 0;
   if (is_negative && size < 8) bits |= ~std::uint64_t{0} << 8 * size;
   push(pickle_kind::integer, static_cast<std::int64_t>(bits));
@@ -214,7 +214,7 @@ ELASTIC_DECL void pickle_reader::push_time(std::span<const pickle_ref> arguments
   for (std::size_t i = 0; i < size; ++i) {
     byte[i] = static_cast<unsigned char>(values_[arguments[0]].text[i]);
   }
-  // The highest bit of the month tells two equal times of a clock that was put back apart, which
+  // The highest bit of the month distinguishes two equal times of a clock that was set back, which
   // does not happen in UTC.
   const int year = static_cast<int>(byte[0] << 8 | byte[1]);
   const auto date = chrono::year(year) / chrono::month(byte[2] & 0x7f) / chrono::day(byte[3]);
@@ -238,7 +238,7 @@ ELASTIC_DECL void pickle_reader::push_zone(std::span<const pickle_ref> arguments
 }
 
 ELASTIC_DECL void pickle_reader::push_span(std::span<const pickle_ref> arguments) {
-  // So that the microseconds fit; Python allows ten times as many days.
+  // Keeps the microseconds in range; Python allows ten times as many days.
   constexpr std::int64_t most_days = 99'999'999;
   const auto part = [&](std::size_t which, std::int64_t least, std::int64_t most) {
     const pickle_value& value = values_[arguments[which]];
@@ -264,7 +264,7 @@ ELASTIC_DECL void pickle_reader::build() {
     if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
   }
   add_item(object, attributes);
-  // Python asks a node for its hash when it becomes a key, so it must be whole by then.
+  // Python hashes a node when it becomes a key, so it must be complete by then.
   values_[object].is_hashable = values_[object].is(pickle_kind::object, pickle_global::node);
 }
 

@@ -63,7 +63,7 @@ ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, 
   std::string text = co_await exchange(token, desired);
   set_outcome outcome;
   outcome.was_set = text == desired;
-  // A key that is gone is answered by what was expected of it: it is made anew.
+  // For a missing key, the store answers with the expected value: the key is created again.
   const bool may_be_gone = !outcome.was_set && text == token;
   if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
   outcome.stored = parse(std::move(text));

@@ -21,15 +21,15 @@ ELASTIC_DECL void torch_agent_watch::on_change(
     const key_value_engine::change_pointer& change) noexcept {
   try {
     std::optional<torch_state> state = parse_stored_text(change->new_value);
-    // What an agent of PyTorch leaves first says nothing yet.
+    // The first value that an agent of PyTorch writes does not show its dialect.
     if (!state || !state->seen_dialect || state->closed) return;
     const torch_dialect dialect = *state->seen_dialect;
     warn(dialect);
     state->closed = true;
-    // If an agent was quicker, its change comes next.
+    // If an agent was faster, its change comes next.
     engine_->compare_set(change->key, change->new_value, stored_text(*state, dialect));
   } catch (const std::exception&) {
-    // Not a state, or no room for one.
+    // Not a state, or the table has no room for one.
   }
 }
 

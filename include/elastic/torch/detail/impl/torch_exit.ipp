@@ -69,7 +69,7 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   const std::string mine = std::to_string(rank);
   co_await tell_and_read(agents, terminal_state, mine, rank, size);
   if (rank != 0) co_return;
-  // All have come: one that does not get to read that has died meanwhile.
+  // All have arrived, so a node that does not get to read that has died meanwhile.
   task<void> reading = wait_for_readers(agents, terminal_state, size);
   co_await with_deadline(*time, time->now() + silence, std::move(reading));
 }

@@ -63,7 +63,8 @@ ELASTIC_DECL auto torch_round::leave(bool rejoins) -> task<view> {
     round_action action = decide_leave(current.state, node_).action;
     if (action == round_action::wait || current.state.closed) co_return current;
     if (action == round_action::leave_round && current.state.complete && rejoins) {
-      // In one step: nobody sees the round without this node but that it waits for the next.
+      // In one step, so that no node sees the round without this node unless it waits for the next
+      // one.
       action = round_action::leave_to_rejoin;
     }
     current = co_await carry_out(std::move(current), action);
@@ -79,9 +80,9 @@ ELASTIC_DECL task<void> torch_round::wait_for_change(std::string token, time_poi
     co_return;
   } catch (const error& failure) {
     if (failure.code() != errc::connection_failed) throw;
-    log_.debug("changes of the rendezvous' state are not told: {}", failure.what());
+    log_.debug("changes of the rendezvous' state are not reported: {}", failure.what());
   }
-  // Whether the place can be reached is found out, and judged, by whoever looks next.
+  // The next read finds out whether the backend is reachable, and reports it.
   co_await time_->sleep_until(time_->now() + retry_pause);
 }
 
@@ -146,7 +147,7 @@ ELASTIC_DECL round_state torch_round::translated(const torch_state& stored) cons
   state.wait_list = stored.wait_list;
   state.redundancy_list = stored.redundancy_list;
   if (stored.deadline) {
-    // Whoever set it waits so long from then on, by a clock that is not ours.
+    // The node that set the deadline waits that long from then on, by its own clock.
     const time_point current = clock_.deadline_seen().value_or(time_->now());
     const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
     state.deadline = is_own ? own_deadline_->at : current + settings_.last_call_timeout;
@@ -177,7 +178,7 @@ ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   if (dialect_ != torch_dialect::torch_2_6) co_return 0;
   const std::string joint = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
   const std::string own = ended_prefix(round) + count_name;
-  // This one first: it never counts more than the other.
+  // Read first, so that it never exceeds the other.
   const int replies = co_await count_at(own);
   const int arrived = co_await count_at(joint);
   co_return arrived - replies;
@@ -251,8 +252,8 @@ ELASTIC_DECL task<void> torch_round::keep_alive(std::shared_ptr<torch_round> rou
     try {
       co_await round->beat();
     } catch (const error& failure) {
-      // Whoever waits for the rendezvous hears of it, too.
-      round->log_.debug("this node could not say that it lives: {}", failure.what());
+      // The coroutine that waits for the rendezvous gets the error, too.
+      round->log_.debug("this node could not refresh its keep-alive: {}", failure.what());
     }
   }
 }

@@ -39,8 +39,8 @@ ELASTIC_DECL std::optional<torch_state> parse_stored_text(std::string_view text)
   return decode_torch_state(*pickle);
 }
 
-/// A longer name of a host is refused, so that a few bytes which are used often cannot fill the
-/// memory; this is what the resolver gives at most.
+/// A longer host name is refused, so that a few bytes that are referenced often cannot fill the
+/// memory. The resolver returns no longer one.
 inline constexpr std::size_t node_host_bytes = 1024;
 
 inline constexpr std::string_view redundancy_list_attribute = "redundancy_list";
@@ -49,7 +49,7 @@ ELASTIC_DECL std::string_view host_attribute(torch_dialect dialect) {
   return dialect == torch_dialect::torch_1_13 ? "fqdn" : "addr";
 }
 
-/// Makes a state of the values of a pickle, and notes which dialect they show.
+/// Builds a state from the values of a pickle, and notes the dialect that they show.
 class torch_state_decoder {
  public:
   explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
@@ -135,7 +135,7 @@ class torch_state_decoder {
     constexpr std::string_view form = "a node of it is not made of fqdn or addr, pid and local_id";
     const pickle_value& object = values_[ref];
     if (!object.is(pickle_kind::object, pickle_global::node) || object.items.empty()) {
-      refuse_state("what should be a node of it is none");
+      refuse_state("an entry among its nodes is not a node");
     }
     const pickle_value& dict = values_[object.items.front()];
     if (dict.items.size() != 6) refuse_state(std::string(form));
@@ -223,9 +223,9 @@ class torch_state_decoder {
     return nodes;
   }
 
-  // ---- what the dialect does not know ----
+  // ---- attributes unknown to the dialect ----
 
-  // All extra attributes are written by one writer, which bounds them together.
+  // One writer writes all extra attributes, so that one limit applies to all of them.
   void keep(torch_state& state, pickle_writer& extra, std::string_view name, pickle_ref value) {
     const std::size_t begin = extra.written().size();
     copy(extra, value);
@@ -313,14 +313,15 @@ class torch_state_decoder {
       state.seen_dialect = torch_dialect::torch_2_0;
     }
     if (is_old && has_spares) {
-      // An older agent that found an empty state of 2.6 keeps its redundancy list. So do we.
+      // An older agent that found an empty state of 2.6 keeps its redundancy list, and so does
+      // this.
       state.extra.emplace(redundancy_list_attribute,
                           std::string(1, static_cast<char>(pickle_op::empty_set)));
     }
   }
 
   pickle_reader values_;
-  // Those of the state that were not read yet.
+  // The attributes of the state that were not read yet.
   attributes attributes_;
   bool sees_fqdn_ = false;
   bool sees_addr_ = false;

@@ -24,7 +24,7 @@
 
 namespace elastic::detail {
 
-/// With a blank between two, as many as fit.
+/// The addresses, separated by spaces, as many as fit.
 inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
   std::string text;
   for (const asio::ip::address& address : addresses) {
@@ -36,14 +36,15 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
   return text;
 }
 
-/// How long a node tells how the job ends to a server that is not there: a leader is replaced, and
-/// a broken connection is back, within a second of its loss.
+/// How long a node tries to report the end of the job to a server that it cannot reach: within a
+/// second of a loss, another leader takes over, or a broken connection is restored.
 inline constexpr std::chrono::seconds end_patience{3};
 
-/// How long a server with a secret may hang up: it does while too many nodes shake hands with it.
+/// How long a server with a secret may close connections: it does so while it has too many
+/// handshakes.
 inline constexpr std::chrono::seconds handshake_patience{5};
 
-/// How long a server may take to show that it is a store, and each of its answers.
+/// How long a server may take to show that it is a store, and how long for each of its answers.
 inline constexpr std::chrono::milliseconds examination_patience{2000};
 inline constexpr std::chrono::milliseconds examination_silence{400};
 
@@ -64,14 +65,14 @@ inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_s
     const time_point limit = time->now() + examination_patience;
     is_native = co_await with_deadline(*time, limit, client.check(std::move(keys)));
   } catch (const error& failure) {
-    log.debug("what serves at {} is no store: {}", to_text(at), failure.what());
+    log.debug("the server at {} is not a store: {}", to_text(at), failure.what());
   }
   if (is_native != false) co_return;
   throw error(errc::not_supported,
               fmt::format("the store at {} is one of agents of torchrun", to_text(at)));
 }
 
-/// Names that are not known by then are not compared.
+/// After this time, names that are still unknown are not compared.
 inline constexpr std::chrono::seconds look_up_patience{2};
 
 inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
@@ -80,14 +81,14 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
   }
 }
 
-/// Refuses a value that a server would refuse.
+/// Refuses a value that a server would refuse anyway.
 inline void check_length(std::string_view option, std::string_view value, std::size_t most_bytes) {
   if (value.size() <= most_bytes) return;
   throw error(errc::invalid_argument, fmt::format("{}: it has {} bytes, and up to {} are allowed",
                                                   option, value.size(), most_bytes));
 }
 
-/// The setting `worker_networks`, once it is known that it can be used.
+/// The setting `worker_networks`, after a check that it is usable.
 inline std::string worker_networks(const rendezvous_parameters& parameters) {
   const auto setting = parameters.conf.find("worker_networks");
   if (setting == parameters.conf.end()) return {};
@@ -123,7 +124,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
   parameters_.check_conf(meeting_settings({"is_host", "host_grace", "dialect", "secret_file",
-                                           "worker_networks", "candidate", "fast_takeover"}));
+                                           "worker_networks", "candidate", "fast_takeover",
+                                           "fingerprint"}));
   for (const char* name : {"candidate", "fast_takeover"}) {
     if (!has_candidates() && parameters_.conf.count(name) != 0) {
       throw error(
@@ -187,7 +189,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
 ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
   throw_if_in_no_round();
   for (;;) {
-    // After the job's success there is no further change.
+    // After the success of the job there is no further change.
     if (!link_->known().all_finished) {
       if (link_->known().change) co_return *link_->known().change;
       throw_if_over();
@@ -237,7 +239,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::close(rendezvous_handler::job_end how, 
   link_->send_until_superseded(rendezvous_messages::close_job{how, std::move(why)});
   time_source& time = *parameters_.time;
   const time_point limit = time.now() + end_patience;
-  // Every node of the round knows of a success, so only a server that is there is waited for.
+  // Every node of the round knows of a success, so only a connected server is worth a wait.
   const auto is_to_wait = [this] {
     const auto& knowledge = link_->known();
     return !knowledge.closed && !knowledge.broken &&
@@ -252,7 +254,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   co_await workers_.stop();
   if (link_) {
     if (hosts()) {
-      // Nobody can go on without the server; no effect if the job was closed before.
+      // The others cannot continue without the server. No effect if the job was closed before.
       link_->say(
           rendezvous_messages::close_job{rendezvous_handler::job_end::failed,
                                          "the node that hosts the rendezvous has left the job"});
@@ -291,6 +293,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   greeting.settings = settings_;
   greeting.name =
       as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
+  const auto fingerprint = parameters_.conf.find("fingerprint");
+  if (fingerprint != parameters_.conf.end()) greeting.fingerprint = fingerprint->second;
+  check_length("--rdzv-conf fingerprint", greeting.fingerprint, greeting.most_fingerprint);
   greeting.hosts = hosts();
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
@@ -433,7 +438,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
 ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates() {
   co_await check_addresses();
   auto executor = co_await asio::this_coro::executor;
-  // An attempt before may have been cut short.
+  // An earlier attempt may have been interrupted.
   servers_.clear();
   for (const endpoint& at : endpoints_) {
     servers_.push_back({make_rendezvous_connector(at, parameters_),
@@ -516,7 +521,7 @@ ELASTIC_DECL void c10d_rendezvous::attach_to_registry() {
     if (const auto link = known.lock()) link->forgo_rounds(last);
   };
   registry_->attach(std::move(state));
-  // What a node claims depends on it.
+  // The node's claims depend on it.
   link_->tell_ends();
 }
 
@@ -554,7 +559,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
-  // The store of the agents is that of the server that leads.
+  // The agents' store is that of the server that leads.
   if (leader_) agents_ = servers_[static_cast<std::size_t>(leader_->leader())].agents;
   if (registry_) agents_ = co_await registry_->agents();
   const rendezvous_messages::placed& placed = *link_->known().placed;
@@ -567,7 +572,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   round.master = placed.master;
   round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
-  // Nobody asks for the round before the last any more.
+  // No agent asks for the rounds before the last one any more.
   if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
   if (registry_) registry_->forget_rounds(parameters_.run_id, round.round - 1);
   // Only the node of rank 0 serves the workers.
@@ -605,9 +610,9 @@ ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
   } catch (const error& failure) {
     const bool is_torch = failure.code() == errc::not_supported;
     const bool is_stranger = failure.code() == errc::protocol_violation && !link_->was_connected();
-    // A node that can meet with nodes of torchrun does so.
+    // Propagates the error if the caller can meet nodes of torchrun.
     if (is_torch ? watch_ != nullptr : !is_stranger) throw;
-    // The endpoint names the wrong port, or the wrong way to meet.
+    // The endpoint names the wrong port, or the backend is the wrong one.
     throw error(errc::invalid_argument,
                 is_torch ? fmt::format("{}; {}", failure.what(), torch_hint) : failure.what());
   }

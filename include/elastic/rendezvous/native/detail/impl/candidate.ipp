@@ -24,7 +24,7 @@
 
 namespace elastic::detail {
 
-/// One connection to this candidate: another candidate's, or a node's.
+/// One connection to this candidate, from another candidate or from a node.
 class candidate::visitor final : public leader_visitor {
  public:
   visitor(candidate& of, client& from) : leader_visitor(from), of_(of) {
@@ -37,7 +37,7 @@ class candidate::visitor final : public leader_visitor {
 
   bool has_begun() const override { return claim || search; }
 
-  /// It took this for the only server of its job.
+  /// Refuses a node that took this candidate for the only server of its job.
   void refuse(const std::string& list) {
     const rendezvous_messages::refused refusal{
         false, fmt::format("--rdzv-endpoint: this server is one of several, which each node of the "
@@ -46,15 +46,15 @@ class candidate::visitor final : public leader_visitor {
     say_frame(detail::to_text(rendezvous_answer(refusal)));
   }
 
-  /// It is a candidate, and writes registers.
+  /// The client is a candidate, and writes registers.
   void trust() { raise_bound(limits::rendezvous_register_bytes); }
 
-  /// The candidate that it is; -1: none.
+  /// The index of the candidate that it is; -1: none.
   int index = -1;
-  /// The one that it says it is, and what a node asks.
+  /// The candidate that it claims to be, and the question of a node.
   std::optional<candidate_messages::peer> claim;
   std::optional<candidate_messages::seek> search;
-  /// It knows that this one leads, and sends its hello next.
+  /// The node knows that this candidate leads, and sends its hello next.
   bool knows_leader = false;
 
  private:
@@ -94,7 +94,7 @@ ELASTIC_DECL task<void> candidate::run() {
 ELASTIC_DECL task<void> candidate::end_tasks() {
   end_service();
   co_await tasks_->stop();
-  // Those that were spoken over until now.
+  // These connections were in use until now.
   for (route& way : routes_) {
     way.connection.reset();
     way.channel.reset();
@@ -137,7 +137,7 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
       const time_point last = time.now() + limits::rendezvous_leave_timeout;
       co_await with_deadline(time, last, channel->flush());
     } catch (const error&) {
-      // It is gone itself.
+      // The other candidate is gone.
     }
   }
   if (is_quiet) remove_mark();
@@ -149,13 +149,13 @@ ELASTIC_DECL bool candidate::is_free() const {
 
 ELASTIC_DECL time_point candidate::free_at() const {
   if (is_free()) return time_point::min();
-  // Without a majority it can tell nobody anything.
+  // Without a majority, this candidate cannot tell anybody anything.
   constexpr int patience = 4;
   if (!alone_since_) return time_point::max();
   return *alone_since_ + patience * chosen_.settings.reconnect_grace;
 }
 
-// ---- who connects to this one -------------------------------------------------------------------
+// ---- connections from others --------------------------------------------------------------------
 
 ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   const auto request = parse_candidate_request(message);
@@ -164,7 +164,7 @@ ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   } else if (from.search && service_ && votes_->serves()) {
     from.enter(service_, message);
   } else {
-    // One that asks who leads was sent away before it said so.
+    // A node that asks who leads was told to wait before it sent this.
     if (!from.search) from.refuse(chosen_.list);
     from.dismiss();
   }
@@ -196,7 +196,7 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
   }
   const rendezvous_settings& mine = chosen_.settings;
   const rendezvous_settings& theirs = request.settings;
-  // As messages have them.
+  // With the precision of messages.
   const auto rounded = [](duration time) {
     return std::chrono::ceil<std::chrono::milliseconds>(time);
   };
@@ -236,11 +236,11 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   if (why.empty() && is_second) why = objection_to_second(request.index);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.search = request;
-  // Terms that follow it are to be told, too.
+  // The terms after it must fit into messages, too.
   if (request.most_term <= limits::rendezvous_told_number / 4) {
     votes_->told_term(request.most_term, chosen_.time->now());
   }
-  // It asked once more before it heard.
+  // The node asked again before it got the answer.
   if (from.knows_leader) return;
   if (service_ && votes_->serves() && !is_in_doubt(from)) {
     tell_leader(from);
@@ -256,7 +256,7 @@ void candidate::take(visitor& from, const Request& request) {
   }
 }
 
-// ---- who is who ---------------------------------------------------------------------------------
+// ---- identities ---------------------------------------------------------------------------------
 
 ELASTIC_DECL void candidate::check_claim(visitor& from) {
   const candidate_messages::peer& claim = *from.claim;
@@ -265,7 +265,7 @@ ELASTIC_DECL void candidate::check_claim(visitor& from) {
   if (way.is_met && way.stranger == claim.node) {
     return from.say(candidate_messages::rejected{objection_to_second(claim.index)});
   }
-  // The agent may have restarted while the connection to the one before has not ended yet.
+  // The agent may have restarted before the connection to its predecessor ended.
   if (!way.is_met || way.is_to_look) return way.arrival->set();
   look_again(claim.index);
 }
@@ -303,7 +303,7 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
   way.is_met = true;
   way.is_looking = false;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
-    // To admit one may end another at once.
+    // Admitting one visitor may end another at once.
     const bool is_there = std::count(visitors_.begin(), visitors_.end(), entry) != 0;
     if (!is_there || !entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
     if (entry->claim->node == answer.node) {
@@ -357,12 +357,12 @@ ELASTIC_DECL void candidate::gone(visitor& from) {
   wake();
 }
 
-// ---- those that this one connects to ------------------------------------------------------------
+// ---- connections to others ----------------------------------------------------------------------
 
 inline constexpr std::chrono::milliseconds first_peer_pause{20};
 inline constexpr std::chrono::milliseconds longest_peer_pause{500};
 inline constexpr std::chrono::seconds peer_attempt{5};
-/// When the log says that another candidate is not reached, and how often again.
+/// When the log says that another candidate is unreachable, and how often it repeats that.
 inline constexpr std::chrono::seconds absence_warning{30};
 inline constexpr std::chrono::minutes absence_reminder{10};
 
@@ -380,7 +380,7 @@ ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
       arrival.reset();
       if (std::exchange(route_to(peer).is_to_look, false)) continue;
     }
-    // Nobody is there, unless it came just after the attempt.
+    // Nobody serves there, unless an agent arrived just after the attempt.
     end_look(peer);
     const time_point next = chosen_.time->now() + pause;
     co_await with_deadline(*chosen_.time, next, arrival.wait());
@@ -452,8 +452,8 @@ ELASTIC_DECL void candidate::warn_of_absence(int peer) {
   way.was_warned_of = true;
   const int spare = votes_->spare_candidates();
   std::string meaning = "without a majority of the endpoints the job waits";
-  if (spare == 0) meaning = "the job bears no further loss";
-  if (spare > 0) meaning = fmt::format("the job bears the loss of {} more", spare);
+  if (spare == 0) meaning = "the job survives no further loss";
+  if (spare > 0) meaning = fmt::format("the job survives the loss of {} more", spare);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now - way.missing_since);
   chosen_.log.warning("candidate {} of --rdzv-endpoint, {}, has been missing for {} s ({}): {}",
                       peer, chosen_.others[static_cast<std::size_t>(peer)]->name(), seconds.count(),
@@ -604,7 +604,7 @@ ELASTIC_DECL void candidate::end_service() {
   service_->resign();
   service_.reset();
   job_.reset();
-  // Nodes look for the next leader, and their workers end.
+  // The nodes look for the next leader, and their workers end.
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->knows_leader) entry->dismiss();
   }

@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// FNV-1a, as every build has to have it.
+/// FNV-1a, because every build must compute the same hash.
 inline std::uint64_t marker_hash(std::string_view text) {
   std::uint64_t sum = 14695981039346656037U;
   for (const char letter : text) {
@@ -37,7 +37,7 @@ ELASTIC_DECL bool candidate_marker::exists() const {
 }
 
 ELASTIC_DECL bool candidate_marker::leave() const {
-  // What is there already is left alone: it may be a pipe of somebody else's.
+  // An existing file stays as it is: it may be another user's pipe.
   constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
   const int descriptor = ::open(path_.c_str(), flags, 0600);
   if (descriptor >= 0) ::close(descriptor);

@@ -22,7 +22,7 @@ inline void index_row(record_rows& rows, int& index, int least = 0) {
   rows.number("index", index, least, limits::rendezvous_candidates - 1);
 }
 
-/// Which job a message is about, and its endpoints.
+/// The job of a message, and its endpoints.
 template <class Message>
 void job_rows(record_rows& rows, Message& message) {
   rows.text("run_id", message.run_id, limits::run_id_bytes);
@@ -38,7 +38,7 @@ inline void describe(candidate_messages::peer& message, record_rows& rows) {
 
 inline void describe(candidate_messages::seek& message, record_rows& rows) {
   job_rows(rows, message);
-  // Terms go on from it, and nodes may not report greater ones than that.
+  // Terms continue from this one, so a node may not report one above this limit.
   rows.number("most_term", message.most_term, 0, limits::rendezvous_told_number / 2);
   index_row(rows, message.index, -1);
   if (message.index >= 0) number_row(rows, "node", message.node);
@@ -64,7 +64,7 @@ inline void describe(candidate_messages::resign& message, record_rows& rows) {
 inline void describe(candidate_messages::retire& message, record_rows& rows) {
   sequence_row(rows, "term", message.term);
   sequence_row(rows, "stamp", message.stamp);
-  // Rounded down, so that it does not seem longer ago than it is.
+  // Rounded down, so that it does not seem longer ago than it was.
   duration since_then = std::chrono::floor<std::chrono::milliseconds>(message.since_then);
   if (rows.milliseconds("since_ms", since_then)) message.since_then = since_then;
 }

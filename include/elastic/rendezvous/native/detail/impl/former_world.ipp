@@ -36,7 +36,7 @@ ELASTIC_DECL void former_world::told_server(std::int64_t term, duration silence,
 ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence, time_point now) {
   rendezvous_messages::former_round place;
   place.round = round;
-  // Nobody has a rank in it, so that it is never accounted for.
+  // With a world of 0 nodes, no rank can account for the round.
   place.world = 0;
   told(place, "", silence, now);
 }

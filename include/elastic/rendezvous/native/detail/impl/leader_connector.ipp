@@ -26,7 +26,7 @@ inline constexpr std::chrono::milliseconds first_search_pause{10};
 inline constexpr std::chrono::milliseconds longest_search_pause{250};
 inline constexpr std::chrono::seconds search_attempt{5};
 
-/// What the conversations with all candidates look for.
+/// The common state of the conversations with all candidates.
 struct leader_connector::search {
   explicit search(asio::any_io_executor executor) : ended(executor) {}
 
@@ -121,7 +121,7 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
     problems_[place] = channel ? "" : "no answer";
   } catch (const error& failure) {
     problems_[place] = failure.what();
-    // Another secret, or none: the others will not help.
+    // The secrets differ, or only one side has one: the other candidates will not help.
     if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
   }
@@ -130,7 +130,7 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
 
 ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& why) {
   if (term_ > 0) {
-    // The job was here before: a program that has a lost host's port by now is not its server.
+    // This node has been in the job before, so this is a program that now has a lost host's port.
     if (std::exchange(last_refusal_, why) != why) {
       chosen_.log.warning("a server of --rdzv-endpoint is passed over: {}", why);
     }
@@ -146,7 +146,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
   try {
     for (int silences = 0; silences < most_silences;) {
       channel->send(question());
-      // What is asked is answered at once; then there is news, or it is time to ask again.
+      // Candidates answer at once. After that, either news arrives or it is time to ask again.
       const time_point next = chosen_.time->now() + chosen_.interval;
       ++silences;
       for (;;) {
@@ -177,7 +177,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
     }
   } catch (const error& failure) {
     problems_[place] = failure.what();
-    // Only one of both sides has a secret, or each another one.
+    // The secrets differ, or only one side has one.
     if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());

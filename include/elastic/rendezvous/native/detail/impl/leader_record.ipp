@@ -45,7 +45,7 @@ std::string proven_text(const Record& record, const std::optional<job_secret>& s
   return fmt::format("{}{}\n{}", proof_word, secret->sign(text), text);
 }
 
-/// The text behind the proof.
+/// The text after the proof.
 inline std::string_view proven_part(std::string_view text, const std::string& place,
                                     const std::optional<job_secret>& secret) {
   const bool has_proof = text.starts_with(proof_word);

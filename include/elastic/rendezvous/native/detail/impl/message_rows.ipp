@@ -46,7 +46,7 @@ ELASTIC_DECL void number_row(record_rows& rows, const char* name, std::uint64_t&
   if (rows.reads()) number = numbers.front();
 }
 
-/// Result: none if the line is not one of them.
+/// Result: empty if the line is malformed.
 inline std::optional<exclusion> read_exclusion(std::string_view line) {
   std::int64_t milliseconds = 0;
   const char* const end = line.data() + line.size();
@@ -82,7 +82,7 @@ ELASTIC_DECL void exclusion_row(record_rows& rows, std::vector<exclusion>& exclu
 
 ELASTIC_DECL void patience_rows(record_rows& rows, rendezvous_settings& settings) {
   rows.milliseconds("keep_alive_ms", settings.keep_alive_interval);
-  // A keep-alive that is late must not be the loss of a node.
+  // A single late keep-alive must not count as the loss of a node.
   rows.number("keep_alive_attempts", settings.keep_alive_max_attempt, 2, 1'000'000);
   rows.milliseconds("grace_ms", settings.reconnect_grace);
 }

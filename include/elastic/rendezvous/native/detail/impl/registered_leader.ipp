@@ -25,13 +25,13 @@
 
 namespace elastic::detail {
 
-/// Between two attempts to write the record.
+/// The pause between two attempts to write the record.
 inline constexpr std::chrono::milliseconds registry_pause{250};
-/// How long an agent tries to become the leader, and a leader that leaves to say so.
+/// How long an agent tries to become the leader, and how long a leader that leaves tries to say so.
 inline constexpr std::chrono::seconds registry_patience{10};
 inline constexpr std::chrono::seconds registry_farewell{2};
 
-/// One connection to the leader. Its first message shows the password; it is a node's after that.
+/// One connection to the leader. Its first message shows the password; after that it is a node's.
 class registered_leader::visitor final : public leader_visitor {
  public:
   visitor(registered_leader& of, client& from) : leader_visitor(from), of_(of) {
@@ -45,7 +45,7 @@ class registered_leader::visitor final : public leader_visitor {
 
   bool has_begun() const override { return is_known_; }
 
-  // It learns that this one leads, and says its hello next.
+  // Tells the node that this agent leads. The node sends its hello next.
   void welcome() {
     if (is_known_) say(candidate_messages::leads{of_.record_.kept.term, 0});
   }
@@ -71,7 +71,7 @@ class registered_leader::visitor final : public leader_visitor {
   bool is_known_ = false;
 };
 
-/// While it lives, the leader writes.
+/// Marks, while it exists, that the leader is writing.
 class registered_leader::writing_mark {
  public:
   explicit writing_mark(registered_leader& of) : of_(of) { of_.is_writing_ = true; }
@@ -141,7 +141,7 @@ ELASTIC_DECL task<void> registered_leader::lead() {
     chosen_.log.info("rendezvous of job '{}': another node leads it now", chosen_.run_id);
   }
   if (!is_retiring_ || is_replaced_) co_return;
-  // Others need not wait for the end of the lease.
+  // Other agents then need not wait for the end of the lease.
   record_.at.port = 0;
   task<outcome> writing = write();
   co_await with_deadline(*chosen_.time, chosen_.time->now() + registry_farewell,
@@ -158,7 +158,7 @@ ELASTIC_DECL task<bool> registered_leader::take() {
   record_.silence = chosen_.settings.silence();
   record_.lease = chosen_.lease;
   if (former.record) record_.kept = former.record->kept;
-  // Until `wait` is over, no round begins: then its workers are gone.
+  // No round begins until `wait` is over, and by then that node's workers are gone.
   std::erase(record_.kept.members, record_.kept.leader_node);
   record_.kept.leader_node = 0;
   record_.kept.term = std::max({record_.kept.term + 1, wish_->least_term, now_ms});
@@ -187,7 +187,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
     record_.kept.term = term;
     record_.kept.sequence = sequence;
   }
-  // A new one for each attempt, so that the record shows which one it is of.
+  // Each attempt has its own number, so that the record shows which attempt wrote it.
   ++record_.kept.sequence;
   record_.kept.is_uncertain = begun < first_round_at_;
   const leader_record record = record_;
@@ -218,7 +218,7 @@ ELASTIC_DECL auto registered_leader::judge(const leader_registry::sight& seen) -
   }
   const bool has_changed = seen.version != wish_->former.version;
   if (!is_ours && !job_ && has_changed) return outcome::replaced;
-  // An older one is a write that was under way when this one took the record.
+  // An older record comes from a write that was in progress when this agent took the record.
   if (!is_ours && seen.record && seen.record->kept.term > record_.kept.term) {
     return outcome::replaced;
   }
@@ -343,7 +343,7 @@ ELASTIC_DECL task<void> registered_leader::watch() {
     try {
       co_await chosen_.registry->wait_for_change(version);
       co_await end_of_write();
-      // A write of its own, which has looked at the record.
+      // The change was this agent's own write, which has already checked the record.
       if (version != version_) {
         version = version_;
         continue;
@@ -363,7 +363,7 @@ ELASTIC_DECL task<void> registered_leader::watch() {
 }
 
 ELASTIC_DECL task<void> registered_leader::end_of_write() {
-  // The registry may say nothing any more, but of its changes.
+  // The registry may have stopped answering, and yet report changes.
   const time_point limit = chosen_.time->now() + registry_pause;
   while (is_writing_ && chosen_.time->now() < limit) {
     co_await with_deadline(*chosen_.time, limit, news_->wait());

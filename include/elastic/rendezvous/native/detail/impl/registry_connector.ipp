@@ -21,17 +21,27 @@ namespace elastic::detail {
 
 inline constexpr std::chrono::milliseconds first_registry_look{10};
 inline constexpr std::chrono::milliseconds longest_registry_look{500};
-/// How long an attempt to connect to a leader may take.
+/// The limit for one attempt to connect to a leader.
 inline constexpr std::chrono::seconds leader_attempt{2};
 
-/// How long a record has to stay as it is before its leader, and all of its nodes, have given up:
-/// also if a clock is faster than another by 2 %.
+/// How long a record must stay unchanged until its leader and all of its nodes have given up, even
+/// if one clock runs 2 % faster than another.
 inline duration expiry_of(const leader_record& record) {
   const duration whole = record.lease + record.silence;
   return whole + whole / 50 + std::chrono::seconds(1);
 }
 
-/// The nodes of the newest round but the leader's own.
+/// Whether both show the same write of a record. The version does not show that: etcd's
+/// changes with every other key, such as those of other jobs and roles.
+inline bool shows_same_write(const leader_registry::sight& left,
+                             const leader_registry::sight& right) {
+  if (!left.record || !right.record) return left.record.has_value() == right.record.has_value();
+  return left.record->password == right.record->password &&
+         left.record->kept.term == right.record->kept.term &&
+         left.record->kept.sequence == right.record->kept.sequence;
+}
+
+/// The nodes of the newest round, except the leader's own.
 inline std::vector<std::uint64_t> followers_of(const leader_record& record) {
   std::vector<std::uint64_t> followers = record.kept.members;
   std::erase(followers, record.kept.leader_node);
@@ -62,11 +72,10 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
       const std::shared_ptr<message_channel> channel = co_await try_leader();
       if (channel) co_return channel;
     }
-    const std::string before = seen_ ? seen_->version : std::string();
+    const std::optional<leader_registry::sight> before = seen_;
     const bool is_known = co_await look();
-    if (is_known && seen_->version != before && seen_->record && seen_->record->at.port != 0) {
-      continue;
-    }
+    const bool is_new = is_known && (!before || !shows_same_write(*before, *seen_));
+    if (is_new && seen_->record && seen_->record->at.port != 0) continue;
     if (is_known) {
       throw_if_over();
       co_await claim_loss();
@@ -89,7 +98,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
 ELASTIC_DECL task<bool> registry_connector::look() {
   try {
     leader_registry::sight seen = co_await registry_->look();
-    if (!seen_ || seen_->version != seen.version) seen_at_ = chosen_.time->now();
+    if (!seen_ || !shows_same_write(*seen_, seen)) seen_at_ = chosen_.time->now();
     seen_ = std::move(seen);
     co_return true;
   } catch (const error& failure) {
@@ -118,7 +127,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_lead
     }
     problem_ = fmt::format("{}: no answer", to_text(record.at));
   } catch (const error& failure) {
-    // Only one of both sides has a secret, or each another one.
+    // The secrets differ, or only one side has one.
     const bool is_final = failure.code() == errc::invalid_argument && connected_.kept.term == 0;
     problem_ = fmt::format("{}: {}", to_text(record.at), failure.what());
     if (is_final) throw error(errc::invalid_argument, problem_);
@@ -164,7 +173,7 @@ ELASTIC_DECL task<void> registry_connector::claim_loss() {
   if (std::find(members.begin(), members.end(), node_.number) == members.end()) co_return;
   std::optional<duration> wait = node_.loss();
   const bool is_new = record.kept.term != connected_.kept.term;
-  // That leader has made no round. It may only be slow to begin.
+  // That leader has made no round. Perhaps it is only slow to begin.
   if (wait && is_new) {
     const bool is_gone = record.kept.leader_node == 0 &&
                          chosen_.time->now() >= seen_at_ + chosen_.settings.reconnect_grace;
@@ -177,7 +186,7 @@ ELASTIC_DECL task<void> registry_connector::claim_loss() {
   claim.term = record.kept.term;
   claim.round = record.kept.round;
   claim.wait = *wait;
-  // Before anybody may rely on it.
+  // This must hold before anybody can rely on the claim.
   node_.forgo_rounds(claim.round);
   try {
     co_await registry_->claim(node_.number, claim);
@@ -199,20 +208,20 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
   const time_point now = chosen_.time->now();
   if (now >= seen_at_ + expiry_of(record)) co_return duration::zero();
   if (record.kept.term < connected_.kept.term) co_return std::nullopt;
-  // Its leader waits for the end of the one before.
+  // Its leader waits for the end of the former one's round.
   const duration grace = chosen_.settings.reconnect_grace;
   const duration debt = record.kept.is_uncertain ? record.silence + grace : duration::zero();
   if (record.at.port == 0) co_return debt;
-  // This agent gave up, or never learnt that it leads.
+  // The record's leader is this agent, which gave up, or never learnt that it leads.
   if (record.agent == node_.number) co_return debt + grace / 2;
   const std::optional<duration> loss = node_.loss ? node_.loss() : std::nullopt;
   const bool has_lost_it = loss && connected_.kept.term == record.kept.term;
-  // Nobody was in a round.
+  // No node has been in a round.
   const bool is_first = record.kept.round < 0 && has_lost_it && *loss == duration::zero();
   if (is_first) co_return debt;
   const std::optional<duration> wait = co_await all_claims();
   if (!wait) co_return std::nullopt;
-  // The former leader has this long to see that it was replaced.
+  // The former leader has this long to notice that it was replaced.
   co_return debt + std::max<duration>(*wait, grace / 2);
 }
 
@@ -221,7 +230,7 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::all_claims() {
   const std::vector<std::uint64_t> followers = followers_of(record);
   const bool is_claimed =
       claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
-  // One of them asks, so that not all read the claims of all.
+  // Only one node asks, so that not every node reads every claim.
   if (followers.empty() || followers.front() != node_.number || !is_claimed) co_return std::nullopt;
   duration wait = std::max<duration>(claimed_at_ + claimed_wait_ - chosen_.time->now(),
                                      duration::zero());
@@ -247,7 +256,8 @@ ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
   leading.run_id = chosen_.run_id;
   leading.node = node_.number;
   leading.settings = chosen_.settings;
-  // So long may the registry be away, also if that begins just before it is written to.
+  // The leader writes every quarter of the lease, so the registry may be unreachable for the whole
+  // grace, even if that begins just before a write.
   leading.lease = chosen_.registry_grace / 3 * 4;
   leading.registry = chosen_.registry();
   leading.reports = chosen_.reports;

@@ -5,10 +5,17 @@
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -18,6 +25,44 @@ namespace elastic::detail {
 inline std::string sizes_of(const rendezvous_settings& settings) {
   if (!settings.node_counts.empty()) return node_counts_text(settings.node_counts);
   return fmt::format("{}:{}", settings.min_nodes, settings.max_nodes);
+}
+
+/// The parts of a fingerprint by their names.
+inline std::map<std::string_view, std::string_view> parts_of(std::string_view fingerprint) {
+  std::map<std::string_view, std::string_view> parts;
+  while (!fingerprint.empty()) {
+    const std::string_view part = fingerprint.substr(0, fingerprint.find(' '));
+    fingerprint.remove_prefix(std::min(part.size() + 1, fingerprint.size()));
+    const std::size_t equals = std::min(part.find('='), part.size());
+    parts.emplace(part.substr(0, equals), part.substr(equals));
+  }
+  return parts;
+}
+
+/// The names of the parts in which two fingerprints differ, or that one of them lacks; empty: none,
+/// or one of the two is empty.
+inline std::string fingerprint_difference(std::string_view left, std::string_view right) {
+  if (left.empty() || right.empty() || left == right) return {};
+  constexpr int most_named = 5;
+  const auto lefts = parts_of(left);
+  auto rights = parts_of(right);
+  std::vector<std::string_view> names;
+  for (const auto& [name, digest] : lefts) {
+    const auto same = rights.find(name);
+    if (same == rights.end() || same->second != digest) names.push_back(name);
+    if (same != rights.end()) rights.erase(same);
+  }
+  for (const auto& [name, digest] : rights) names.push_back(name);
+  std::string text;
+  int named = 0;
+  for (const std::string_view name : names) {
+    if (++named > most_named) break;
+    const std::string shown = printable_line(name);
+    if (!text.empty()) text += ", ";
+    text += shown.empty() ? "a nameless part" : shown;
+  }
+  if (named > most_named) text += " and more";
+  return text;
 }
 
 ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log,
@@ -40,11 +85,11 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   kept_members_ = kept.members;
   kept_leader_node_ = kept.leader_node;
   restarts_ = kept.restarts;
-  // What nodes tell of a former server is needed only if no server knows it.
+  // The reports of nodes about a former server matter only if no server knows it.
   has_made_round_ = kept.round >= 0;
   for (const exclusion& who : kept.excluded) excluded_.add(who, now);
   ending_ = kept.ending;
-  // The nodes that know of it may be gone; a node that looks for a round must learn it, too.
+  // The nodes that know of it may be gone; a node that looks for a round must still learn of it.
   if (kept.all_finished && !ending_) {
     ending_ = job_ending{rendezvous_handler::job_end::succeeded, "all workers succeeded"};
   }
@@ -128,7 +173,7 @@ ELASTIC_DECL void rendezvous_coordinator::wake_for_fence(time_point now) {
 }
 
 ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
-  // Those who left in order never say that they have lost the server.
+  // Nodes that left in order never say that they have lost the server.
   const bool applies = fences_own_node_ && !is_own_fenced_ && !all_finished_ &&
                        kept_leader_node_ != 0 && kept_members_.size() > 1 && !has_one_left_;
   if (!applies) return time_point::max();
@@ -181,10 +226,11 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
     settings_ = request.settings;
     if (most_patience_) settings_.bound_patience(*most_patience_);
   }
+  if (members_.empty() || fingerprint_.empty()) fingerprint_ = request.fingerprint;
   recognize(request.node);
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
-  // It knows before we do that its former connections are of no use.
+  // The node knows before the server does that its former connections are useless.
   if (node.link) drop(*node.link);
   if (node.witness) drop(*node.witness);
   nodes_[from] = request.node;
@@ -224,7 +270,7 @@ ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, tim
   const bool takes_up_its_own = known != members_.end() && known->second.link;
   if (takes_up_its_own || nodes_.size() < most_connected()) return true;
   if (idle_.size() == 0) return false;
-  // One that wants something comes back, and is greeted again.
+  // A node that still wants something connects again, and is welcomed again.
   give_up(node_id(idle_.first()), now);
   return true;
 }
@@ -252,14 +298,14 @@ ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, memb
       static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_gone_nodes;
   if (gone_.size() <= most) return;
   give_up(node_id(gone_.first()), now);
-  // Others may have to be notified.
+  // Other nodes may have to be notified.
   wake_at(now);
 }
 
 ELASTIC_DECL std::size_t rendezvous_coordinator::bytes_of(connection link) const {
   const auto position = nodes_.find(link);
   if (position == nodes_.end()) return 0;
-  // The node's name stands in several tables.
+  // The node's name is stored in several tables.
   constexpr std::size_t copies = 6;
   const node_id& node = position->second;
   const member& of = members_.at(node);
@@ -299,29 +345,37 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
     return std::string("the keep-alive interval must be over 0");
   }
   const std::int64_t told_round = request.former ? request.former->round : 0;
-  // One may have told of the largest, and this server have gone on from there.
+  // A node may have reported the largest number, and this server may have continued from there.
   const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
   const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
   if (told_round > most_round || request.most_term > most_term) {
-    return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
+    return fmt::format("this node reports round {} of server {}, and the largest number is {}",
                        told_round, request.most_term, std::min(most_round, most_term));
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
                        request.settings.node_counts != settings_.node_counts;
-  if ((members_.empty() && !has_settings_) || !differs) return std::nullopt;
+  if (differs && (!members_.empty() || has_settings_)) {
+    return fmt::format(
+        "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
+        "id, or another --nnodes",
+        run_id_, sizes_of(settings_), sizes_of(request.settings));
+  }
+  if (members_.empty()) return std::nullopt;
+  const std::string other_parts = fingerprint_difference(fingerprint_, request.fingerprint);
+  if (other_parts.empty()) return std::nullopt;
   return fmt::format(
-      "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
-      "id, or another --nnodes",
-      run_id_, sizes_of(settings_), sizes_of(request.settings));
+      "the job '{}' was begun with another job file than that of this node: they differ in {}; "
+      "start all nodes with the same file",
+      run_id_, other_parts);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
   ++content_version_;
   const bool had_server = request.most_term != 0 && request.most_term != term_;
-  // The clock of this host may be behind that of the former one. Of several servers the one that
-  // leads is asked for a greater term before.
+  // The clock of this host may be behind that of the former server's host. With several servers,
+  // the election has already raised the term.
   if (request.most_term > term_ && !is_elected_) term_ = request.most_term + 1;
   if (request.former) {
     restarts_ = std::max(restarts_, request.former->restarts);
@@ -333,7 +387,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
     for (const exclusion& who : request.excluded) excluded_.add(who, now);
     former_.told(*request.former, node.ends.here, silence, now);
   }
-  // Of several servers the register tells which rounds there were.
+  // With several servers, the register says which rounds there were.
   if (had_server && !is_elected_) former_.told_server(request.most_term, silence, now);
   wake_at(former_.over_at());
 }
@@ -353,7 +407,7 @@ ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::
 
 ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
   next_round_ = std::max(next_round_, round);
-  // Nobody knows the number of a round that is not complete.
+  // No node knows the number of a round that is not complete.
   if (!state_.complete) state_.round = std::max(state_.round, next_round_);
 }
 
@@ -371,10 +425,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   member& entry = members_.at(node);
   entry.has_asked = true;
   idle_.remove(entry.idle);
-  // A round that no server can have made.
+  // No server can have made this round.
   if (request.after > std::max(limits::rendezvous_told_number, state_.round)) {
     const std::string why =
-        fmt::format("this node tells of round {}, which never was", request.after);
+        fmt::format("this node reports round {}, which never existed", request.after);
     return answer(node, rendezvous_messages::refused{false, why});
   }
   entry.join_timeout = request.timeout;
@@ -384,13 +438,13 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   joining_.insert(node);
   wake_at(*entry.join_deadline);
   note_account(entry, request.after, now);
-  // The nodes of the round have learned it by its end.
+  // The nodes of the round learned of the pause when the round ended.
   if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
-  // A repeated request, if this round is the one that it asked for; but a former server may not
-  // have placed it there.
+  // A repeated request, if this is the round that the node asked for. But the former server of an
+  // inherited round may not have placed the node in it.
   if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
-  // Those whose workers have succeeded would else wait for it, or take the job for done.
+  // Otherwise nodes whose workers have succeeded would wait for it, or consider the job done.
   if (some_finished_ && !entry.has_finished) {
     announce(rendezvous_change::cause::node_lost,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
@@ -418,7 +472,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     return answer(node, rendezvous_messages::changed{request.round, over});
   }
   if (change_) return answer(node, *change_);
-  // Workers whose peers vanish fail, too: that is not their fault.
+  // Workers also fail because their peers vanish, and that does not count against them.
   if (const auto missing = missing_participant()) {
     return announce(rendezvous_change::cause::node_lost,
                     fmt::format("node {} is gone", name_of(*missing)));
@@ -496,7 +550,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
                                                const rendezvous_messages::close_job& request,
                                                time_point) {
   if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
-  // It has to fit into the register of several servers, with all that is there besides.
+  // It must fit into the register of several servers, along with everything else there.
   ending_ = job_ending{request.end, short_line(request.why, limits::ending_text_bytes)};
   ++content_version_;
   state_.closed = true;
@@ -602,7 +656,7 @@ ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   for (known_node* const waiting : waiting_nodes()) {
     auto& [node, entry] = *waiting;
     if (contains(state_, node) || stands_aside(node, entry, now)) continue;
-    // It may have been given a place before anybody told of the former server, whose nodes go
+    // The node may have got a place before any node reported the former server, whose nodes go
     // first.
     const round_decision leaving = decide_leave(state_, node);
     if (leaving.action != round_action::wait) {
@@ -637,7 +691,7 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
         auto& [node, entry] = *waiting;
         const bool was_complete = state_.complete;
         if (entry.join_deadline) step(node, entry, now);
-        // Its nodes are placed before another one can end it.
+        // Its nodes are placed before another node can end the round.
         if (!was_complete && state_.complete) break;
       }
     }
@@ -669,7 +723,7 @@ ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, memb
                                                        time_point now) {
   std::optional<exclusion> why;
   if (!state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
-  // Not from a round that runs.
+  // A node does not have to leave a round that runs.
   if (why && state_.complete && contains(state_, node)) why.reset();
   if (!why) {
     if (note_kept_out(entry, false)) entry.join_deadline = now + entry.join_timeout;
@@ -743,10 +797,11 @@ ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) con
   const time_point silent_until = entry.heard + settings_.silence();
   if (!entry.link_ended_at || entry.witness) return silent_until;
   if (!entry.witness_ended_at) {
-    // It may be on its way, and the node alive. Those of earlier releases have none.
+    // The end of the witness may be on its way, and the node alive. Nodes of earlier releases have
+    // none.
     return entry.has_witness ? silent_until : *entry.link_ended_at + settings_.reconnect_grace;
   }
-  // The last words of a process that is gone may get lost on the way once.
+  // The last packets of a dead process may get lost once.
   const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
   if (last - first > settings_.reconnect_grace) return silent_until;
   return last + settings_.reconnect_grace;
@@ -870,7 +925,7 @@ ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   has_made_round_ = true;
-  // Nobody is missing.
+  // No node is missing now.
   if (static_cast<int>(state_.participants.size()) == settings_.max_nodes) lost_.clear();
   is_own_fenced_ = false;
   has_one_left_ = false;
@@ -923,7 +978,7 @@ ELASTIC_DECL void rendezvous_coordinator::choose_master() {
   }
 }
 
-// ---- for those who look at the job --------------------------------------------------------------
+// ---- viewers of the job -------------------------------------------------------------------------
 
 ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
   if (std::exchange(demand_, demand) == demand) return;
@@ -936,7 +991,7 @@ ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
   if (ends) reporting_ = 0;
 }
 
-/// Whether it is new or has lost its connection, it has to be told.
+/// A member that is new or has lost its connection must be asked.
 ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
   if (!entry.has_reports || demand_ == report_demand::nothing) return;
   if (!entry.is_reporting && reporting_ >= limits::viewed_nodes) return;
@@ -948,7 +1003,7 @@ ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entr
   ++roster_version_;
   if (entry.key != 0) return;
   entry.key = ++last_key_;
-  // A node that comes to a host replaces one that was lost there.
+  // A node that starts on a host replaces one that was lost there.
   const auto former = std::find_if(lost_.begin(), lost_.end(), [&](const job_roster::entry& gone) {
     return gone.host == node.host;
   });
@@ -979,7 +1034,7 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
   roster.max_nodes = settings_.max_nodes;
   std::vector<job_roster::entry> others;
   for (const auto& [node, entry] : members_) {
-    // One of a former server's round, that has said nothing yet.
+    // A placeholder for a node of a former server's round, which has sent nothing yet.
     if (entry.key == 0) continue;
     const node_presence presence = presence_of(node);
     const bool is_active = presence == node_presence::active;
@@ -1019,11 +1074,12 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
   }
-  // Nothing happens at the end of a last call that is not waited for.
+  // The end of a last call changes nothing if the nodes are known, or if no round may begin.
   if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
   if (is_held_by_former(now)) wake_at(former_.over_at());
   if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
-  // Once it is over, those that could not grow then wait for one more node, not for the time.
+  // Once it is over, nodes that could not enlarge the round then wait for one more node, not for a
+  // time.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }
 

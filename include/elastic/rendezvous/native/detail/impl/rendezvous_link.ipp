@@ -66,7 +66,7 @@ ELASTIC_DECL task<void> rendezvous_link::stop() {
       const time_point limit = time_->now() + limits::rendezvous_leave_timeout;
       co_await with_deadline(*time_, limit, channel->flush());
     } catch (const error&) {
-      // Whom it was for is gone.
+      // The receiver is gone.
     }
   }
   cancel_.emit(asio::cancellation_type::terminal);
@@ -98,7 +98,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   known_.refused.reset();
   known_.all_finished = false;
   is_given_up_ = false;
-  // A round may follow without its having been told so.
+  // A round may follow of which this node hears nothing.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
   wish.after = std::max(wish.after, forgone_);
   join_limit_ = time_->now() + wish.timeout;
@@ -127,7 +127,7 @@ ELASTIC_DECL void rendezvous_link::limit_join() {
   if (wish == nullptr) return;
   const time_point now = time_->now();
   const duration least = settings_.silence() + std::chrono::seconds(1);
-  // The new leader has to meet the nodes first.
+  // The new leader has to find the nodes first.
   if (join_limit_ - now < least && std::exchange(may_extend_join_, false)) {
     join_limit_ = now + least;
   }
@@ -154,7 +154,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     try {
       co_await race(listen(), keep_alive(), keep_witness(), report());
     } catch (const error& failure) {
-      // A word that makes no sense will make none the next time.
+      // A malformed message will be malformed the next time, too.
       if (failure.code() == errc::protocol_violation && !known_.closed) throw;
       why = failure.what();
     }
@@ -163,7 +163,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     is_welcome_ = false;
     if (reports_) reports_->demanded(report_demand::nothing);
     if (known_.closed) {
-      // The job is over; the server may leave before us.
+      // The job is over; the server may leave before this node.
       witness_.reset();
       co_return;
     }
@@ -259,7 +259,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   greeting_.excluded = excluded_.at(time_->now());
   channel->send(detail::to_text(rendezvous_request(greeting_)));
   second_word_at_.reset();
-  // To find out who leads may have taken long.
+  // The search for the leader may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
   channel->close();
@@ -325,7 +325,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
     if (answer) reply = parse_rendezvous_answer(*answer);
   } catch (const error& failure) {
     last_problem_ = failure.what();
-    // Only one of both sides has a secret, or each another one.
+    // The secrets differ, or only one side has one.
     if (failure.code() == errc::invalid_argument && !was_connected_) {
       throw error(errc::invalid_argument,
                   fmt::format("{}: {}", connector_->name(), failure.what()));
@@ -337,7 +337,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   }
   if (!reply && !is_server_known() && !is_busy) co_await look_at_stranger(has_hung_up);
   if (!reply) {
-    // It may know this node from that greeting alone.
+    // The server may know this node from that greeting alone.
     has_server_resigned_ = false;
     co_return false;
   }
@@ -355,7 +355,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
 }
 
 ELASTIC_DECL std::string rendezvous_link::stranger() const {
-  return fmt::format("what answers at {} is no rendezvous of elasticrun ({})", connector_->name(),
+  return fmt::format("the server at {} is not a rendezvous of elasticrun ({})", connector_->name(),
                      last_problem_);
 }
 
@@ -363,7 +363,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
                                            const rendezvous_messages::welcome& reply,
                                            time_point greeted_at) {
   settings_ = reply.settings;
-  // What this node goes by: a server that follows must know how long it can be silent.
+  // The settings that this node follows: a later server must know how long the node can be silent.
   greeting_.settings.keep_alive_interval = settings_.keep_alive_interval;
   greeting_.settings.keep_alive_max_attempt = settings_.keep_alive_max_attempt;
   greeting_.settings.reconnect_grace = settings_.reconnect_grace;
@@ -379,7 +379,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
   if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
-  // Before a request to join, which could begin the round.
+  // Must precede a request to join, which could begin the round.
   say_hold(channel);
   if (is_other_server) limit_join();
   if (standing_request_) channel.send(detail::to_text(*standing_request_));
@@ -388,8 +388,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
 
 ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_other_server) {
   if (greeting_.former) greeting_.former->until_end = false;
-  // A new server says that it knows this node also if its first welcome was lost; but one that
-  // follows another in order, and was greeted once, waits for the nodes of the round.
+  // A new server also says that it knows this node if only its first welcome was lost. But the
+  // successor of a server that resigned, if greeted only once, waits for the nodes of the round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
   note_lost(is_other_server ? "the server of the rendezvous was restarted"
@@ -410,8 +410,8 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
   const duration patience = fencing::of_silence(settings_.silence()).notice;
   time_point next_word = time_->now() + interval;
   for (;;) {
-    // An end of the connection that reaches the server lets the others go on sooner than silence:
-    // so it is kept until the workers are gone.
+    // If the server sees the connection end, the others continue sooner than after silence, so the
+    // connection stays open until the workers are gone.
     const bool is_lost = time_->now() >= known_alive_at_ + patience;
     if (is_lost) {
       if (greeting_.former) greeting_.former->until_end = false;
@@ -451,7 +451,7 @@ ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
   witness_ended_at_.reset();
   channel->send(detail::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
   try {
-    // Nothing is said there; its end is an error.
+    // This connection carries no messages; its end arrives as an error.
     co_await channel->receive();
   } catch (const error&) {
     witness_.reset();
@@ -462,7 +462,7 @@ ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
 
 ELASTIC_DECL task<bool> rendezvous_link::end_witness() {
   const channel_pointer channel = std::exchange(witness_, nullptr);
-  // A link without `tell_ends` connects again at once.
+  // A link without `tell_ends` reconnects at once.
   if (!tells_ends_) co_return false;
   const duration skew = std::min<duration>(end_skew, settings_.reconnect_grace / 8);
   if (!channel) co_return witness_ended_at_ && *witness_ended_at_ + skew >= *ended_at_;
@@ -512,7 +512,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::resigned&) {
-  // Nobody waits for the node of a leader that led it.
+  // No successor waits for the own node of the leader that resigned.
   has_server_resigned_ = !connector_->reaches_own_process();
 }
 
@@ -537,7 +537,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
-  // Time in which nobody gets a place does not count.
+  // Time in which no node can get a place does not count.
   may_extend_join_ = true;
   log_.warning("this node waits: {}", reply.why);
 }
@@ -556,7 +556,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::all_finished&
 }
 
 ELASTIC_DECL time_point rendezvous_link::fence() const {
-  // Of a job that was closed nobody goes on.
+  // Nobody continues a job that was closed.
   if (!was_connected_ || known_.closed) return time_point::max();
   if (is_given_up_) return time_->now();
   const time_point of_silence = known_alive_at_ + fencing::of_silence(settings_.silence()).kill;
@@ -576,7 +576,7 @@ ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
   known_.change = rendezvous_change{rendezvous_change::cause::node_lost, std::move(why), restarts};
-  // The successor of a server that resigned puts the fence off.
+  // The successor of a server that resigned postpones the fence.
   if (!has_server_resigned_) {
     known_.change->grace = std::max(fence() - time_->now(), duration::zero());
   }

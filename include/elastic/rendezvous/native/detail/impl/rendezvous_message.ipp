@@ -27,7 +27,7 @@ inline void round_row(record_rows& rows, std::int64_t& round, const char* name =
   rows.number(name, round, least, std::numeric_limits<std::int64_t>::max() - 1);
 }
 
-/// Earlier releases have none. A server counts on from the greatest term that it hears.
+/// Earlier releases send none. A server continues from the greatest term that it hears.
 inline void term_row(record_rows& rows, const char* name, std::int64_t& term) {
   rows.number(name, term, 0, std::numeric_limits<std::int64_t>::max() / 2, presence::lenient);
 }
@@ -66,7 +66,7 @@ inline void node_counts_row(record_rows& rows, std::vector<int>& counts) {
   }
 }
 
-/// The place of a node in a round that has a server.
+/// Checks the ranks of a round that has a server.
 template <class Round>
 void check_ranks(const Round& round, const record_rows& rows) {
   if (round.rank < round.world && round.host_rank < round.world) return;
@@ -91,7 +91,7 @@ inline void describe(rendezvous_messages::hello& message, record_rows& rows) {
   rendezvous_settings& settings = message.settings;
   rows.number("version", message.version, 1, std::numeric_limits<int>::max());
   node_rows(rows, message.run_id, message.node);
-  // The coordinator refuses another version, with a sentence that names both.
+  // The coordinator refuses another version, in a sentence that names both.
   if (!rows.reads() || message.version == message.current_version) {
     node_number_row(rows, message.node.number);
   }
@@ -116,6 +116,7 @@ inline void describe(rendezvous_messages::hello& message, record_rows& rows) {
   node_counts_row(rows, settings.node_counts);
   rows.milliseconds("scale_up_ms", settings.scale_up_delay, presence::sparse);
   patience_rows(rows, settings);
+  rows.text("fingerprint", message.fingerprint, message.most_fingerprint, presence::sparse);
 }
 
 inline void validate(const rendezvous_messages::hello& message, const record_rows& rows) {
@@ -232,7 +233,7 @@ inline void describe(rendezvous_messages::changed& message, record_rows& rows) {
   if (rows.has_group("failed_rank", message.failed_rank >= 0)) {
     rows.number("failed_rank", message.failed_rank, 0, limits::nodes - 1);
   }
-  // Only a pause has it.
+  // Only a pause has this field.
   if (!rows.has_group("saves_first", message.what.is_pause)) return;
   if (rows.flag("saves_first", message.what.saves_first)) message.what.is_pause = true;
 }

@@ -125,7 +125,7 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
     if (!from.job) introduce(id, from, greeting->run_id);
     limit_nodes(id, *from.job, greeting->node);
   } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
-    // Only of a job that is there.
+    // Only for a job that exists.
     if (!from.job && jobs_.count(second->run_id) != 0) introduce(id, from, second->run_id);
   }
   if (!from.job) {
@@ -184,7 +184,7 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
     const std::string& run_id) {
-  // The time of day continues on another host, and in a process that was restarted.
+  // The time of day increases even on another host, or in a restarted process.
   const auto today = time_->wall_now().time_since_epoch();
   const std::int64_t milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();

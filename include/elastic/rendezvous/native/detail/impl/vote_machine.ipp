@@ -13,11 +13,11 @@
 
 namespace elastic::detail {
 
-/// How long answers to an election are waited for, and the pauses between two elections.
+/// How long an election waits for answers, and the pauses between two elections.
 inline constexpr std::chrono::milliseconds election_patience{500};
 inline constexpr std::chrono::milliseconds shortest_election_pause{20};
 inline constexpr std::chrono::milliseconds longest_election_pause{1000};
-/// By how much each candidate lets those before it go first.
+/// The head start that each candidate gives to each one before it.
 inline constexpr std::chrono::milliseconds precedence{4};
 
 ELASTIC_DECL vote_machine::vote_machine(options chosen, time_point now, std::int64_t wall)
@@ -29,7 +29,7 @@ ELASTIC_DECL vote_machine::vote_machine(options chosen, time_point now, std::int
   plan(now);
 }
 
-// ---- what happens -------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 ELASTIC_DECL void vote_machine::reached(int peer, time_point now) {
   other& entry = others_.at(static_cast<std::size_t>(peer));
@@ -90,7 +90,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::write& request,
                                          time_point now) {
   look_at_lease(now);
-  // Its leader counts it by the moment when it left.
+  // Its leader counts this voter from the moment when it left.
   if (is_retired_) return step(now);
   candidate_messages::ack answer;
   answer.term = request.term;
@@ -124,7 +124,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::res
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::retire& request,
                                          time_point now) {
   look_at_lease(now);
-  // By its clock, which may be faster.
+  // Measured by the voter's clock, which may be 2 % faster.
   const time_point left_at{duration(request.stamp) + request.since_then / 50 * 49};
   const bool is_ours = role_ == vote_role::leads && request.term == term_ && left_at <= now;
   if (is_ours) others_.at(static_cast<std::size_t>(peer)).retired_at = left_at;
@@ -141,7 +141,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::gra
     entry.answer = answer;
     has_any_restarted_ = has_any_restarted_ || answer.has_restarted;
   }
-  // Terms go beyond all that anybody knows; while it runs or leads, its own is what it is.
+  // Terms exceed all that anybody knows. A candidate that runs or leads keeps its own.
   if (role_ == vote_role::follows || role_ == vote_role::asks) {
     term_ = std::max(term_, answer.own_term);
   }
@@ -158,7 +158,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
     return step(now);
   }
   other& entry = others_.at(static_cast<std::size_t>(peer));
-  // What was said later than now was said by somebody else.
+  // A stamp in the future comes from another agent's message.
   const time_point sent_at{duration(answer.stamp)};
   if (sent_at <= now) entry.heard = std::max(entry.heard, sent_at);
   entry.kept = std::max(entry.kept, std::min(answer.sequence, value_.sequence));
@@ -267,12 +267,12 @@ ELASTIC_DECL time_point vote_machine::freed_at() const {
   const time_point silent = promise_->since + silence();
   if (!chosen_.fast_takeover) return silent;
   if (promise_->gone_at) return std::min(silent, *promise_->gone_at + grace());
-  // The connections that end are another agent's.
+  // The connections that end belong to another agent.
   if (!is_bound_to(promise_->to)) return silent;
   if (!leader.lost_at || !leader.left_at) return silent;
   const time_point last = std::max(*leader.lost_at, *leader.left_at);
-  // An end that only one of both connections has is a fault of the network, not of the leader. But
-  // the kernel may take long for the connections of one that had many nodes.
+  // If only one of both connections ends, the network failed, not the leader. But the kernel may
+  // take long to end the connections of a leader with many nodes.
   if (last - std::min(*leader.lost_at, *leader.left_at) > grace()) return silent;
   return std::min(silent, last + grace());
 }
@@ -285,7 +285,7 @@ ELASTIC_DECL void vote_machine::look_at_promise(time_point now) {
   say_to_all({term_, false});
 }
 
-// ---- being elected ------------------------------------------------------------------------------
+// ---- elections ----------------------------------------------------------------------------------
 
 ELASTIC_DECL int vote_machine::count_reached() const {
   return static_cast<int>(std::count_if(others_.begin(), others_.end(),
@@ -315,7 +315,7 @@ ELASTIC_DECL duration vote_machine::jitter(duration most) {
 
 ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) {
   role_ = is_try ? vote_role::asks : vote_role::runs;
-  // Those who were asked whether they would vote are asked for their votes.
+  // The second phase asks the same candidates, so it keeps what the first one found out.
   if (is_try) has_any_restarted_ = chosen_.has_restarted;
   asked_at_ = now;
   answered_by_ = now + election_patience;
@@ -344,10 +344,11 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
   }
   const bool is_late = now >= answered_by_;
   if (is_blank_ && blank == chosen_.candidates) {
-    // All are there, so the first one is: of two that run at once neither might lead.
+    // All candidates are there, so the first one is: if two ran at once, neither might lead.
     return chosen_.self == 0 ? run(true, now) : lose("the first candidate begins", now);
   }
-  // The others may all be blank, too; then nobody need wait for anything.
+  // Waits for the remaining answers: if all others are blank, too, the first candidate begins at
+  // once.
   const bool may_be_fresh = is_blank_ && blank + missing == chosen_.candidates;
   if (may_be_fresh && !is_late) return;
   if (yes >= majority() && may_promise_blank(now)) return run(false, now);
@@ -356,7 +357,7 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
 
 ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - started_);
-  term_ = std::max(term_ + 1, wall_ + elapsed.count());
+  term_ = std::max<std::int64_t>(term_ + 1, wall_ + elapsed.count());
   promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};
   is_fresh_ = is_fresh;
   notes_.push_back({fmt::format("runs in term {}", term_)});
@@ -406,13 +407,12 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
     if (informed == 1 || entry.answer->value->is_newer_than(value_)) value_ = *entry.answer->value;
   }
   const bool is_known = is_fresh_ ? !has_any_restarted_ : informed >= majority();
-  // The leader before may have gone on not knowing it.
+  // The former leader, too, may have led without knowing the newest round.
   value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
   if (value_.is_uncertain) note_doubt();
   // The leader that made the round had given up, and its own workers were gone, before this one was
-  // elected. The own node of this one lives by that leader's lease, too, until it is in a new
-  // round.
+  // elected. This leader's own node also lives by that leader's lease until it is in a new round.
   std::erase(value_.members, value_.leader_node);
   value_.leader_node = 0;
   value_.term = term_;
@@ -459,12 +459,12 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
 }
 
 ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
-  // What another agent in its place says came later.
+  // Messages of another agent in its place came later.
   const bool has_retired = voter.retired_at && *voter.retired_at >= voter.heard;
   if (!has_retired && voter.heard == time_point::min()) return time_point::min();
   const time_point silent = (has_retired ? *voter.retired_at : voter.heard) + patience();
-  // The end of its own connections frees nobody; that of another agent's, which this one has
-  // written to, does.
+  // The end of the retired agent's own connections changes nothing. The end of those of another
+  // agent in its place, to which this leader has written, does.
   const bool is_its_own_end = has_retired && voter.reached_at <= *voter.retired_at;
   if (!voter.lost_at || is_its_own_end) return silent;
   return std::min(silent, *voter.lost_at + grace() / 2);
@@ -492,7 +492,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   role_ = vote_role::follows;
   has_begun_ = false;
   is_resignation_due_ = true;
-  // Its own node's workers end first.
+  // The workers of its own node must end first.
   promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + grace() / 2};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// The clock that the other tests rely on.
+// The virtual clock on which other tests rely.
 
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>
@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace elastic::test {
-namespace manual_time_tests {
+namespace manual_clock_tests {
 
 using namespace std::chrono_literals;
 using namespace asio::experimental::awaitable_operators;
@@ -34,7 +34,7 @@ void start(manual_time& time, task<void> work) {
   });
 }
 
-TEST_CASE("manual_time: jumps to one deadline after the other", "[base]") {
+TEST_CASE("manual_clock: jumps to one deadline after the other", "[testing]") {
   asio::io_context context;
   manual_time time(context);
   std::vector<std::string> notes;
@@ -46,7 +46,7 @@ TEST_CASE("manual_time: jumps to one deadline after the other", "[base]") {
   CHECK(time.wall_now() - manual_time::wall_start == 3h);
 }
 
-TEST_CASE("manual_time: equal deadlines wake in the order of going to sleep", "[base]") {
+TEST_CASE("manual_clock: equal deadlines wake in the order of going to sleep", "[testing]") {
   asio::io_context context;
   manual_time time(context);
   std::vector<std::string> notes;
@@ -55,13 +55,13 @@ TEST_CASE("manual_time: equal deadlines wake in the order of going to sleep", "[
   CHECK(notes == std::vector<std::string>{"1", "2", "3", "4", "5"});
 }
 
-TIME_TEST("manual_time: a deadline that has passed does not move the clock", "[base]") {
+TIME_TEST("manual_clock: a deadline that has passed does not move the clock", "[testing]") {
   co_await time.sleep_until(time.now() + 10s);
   co_await time.sleep_until(time.now() - 5s);
   CHECK(time.elapsed() == 10s);
 }
 
-TEST_CASE("manual_time: run_for ends where it was told, not at the last deadline", "[base]") {
+TEST_CASE("manual_clock: run_for ends where it was told, not at the last deadline", "[testing]") {
   asio::io_context context;
   manual_time time(context);
   std::vector<std::string> notes;
@@ -80,7 +80,8 @@ task<int> fail_after(manual_time& time, duration span) {
   co_return 0;
 }
 
-TEST_CASE("manual_time: run returns what the coroutine does, and throws what it throws", "[base]") {
+TEST_CASE("manual_clock: run returns what the coroutine does, and throws what it throws",
+          "[testing]") {
   asio::io_context context;
   manual_time time(context);
   auto return_seven = [](manual_time& t) -> task<int> {
@@ -91,7 +92,7 @@ TEST_CASE("manual_time: run returns what the coroutine does, and throws what it 
   REQUIRE_THROWS_WITH(time.run(fail_after(time, 1s)), "failed");
 }
 
-TEST_CASE("manual_time: run says so if a coroutine can never end", "[base]") {
+TEST_CASE("manual_clock: run says so if a coroutine can never end", "[testing]") {
   asio::io_context context;
   manual_time time(context);
   event_flag flag(context.get_executor());
@@ -99,7 +100,7 @@ TEST_CASE("manual_time: run says so if a coroutine can never end", "[base]") {
   CHECK_THROWS_AS(time.run(time.sleep_until(time_point::max())), std::logic_error);
 }
 
-TIME_TEST("manual_time: the loser of a race between two sleeps is cancelled", "[base]") {
+TIME_TEST("manual_clock: the loser of a race between two sleeps is cancelled", "[testing]") {
   const auto winner =
       co_await (time.sleep_until(time.now() + 2s) || time.sleep_until(time.now() + 1s));
   CHECK(winner.index() == 1);
@@ -107,7 +108,7 @@ TIME_TEST("manual_time: the loser of a race between two sleeps is cancelled", "[
   CHECK(time.sleepers() == 0);
 }
 
-TEST_CASE("manual_time: a cancelled sleep throws and leaves nothing behind", "[base]") {
+TEST_CASE("manual_clock: a cancelled sleep throws and leaves nothing behind", "[testing]") {
   asio::io_context context;
   manual_time time(context);
   for (const auto type : {asio::cancellation_type::terminal, asio::cancellation_type::partial,
@@ -133,13 +134,13 @@ TEST_CASE("manual_time: a cancelled sleep throws and leaves nothing behind", "[b
   }
 }
 
-TIME_TEST("manual_time: works on strands", "[base]") {
+TIME_TEST("manual_clock: works on strands", "[testing]") {
   auto strand = asio::make_strand(co_await asio::this_coro::executor);
   co_await asio::co_spawn(strand, time.sleep_until(time.now() + 1min), asio::use_awaitable);
   CHECK(time.elapsed() == 1min);
 }
 
-TEST_CASE("manual_time: what still sleeps is destroyed with the clock", "[base]") {
+TEST_CASE("manual_clock: what still sleeps is destroyed with the clock", "[testing]") {
   auto witness = std::make_shared<int>(0);
   {
     asio::io_context context;
@@ -173,9 +174,9 @@ std::size_t order_of_beats() {
   return order;
 }
 
-TEST_CASE("manual_time: thousands of sleepers wake in the same order every time", "[base]") {
+TEST_CASE("manual_clock: thousands of sleepers wake in the same order every time", "[testing]") {
   CHECK(order_of_beats() == order_of_beats());
 }
 
-}  // namespace manual_time_tests
+}  // namespace manual_clock_tests
 }  // namespace elastic::test

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/endpoint.hpp>
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// A port at which a worker of this node is to serve.
+struct served_port {
+  /// "role 'rollout': worker 0", for the log.
+  std::string whose;
+  pid_t pid = 0;
+  endpoint at;
+};
+
+/// Waits until a connection to the port succeeds, and it is the worker that listens there, or a
+/// process that it has started. The connection is closed at once.
+///
+/// A port that does not open is waited for without a limit, and warned of after 30 s, then after
+/// twice as long, and so on.
+/// Errors: none. Cancellation: all types.
+ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time_source> time,
+                                          logger log);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/roles/detail/impl/port_probe.ipp>
+#endif

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/wire/detail/pmi_node.hpp>
+
+#include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/when_all.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL pmi_node::pmi_node(const asio::any_io_executor& executor,
+                                std::shared_ptr<time_source> time, logger log,
+                                rendezvous_round round, const std::vector<wire_place>& places,
+                                const wire_place& here)
+    : time_(std::move(time)),
+      log_(std::move(log)),
+      round_(std::move(round)),
+      space_(new_shared<pmi_space>()),
+      all_wait_(executor) {
+  int size = 0;
+  for (const wire_place& place : places) size += place.workers;
+  const std::string mapping = process_mapping(places);
+  if (!mapping.empty()) space_->add_news(fmt::format("PMI_process_mapping={}\n", mapping));
+  for (int slot = 0; slot < here.workers; ++slot) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      throw error(errc::start_failed,
+                  fmt::format("a socket for the PMI of rank {}: {}", here.base_rank + slot,
+                              errno_text(errno)));
+    }
+    workers_.push_back(std::make_unique<worker>(executor, ends[0], ends[1],
+                                                pmi_session(space_, size), here.base_rank + slot));
+  }
+}
+
+ELASTIC_DECL bool pmi_node::is_silent(std::size_t slot) const {
+  return workers_.at(slot)->session.at() == pmi_session::stage::silent;
+}
+
+ELASTIC_DECL task<void> pmi_node::serve() {
+  std::vector<task<void>> talks;
+  for (std::size_t slot = 0; slot < workers_.size(); ++slot) {
+    // Its end is then the end of those who have it.
+    workers_[slot]->theirs.reset();
+    talks.push_back(talk(slot));
+  }
+  talks.push_back(keep_barriers());
+  co_await when_all(std::move(talks));
+}
+
+/// Until the worker's end is closed.
+ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
+  worker& with = *workers_[slot];
+  while (with.socket.is_open()) {
+    co_await with.socket.async_wait(asio::posix::stream_descriptor::wait_read,
+                                    asio::use_awaitable);
+    if (!with.socket.is_open() || !take_bytes(with)) co_return;
+    note_barrier();
+  }
+}
+
+/// Result: false if the connection has ended.
+ELASTIC_DECL bool pmi_node::take_bytes(worker& with) {
+  char bytes[4096];
+  const ssize_t size = ::recv(with.socket.native_handle(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (size <= 0) {
+    with.socket.close();
+    return false;
+  }
+  try {
+    with.session.consume({bytes, static_cast<std::size_t>(size)});
+  } catch (const error& refusal) {
+    hang_up(with, refusal.what());
+    return false;
+  }
+  return send(with);
+}
+
+/// A worker reads each reply before it asks again, so that there is always room.
+ELASTIC_DECL bool pmi_node::send(worker& with) {
+  if (const auto complaint = with.session.take_complaint()) {
+    log_.warning("rank {} {}", with.rank, *complaint);
+  }
+  const std::string bytes = std::exchange(with.session.output(), {});
+  if (bytes.empty()) return true;
+  const ssize_t sent =
+      ::send(with.socket.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == static_cast<ssize_t>(bytes.size())) return true;
+  if (sent < 0 && errno == EPIPE) {
+    with.socket.close();
+  } else {
+    hang_up(with, "it does not read the replies");
+  }
+  return false;
+}
+
+ELASTIC_DECL void pmi_node::hang_up(worker& with, const std::string& why) {
+  log_.warning("rank {} loses its connection to PMI: {}", with.rank, why);
+  with.socket.close();
+}
+
+ELASTIC_DECL void pmi_node::note_barrier() {
+  const bool all = std::all_of(workers_.begin(), workers_.end(), [](const auto& each) {
+    return each->session.at() == pmi_session::stage::in_barrier && each->socket.is_open();
+  });
+  if (all) all_wait_.set();
+}
+
+ELASTIC_DECL task<void> pmi_node::keep_barriers() {
+  for (;;) {
+    co_await all_wait_.wait();
+    all_wait_.reset();
+    co_await pass_barrier();
+  }
+}
+
+ELASTIC_DECL task<void> pmi_node::pass_barrier() {
+  std::string problem;
+  try {
+    co_await exchange_news();
+  } catch (const error& failure) {
+    problem = failure.what();
+  }
+  // The store is gone with its node: the round ends soon, which says more.
+  if (!problem.empty()) {
+    const time_point now = time_->now();
+    co_await time_->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
+  }
+  for (const std::unique_ptr<worker>& each : workers_) {
+    if (!each->socket.is_open()) continue;
+    if (!problem.empty()) {
+      hang_up(*each, problem);
+      continue;
+    }
+    try {
+      each->session.leave_barrier();
+      send(*each);
+    } catch (const error& refusal) {
+      hang_up(*each, refusal.what());
+    }
+  }
+  note_barrier();
+}
+
+/// Each node waits for the news of all, which is the barrier.
+ELASTIC_DECL task<void> pmi_node::exchange_news() {
+  std::string news = space_->take_news();
+  if (round_.group_world_size == 1) co_return;
+  const std::string prefix =
+      fmt::format("elastic/pmi/{}/{}/{}/", round_.term, round_.round, barriers_++);
+  task<std::vector<std::string>> telling = tell_and_read(
+      round_.agents, prefix, std::move(news), round_.group_rank, round_.group_world_size);
+  const std::vector<std::string> told = co_await std::move(telling);
+  for (const std::string& text : told) space_->add_news(text);
+}
+
+}  // namespace elastic::detail

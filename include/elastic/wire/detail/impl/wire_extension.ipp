@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/wire/detail/wire_extension.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/net/free_port.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/net/local_interface.hpp>
+#include <elastic/process/process_spec.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
+#include <elastic/rendezvous/detail/reachable_address.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// Ports that were free on every address of this host a moment ago, all different.
+inline std::vector<std::uint16_t> free_ports(std::size_t count) {
+  std::set<std::uint16_t> ports;
+  // The kernel seldom gives one of them again so soon.
+  for (std::size_t tries = 64 * count; ports.size() < count && tries > 0; --tries) {
+    ports.insert(free_port("0.0.0.0"));
+  }
+  if (ports.size() < count) {
+    throw error(errc::connection_failed, fmt::format("no {} ports are free on this host", count));
+  }
+  return {ports.begin(), ports.end()};
+}
+
+/// Rounds may share a store.
+inline std::string places_prefix(const rendezvous_round& round) {
+  return fmt::format("elastic/wire/{}/{}/", round.term, round.round);
+}
+
+ELASTIC_DECL wire_extension::wire_extension(wire_terms terms, agent_extension::context agent,
+                                            std::unique_ptr<agent_extension> inner)
+    : terms_(std::move(terms)), context_(std::move(agent)), inner_(std::move(inner)) {
+  for (const wire_up kind : terms_.kinds) {
+    if (!kinds_.empty()) kinds_ += ',';
+    kinds_ += to_string(kind);
+  }
+}
+
+// ---- the nodes of a round -----------------------------------------------------------------------
+
+ELASTIC_DECL task<void> wire_extension::agree(rendezvous_round round, assigned_ranks ranks) {
+  co_await inner_->agree(round, ranks);
+  pmi_.reset();
+  places_.clear();
+  task<wire_place> placing = place_of_workers(round, ranks);
+  const wire_place mine = co_await std::move(placing);
+  task<std::vector<wire_place>> learning = learn_places(round, mine);
+  std::vector<wire_place> places = co_await std::move(learning);
+  const bool are_alike = std::all_of(places.begin(), places.end(), [this](const auto& place) {
+    return place.kinds == kinds_;
+  });
+  if (!are_alike) co_await await_readers(round);
+  places_ = in_order_of_ranks(std::move(places), kinds_);
+  if (!has(wire_up::mpi)) co_return;
+  pmi_ = std::make_unique<pmi_node>(context_.strand, context_.time, context_.log, round, places_,
+                                    mine);
+}
+
+ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round round,
+                                                               assigned_ranks ranks) {
+  wire_place mine;
+  mine.kinds = kinds_;
+  mine.base_rank = ranks.base_rank;
+  mine.workers = context_.local_world_size;
+  mine.address = local_address_named(terms_.address);
+  const std::string master = round.master.address;
+  if (mine.address.empty() && (round.group_world_size == 1 || is_loopback(master))) {
+    mine.address = "127.0.0.1";
+  }
+  if (mine.address.empty()) {
+    task<std::string> finding = reachable_address(std::string(), {master});
+    mine.address = co_await std::move(finding);
+  }
+  if (has(wire_up::jax) && mine.base_rank == 0) mine.coordinator_port = free_ports(1).front();
+  if (has(wire_up::tf)) mine.ports = free_ports(static_cast<std::size_t>(mine.workers));
+  co_return mine;
+}
+
+ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvous_round round,
+                                                                        wire_place mine) {
+  if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
+  const std::string prefix = places_prefix(round);
+  std::string text = text_of(mine);
+  task<std::vector<std::string>> telling = tell_and_read(round.agents, prefix, std::move(text),
+                                                         round.group_rank, round.group_world_size);
+  std::optional<std::vector<std::string>> told;
+  std::exception_ptr gone;
+  try {
+    const time_point deadline = deadline_after(context_.time->now(), round.exchange_timeout);
+    told = co_await with_deadline(*context_.time, deadline, std::move(telling));
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    gone = std::current_exception();
+  }
+  if (gone) {
+    // The store is gone with its node: the round ends soon, which says more.
+    const time_point now = context_.time->now();
+    co_await context_.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
+    std::rethrow_exception(gone);
+  }
+  if (!told) {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("not all of the {} nodes told about --wire {} within {} s: all nodes "
+                            "of a job need it",
+                            round.group_world_size, kinds_,
+                            std::chrono::duration<double>(round.exchange_timeout).count()));
+  }
+  std::vector<wire_place> places;
+  for (const std::string& each : *told) places.push_back(parse_wire_place(each));
+  co_return places;
+}
+
+/// Each node is to read what all told before one leaves, which may be the store's.
+ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
+  const time_point now = context_.time->now();
+  const time_point deadline = deadline_after(now, limits::rendezvous_reconnect_timeout);
+  const std::string prefix = places_prefix(round);
+  task<void> waiting = wait_for_readers(round.agents, prefix, round.group_world_size);
+  try {
+    co_await with_deadline(*context_.time, deadline, std::move(waiting));
+  } catch (const error&) {
+    // The node of the store has gone: this one has read.
+  }
+}
+
+// ---- a worker -----------------------------------------------------------------------------------
+
+ELASTIC_DECL void wire_extension::change_environment(const worker_identity& worker,
+                                                     environment_map& variables) {
+  inner_->change_environment(worker, variables);
+  const std::vector<std::string> misleading = misleading_variables(variables, kinds_);
+  for (const std::string& name : misleading) variables.erase(name);
+  if (!misleading.empty() && !std::exchange(has_noted_variables_, true)) {
+    context_.log.warning("--wire {} keeps variables of another launcher from the workers: {}",
+                         kinds_, fmt::join(misleading, ", "));
+  }
+  if (places_.empty()) return;
+  if (has(wire_up::jax)) {
+    for (const auto& [name, value] : jax_variables(places_, worker)) variables[name] = value;
+  }
+  if (has(wire_up::tf)) variables["TF_CONFIG"] = tf_config(places_, worker.rank);
+  if (!has(wire_up::mpi)) return;
+  variables["PMI_FD"] = std::to_string(process_spec::passed_number);
+  variables["PMI_RANK"] = std::to_string(worker.rank);
+  variables["PMI_SIZE"] = std::to_string(worker.world_size);
+  variables["MPI_LOCALRANKID"] = std::to_string(worker.local_rank);
+  variables["MPI_LOCALNRANKS"] = std::to_string(worker.local_world_size);
+}
+
+ELASTIC_DECL int wire_extension::passed_descriptor(int local_rank) {
+  if (!pmi_) return inner_->passed_descriptor(local_rank);
+  return pmi_->descriptor(static_cast<std::size_t>(local_rank));
+}
+
+ELASTIC_DECL void wire_extension::begin_replacement(const rendezvous_round& round) {
+  if (has(wire_up::mpi)) {
+    throw error(errc::invalid_argument,
+                "--wire mpi and --on-failure replace exclude each other: the processes of an MPI "
+                "program cannot form another world");
+  }
+  inner_->begin_replacement(round);
+}
+
+// ---- while workers run --------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> wire_extension::beside_workers(bool may_restart) {
+  if (!pmi_) {
+    co_await inner_->beside_workers(may_restart);
+    co_return;
+  }
+  co_await race(run_inner(may_restart), pmi_->serve(), notice_other_mpi());
+}
+
+/// Ends by cancellation alone.
+ELASTIC_DECL task<void> wire_extension::run_inner(bool may_restart) {
+  co_await inner_->beside_workers(may_restart);
+  co_await context_.time->sleep_until(time_point::max());
+}
+
+/// A program of Open MPI runs on without a word, each process as a world of its own.
+ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
+  constexpr std::chrono::seconds last(32);
+  for (std::chrono::seconds pause(1); !has_noted_mpi_ && pause <= last; pause *= 2) {
+    co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
+    if (!has_other_mpi()) continue;
+    has_noted_mpi_ = true;
+    context_.log.warning(
+        "the workers use Open MPI, which asks its launcher by PMIx; --wire mpi speaks PMI-1, as "
+        "MPICH, Intel MPI and MVAPICH do: each of them is an MPI program of one process");
+  }
+  co_await context_.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL bool wire_extension::has_other_mpi() const {
+  constexpr std::string_view libraries[] = {"/libopen-pal.so", "/libopen-rte.so", "/libpmix.so"};
+  for (const attempt_worker& worker : context_.workers()) {
+    const auto slot = static_cast<std::size_t>(worker.local_rank);
+    if (worker.pid == 0 || !worker.end.empty() || !pmi_->is_silent(slot)) continue;
+    std::ifstream maps(fmt::format("/proc/{}/maps", worker.pid));
+    constexpr int most_lines = 20'000;
+    std::string line;
+    for (int lines = 0; lines < most_lines && std::getline(maps, line); ++lines) {
+      const bool is_of_it = std::any_of(
+          std::begin(libraries), std::end(libraries),
+          [&](std::string_view name) { return line.find(name) != std::string::npos; });
+      if (is_of_it) return true;
+    }
+  }
+  return false;
+}
+
+ELASTIC_DECL task<void> wire_extension::close() {
+  pmi_.reset();
+  return inner_->close();
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/wire/detail/pmi_request.hpp>
+#include <elastic/wire/detail/pmi_session.hpp>
+#include <elastic/wire/detail/wire_place.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The server of PMI-1 for the workers of one node in one round: a socket for each of them, their
+/// keys, and barriers over all nodes of the round.
+///
+/// Thread-safety: one strand at a time, that of the executor.
+class pmi_node {
+ public:
+  /// @param places  the nodes of the round in the order of their workers' ranks
+  /// Errors: `errc::start_failed` if there are no sockets.
+  ELASTIC_DECL pmi_node(const asio::any_io_executor& executor, std::shared_ptr<time_source> time,
+                        logger log, rendezvous_round round, const std::vector<wire_place>& places,
+                        const wire_place& here);
+  pmi_node(const pmi_node&) = delete;
+  pmi_node& operator=(const pmi_node&) = delete;
+
+  /// The worker's end of its socket.
+  int descriptor(std::size_t slot) const { return workers_.at(slot)->theirs.get(); }
+
+  /// Whether a worker has not spoken PMI-1 yet.
+  ELASTIC_DECL bool is_silent(std::size_t slot) const;
+
+  /// Serves the workers, which have been started. A worker that breaks the protocol loses its
+  /// connection; if the round's store cannot be reached, all do.
+  ///
+  /// Ends by cancellation alone, of any type.
+  ELASTIC_DECL task<void> serve();
+
+ private:
+  struct worker {
+    worker(const asio::any_io_executor& executor, int ours, int its, pmi_session talk, int its_rank)
+        : socket(executor, ours), theirs(its), session(std::move(talk)), rank(its_rank) {}
+
+    asio::posix::stream_descriptor socket;
+    unique_fd theirs;
+    pmi_session session;
+    int rank;
+  };
+
+  ELASTIC_DECL task<void> talk(std::size_t slot);
+  ELASTIC_DECL bool take_bytes(worker& with);
+  ELASTIC_DECL bool send(worker& with);
+  ELASTIC_DECL void hang_up(worker& with, const std::string& why);
+  ELASTIC_DECL void note_barrier();
+  ELASTIC_DECL task<void> keep_barriers();
+  ELASTIC_DECL task<void> pass_barrier();
+  ELASTIC_DECL task<void> exchange_news();
+
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  rendezvous_round round_;
+  std::shared_ptr<pmi_space> space_;
+  std::vector<std::unique_ptr<worker>> workers_;
+  /// All workers of this node wait in a barrier.
+  event_flag all_wait_;
+  int barriers_ = 0;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/wire/detail/impl/pmi_node.ipp>
+#endif

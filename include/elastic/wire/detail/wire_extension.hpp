@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_extension.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/wire/detail/pmi_node.hpp>
+#include <elastic/wire/detail/wire_place.hpp>
+#include <elastic/wire/wire_terms.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Gives the workers of an agent their wire-ups, in front of another extension of the agent.
+class wire_extension final : public agent_extension {
+ public:
+  /// @param inner  gets every call, too
+  ELASTIC_DECL wire_extension(wire_terms terms, agent_extension::context agent,
+                              std::unique_ptr<agent_extension> inner);
+
+  std::shared_ptr<process_launcher> launcher() override { return inner_->launcher(); }
+  duration join_delay() override { return inner_->join_delay(); }
+  duration stop_delay(const rendezvous_change& change) override {
+    return inner_->stop_delay(change);
+  }
+  task<void> until_ready() override { return inner_->until_ready(); }
+  task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
+  ELASTIC_DECL task<void> agree(rendezvous_round round, assigned_ranks ranks) override;
+  ELASTIC_DECL void change_environment(const worker_identity& worker,
+                                       environment_map& variables) override;
+  ELASTIC_DECL int passed_descriptor(int local_rank) override;
+  void begin_attempt(const rendezvous_round& round) override { inner_->begin_attempt(round); }
+  ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
+  std::optional<worker_starts> starts() const override { return inner_->starts(); }
+  void stepped(std::int64_t step) override { inner_->stepped(step); }
+  void prepared() override { inner_->prepared(); }
+  ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
+  task<job_command::outcome> carry_out(job_command command) override {
+    return inner_->carry_out(std::move(command));
+  }
+  bool looks_last() const override { return inner_->looks_last(); }
+  task<std::string> last_look() override { return inner_->last_look(); }
+  void end_attempt() override { inner_->end_attempt(); }
+  ELASTIC_DECL task<void> close() override;
+
+ private:
+  bool has(wire_up kind) const { return terms_.kinds.contains(kind); }
+  ELASTIC_DECL task<wire_place> place_of_workers(rendezvous_round round, assigned_ranks ranks);
+  ELASTIC_DECL task<std::vector<wire_place>> learn_places(rendezvous_round round, wire_place mine);
+  ELASTIC_DECL task<void> await_readers(rendezvous_round round);
+  ELASTIC_DECL task<void> run_inner(bool may_restart);
+  ELASTIC_DECL task<void> notice_other_mpi();
+  ELASTIC_DECL bool has_other_mpi() const;
+
+  wire_terms terms_;
+  agent_extension::context context_;
+  std::unique_ptr<agent_extension> inner_;
+  /// The names of the wire-ups: "jax,tf".
+  std::string kinds_;
+  /// The nodes of the round in the order of their ranks; empty before the first.
+  std::vector<wire_place> places_;
+  /// Null without MPI, and before the first round.
+  std::unique_ptr<pmi_node> pmi_;
+  bool has_noted_variables_ = false;
+  bool has_noted_mpi_ = false;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/wire/detail/impl/wire_extension.ipp>
+#endif

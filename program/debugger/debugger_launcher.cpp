@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/debugger/debugger_launcher.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/free_port.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/net/local_interface.hpp>
+#include <program/listening_port.hpp>
+
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+using elastic::errc;
+using elastic::error;
+
+namespace {
+
+/// The number in a variable such as RANK; -1: there is none.
+int number_in(const elastic::process_spec& spec, std::string_view name) {
+  int number = -1;
+  for (const std::string& entry : spec.environment) {
+    if (!entry.starts_with(name) || entry.size() <= name.size() || entry[name.size()] != '=') {
+      continue;
+    }
+    std::from_chars(entry.data() + name.size() + 1, entry.data() + entry.size(), number);
+  }
+  return number;
+}
+
+std::string address_of(const elastic::debugger_plan& plan) {
+  try {
+    return elastic::local_address_named(plan.host);
+  } catch (const error& refusal) {
+    throw error(errc::invalid_argument, fmt::format("--debug-address: {}", refusal.what()));
+  }
+}
+
+bool is_wildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
+
+elastic::endpoint place_of(const elastic::debugger_plan& plan) {
+  elastic::endpoint place(address_of(plan), plan.port);
+  if (place.port == 0) {
+    place.port = elastic::free_port(place.host.find(':') == std::string::npos ? "0.0.0.0" : "::");
+  } else if (is_listened_at(place.port)) {
+    throw error(errc::address_in_use,
+                fmt::format("--debug-address: somebody listens at port {} of {}; leave the port "
+                            "out for a free one",
+                            place.port, elastic::host_name()));
+  }
+  return place;
+}
+
+/// One line: where the debugger listens, and what to do.
+std::string invitation(int rank, const elastic::endpoint& place) {
+  const std::string node = elastic::host_name();
+  const std::string host = is_wildcard(place.host) ? node : place.host;
+  std::string text = fmt::format(
+      "rank {} waits for a debugger at {}: in VS Code, start \"Python Debugger: Remote Attach\" "
+      "with host {} and port {}",
+      rank, to_text(elastic::endpoint(host, place.port)), host, place.port);
+  if (!elastic::is_loopback(host)) return text;
+  return text + fmt::format("; from another host, run first: ssh -L {0}:localhost:{0} {1}",
+                            place.port, node);
+}
+
+}  // namespace
+
+debugger_launcher::debugger_launcher(elastic::debugger_plan plan,
+                                     std::shared_ptr<elastic::process_launcher> inner,
+                                     elastic::logger log)
+    : plan_(std::move(plan)), inner_(std::move(inner)), log_(std::move(log)) {}
+
+elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
+    elastic::process_spec spec) {
+  const int world_size = number_in(spec, "WORLD_SIZE");
+  if (*plan_.rank >= world_size) {
+    throw error(errc::invalid_argument,
+                fmt::format("--debug-rank {}: there is no such rank: the job's {} workers have 0 "
+                            "to {}",
+                            *plan_.rank, world_size, world_size - 1));
+  }
+  const bool is_debugged = number_in(spec, "RANK") == *plan_.rank;
+  elastic::endpoint place;
+  if (is_debugged) {
+    place = place_of(plan_);
+    insert_debugpy(spec, to_text(place));
+  }
+  elastic::task<std::unique_ptr<elastic::child>> starting = inner_->launch(std::move(spec));
+  std::unique_ptr<elastic::child> started = co_await std::move(starting);
+  if (is_debugged) log_.warning("{}", invitation(*plan_.rank, place));
+  co_return started;
+}
+
+void insert_debugpy(elastic::process_spec& spec, const std::string& address) {
+  // Frozen modules have no lines: Python 3.11 and newer warns of missed breakpoints.
+  const std::vector<std::string> words = {"-Xfrozen_modules=off", "-m",    "debugpy", "--listen",
+                                          address,                "--wait-for-client"};
+  std::vector<std::string>& arguments = spec.arguments;
+  const bool has_flag = !arguments.empty() && arguments.front() == "-u";
+  arguments.insert(arguments.begin() + (has_flag ? 1 : 0), words.begin(), words.end());
+}
+
+}  // namespace elasticrun

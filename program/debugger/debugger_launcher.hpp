@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/cli/debugger_plan.hpp>
+#include <elastic/process/child.hpp>
+#include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_spec.hpp>
+
+#include <memory>
+
+namespace elasticrun {
+
+/// Starts workers, one of them under debugpy: it runs its script when a debugger has attached.
+///
+/// Thread-safety: one strand at a time.
+class debugger_launcher final : public elastic::process_launcher {
+ public:
+  /// @param plan   names a rank
+  /// @param inner  starts the processes
+  /// @param log    learns where the debugger listens, at each start
+  debugger_launcher(elastic::debugger_plan plan, std::shared_ptr<elastic::process_launcher> inner,
+                    elastic::logger log);
+
+  /// Errors, besides those of the interface: `errc::invalid_argument` if the job has no such rank,
+  /// or this node no such address; `errc::address_in_use` if somebody listens at the port.
+  elastic::task<std::unique_ptr<elastic::child>> launch(elastic::process_spec spec) override;
+
+ private:
+  elastic::debugger_plan plan_;
+  std::shared_ptr<elastic::process_launcher> inner_;
+  elastic::logger log_;
+};
+
+/// Puts debugpy between Python with its flags and the script of a worker.
+/// @param spec     runs Python with `-u`
+/// @param address  "127.0.0.1:5678"
+void insert_debugpy(elastic::process_spec& spec, const std::string& address);
+
+}  // namespace elasticrun

@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace elasticrun {
+
+/// Whether a TCP socket of this host listens at a port: from the kernel's list, so that nobody is
+/// disturbed.
+bool is_listened_at(int port);
+
+}  // namespace elasticrun

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/roles/role_output.hpp>
+
+#include <elastic/agent/logs_specs_registry.hpp>
+#include <elastic/base/time.hpp>
+
+#include <utility>
+
+namespace elasticrun {
+
+namespace {
+
+/// Keeps the console until it has ended.
+elastic::task<void> show_lines(std::shared_ptr<merged_output> console) {
+  elastic::task<void> showing = console->run();
+  co_await std::move(showing);
+}
+
+}  // namespace
+
+role_output::role_output(std::vector<elastic::role> roles, std::vector<bool> merges)
+    : roles_(std::move(roles)), merges_(std::move(merges)) {}
+
+void role_output::begin(asio::any_io_executor executor, const elastic::agent_services&,
+                        elastic::job_command::handler) {
+  executor_ = std::move(executor);
+  tasks_ = std::make_unique<elastic::task_group>(executor_);
+}
+
+void role_output::prepare(std::size_t role, elastic::agent_services& services) {
+  if (!merges_[role]) return;
+  services.logs = elastic::logs_specs_registry().make(roles_[role].config.logs_specs);
+  const auto console = std::make_shared<merged_output>(
+      executor_, roles_[role].name, std::make_shared<elastic::system_time>(), services);
+  consoles_.push_back(console);
+  tasks_->spawn(show_lines(console));
+}
+
+elastic::task<void> role_output::close() {
+  if (!tasks_) co_return;
+  co_await tasks_->stop();
+  for (const auto& console : consoles_) {
+    elastic::task<void> finishing = console->finish();
+    co_await std::move(finishing);
+  }
+}
+
+}  // namespace elasticrun

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/program_options.hpp>
+#include <elastic/roles/role_extension.hpp>
+#include <elastic/roles/role_group.hpp>
+#include <elastic/status/detail/viewed_roles.hpp>
+#include <elastic/status/roles_monitor.hpp>
+#include <elastic/status/status_server.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace elasticrun {
+
+/// Shows a job of several roles: one server for all of them, at the address of --status. Without
+/// one, the nodes of each role report to the one that shows it.
+class role_status final : public elastic::role_extension {
+ public:
+  /// Errors: those of `parse_status_address` and `read_status_token`.
+  role_status(const elastic::role_group::options& job, const elastic::program_options& program);
+
+  /// Whether a job needs it: it is shown, or has other nodes that may show it.
+  static bool is_needed(const elastic::role_group::options& job,
+                        const elastic::program_options& program);
+
+  /// Errors: those of the constructor of status_server.
+  void begin(asio::any_io_executor executor, const elastic::agent_services& services,
+             elastic::job_command::handler commands) override;
+  void prepare(std::size_t role, elastic::agent_services& services) override;
+  void changed(state now) override;
+  elastic::task<void> close() override;
+
+ private:
+  std::vector<elastic::role> roles_;
+  /// None: nothing is served.
+  std::optional<elastic::status_server::options> options_;
+  elastic::detail::viewed_roles view_;
+  std::shared_ptr<elastic::roles_monitor> monitor_;
+  std::unique_ptr<elastic::status_server> server_;
+};
+
+}  // namespace elasticrun

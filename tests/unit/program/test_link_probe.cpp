@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// How nodes measure the ways between them, over sockets of this host.
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/free_port.hpp>
+#include <program/doctor/link_probe.hpp>
+#include <program/doctor/node_report.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/text.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace {
+
+namespace link_probe_test {
+
+using elastic::test::has_text;
+using elasticrun::link_report;
+using elasticrun::link_server;
+using elasticrun::node_report;
+
+node_report peer_of(const link_server& server) {
+  node_report peer;
+  peer.address = "127.0.0.1";
+  peer.port = server.port();
+  peer.token = server.token();
+  return peer;
+}
+
+/// What a probe of `peer` finds while `server` serves.
+elastic::task<link_report> probed(link_server& server, node_report peer, bool measures_rate) {
+  link_report link;
+  const auto time = std::make_shared<elastic::system_time>();
+  const auto probe = [](link_report& found, node_report to, bool sends,
+                        std::shared_ptr<elastic::time_source> clock) -> elastic::task<void> {
+    elastic::task<link_report> probing = elasticrun::probe_link(to, 1, sends, clock);
+    found = co_await std::move(probing);
+  };
+  elastic::task<void> probing = probe(link, peer, measures_rate, time);
+  elastic::task<void> serving = server.run();
+  co_await elastic::race(std::move(probing), std::move(serving));
+  co_return link;
+}
+
+CO_TEST("link probe: it finds the interface, the latency, the rate and the clock", "[program]") {
+  const elastic::asio::any_io_executor executor = co_await elastic::asio::this_coro::executor;
+  link_server server(executor, "127.0.0.1", std::make_shared<elastic::system_time>());
+  elastic::task<link_report> probing = probed(server, peer_of(server), true);
+  const link_report link = co_await std::move(probing);
+  CAPTURE(link.failure);
+  CHECK(link.peer == 1);
+  CHECK(link.address == "127.0.0.1");
+  CHECK(link.interface == "lo");
+  CHECK(link.latency_ns > 0);
+  CHECK(link.bytes_per_second > 0);
+  elastic::task<link_report> again = probed(server, peer_of(server), false);
+  const link_report quiet = co_await std::move(again);
+  CHECK(quiet.latency_ns > 0);
+  CHECK(quiet.bytes_per_second == 0);
+}
+
+CO_TEST("link probe: who does not know the token learns nothing", "[program]") {
+  const elastic::asio::any_io_executor executor = co_await elastic::asio::this_coro::executor;
+  link_server server(executor, "127.0.0.1", std::make_shared<elastic::system_time>());
+  node_report peer = peer_of(server);
+  peer.token.back() = peer.token.back() == 'a' ? 'b' : 'a';
+  elastic::task<link_report> probing = probed(server, peer, true);
+  const link_report link = co_await std::move(probing);
+  CHECK(link.address.empty());
+  CHECK(link.latency_ns == 0);
+  CHECK(has_text(link.failure, "the connection"));
+}
+
+CO_TEST("link probe: a node at which nobody listens is not reached", "[program]") {
+  node_report peer;
+  peer.address = "127.0.0.1";
+  peer.port = elastic::free_port("127.0.0.1");
+  peer.token = std::string(32, 'a');
+  const auto time = std::make_shared<elastic::system_time>();
+  elastic::task<link_report> probing = elasticrun::probe_link(peer, 2, true, time);
+  const link_report link = co_await std::move(probing);
+  CHECK(link.peer == 2);
+  CHECK(link.address.empty());
+  CHECK(has_text(link.failure, "Connection refused"));
+}
+
+}  // namespace link_probe_test
+
+}  // namespace
