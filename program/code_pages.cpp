@@ -29,7 +29,7 @@ bool is_traced() {
 
 // Keeps segments with relocated data: they were writable once.
 int release_object(dl_phdr_info* object, std::size_t, void*) {
-  // The kernel's own object (vDSO) is no file.
+  // The kernel's own object (vDSO) is not a file.
   if (object->dlpi_addr == ::getauxval(AT_SYSINFO_EHDR)) return 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int index = 0; index < object->dlpi_phnum; ++index) {

@@ -11,7 +11,7 @@ the array behind an initializer list (docs/design/coroutines.md). A public
 function that can be part of such an expression therefore takes
 
   - no aggregate that has a destructor, except as named<T>, which takes no temporary. A class that
-    declares a constructor is no aggregate;
+    declares a constructor is not an aggregate;
   - no container that can be made from braces: a key_list can;
   - no std::function, which may be made from a lambda that captures.
 
@@ -34,9 +34,9 @@ ALLOWED = {
     "elastic::rendezvous_service::rendezvous_service":
         "is made for a server, which runs it; no user awaits it",
     "elastic::rendezvous_factory::rendezvous_factory":
-        "a registry's function, which is no coroutine, makes it",
+        "a registry's function, which is not a coroutine, makes it",
     "elastic::c10d_rendezvous::c10d_rendezvous":
-        "make_registered_rendezvous, which is no coroutine, names the function",
+        "make_registered_rendezvous, which is not a coroutine, names the function",
 }
 # Tasks cannot be copied, so no braces make a container of them.
 CONTAINER = re.compile(r"\b(vector|map|set|deque|initializer_list)\s*<(?!\s*task\b)")
@@ -290,7 +290,7 @@ class Rules:
             return "a container; take a type like key_list"
         if re.search(r"(_ptr|function)\s*<", text) or text.endswith("*"):
             return None
-        # Whole names: job_command::kind is no job_command.
+        # Whole names: job_command::kind is not a job_command.
         names = {self.type_of(name, scope) for name in re.findall(r"[A-Za-z_][\w:]*", text)}
         if found := sorted(names & self.unsafe):
             shown = found[0].removeprefix("elastic::")

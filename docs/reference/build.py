@@ -66,7 +66,7 @@ def check_index(root):
     for name in sorted(types.keys() - listed.keys()):
         yield f"{INDEX}: does not list {name} of {types[name]}"
     for name in sorted(listed.keys() - types.keys()):
-        yield f"{INDEX}: lists {name}, which is no public type"
+        yield f"{INDEX}: lists {name}, which is not a public type"
     for name, times in listed.items():
         if times > 1:
             yield f"{INDEX}: lists {name} {times} times"
@@ -164,7 +164,7 @@ VIOLATIONS = [
     (f"{SOURCES}/Doxyfile", "EXCLUDE_SYMBOLS ", "DOT_PATH ", "elastic::detail::wheel is internal"),
     (INDEX, "- pair\n", "", "does not list pair of " + HEADER),
     (INDEX, "- pair\n", "- pair\n- pair\n", "lists pair 2 times"),
-    (INDEX, "- pair\n", "- pair\n- gear\n", "lists gear, which is no public type"),
+    (INDEX, "- pair\n", "- pair\n- gear\n", "lists gear, which is not a public type"),
 ]
 
 

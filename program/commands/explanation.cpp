@@ -172,7 +172,7 @@ std::string explain(const std::vector<elastic::detail::journal_contents>& journa
     if (journal.is_torn) remarks += "  The last line of a journal is cut off and left out.\n";
     if (journal.refused_lines == 0) continue;
     remarks +=
-        fmt::format("  {} lines are no records and are left out; the first: {}\n",
+        fmt::format("  {} lines are not records and are left out; the first: {}\n",
                     journal.refused_lines, elastic::printable_text(journal.first_refusal, "    "));
   }
   if (runs.empty()) return "The journal has no records.\n" + section("Remarks", remarks);

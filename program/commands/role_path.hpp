@@ -8,7 +8,7 @@
 namespace elasticrun {
 
 /// Checks and returns the value of a command's --role.
-/// Errors: `errc::invalid_argument` for a text that is no valid name of a role.
+/// Errors: `errc::invalid_argument` for a text that is not a valid name of a role.
 std::string role_name(std::string_view command, const std::string& text);
 
 /// The path on a job's status server for one of its roles, or for the whole job if `role` is empty.

@@ -32,8 +32,8 @@ std::variant<command_call, elastic::early_exit> parse_command_call(
 /// Result: the exit code: 0, or 1 if the job did not carry the command out.
 /// Errors: `errc::connection_failed` if nothing listens on the socket, `errc::timed_out` if the
 /// agent is silent for `limits::status_request`, `errc::invalid_argument` if it refuses the
-/// command, `errc::protocol_violation` if it is no status server. Cancellation: all types; the job
-/// may still carry the command out.
+/// command, `errc::protocol_violation` if it is not a status server. Cancellation: all types; the
+/// job may still carry the command out.
 elastic::task<int> send_command(command_call call, std::function<void(std::string_view)> out);
 
 }  // namespace elasticrun

@@ -47,7 +47,7 @@ std::variant<status_query, elastic::early_exit> parse_status_command(
 /// @param out  receives the text, with its line ends
 /// Result: the exit code: 0, or 1 if `asks_ready` is set and the workers do not run.
 /// Errors: `errc::connection_failed` if nothing answers, `errc::invalid_argument` if the server
-/// refuses, `errc::protocol_violation` if it is no status server, `errc::file_access` for a log
+/// refuses, `errc::protocol_violation` if it is not a status server, `errc::file_access` for a log
 /// directory that cannot be read.
 /// Cancellation: all types.
 elastic::task<int> run_status_command(status_query query,

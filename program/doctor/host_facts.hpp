@@ -86,7 +86,7 @@ elastic::task<host_facts> gather_host_facts(elastic::environment_map environment
 /// @param name  "__version__"
 std::string version_in(const std::string& text, const std::string& name);
 
-/// The number in a file of a cgroup: "max" is no limit, as is what is no number.
+/// The number in a file of a cgroup: "max" is not a limit, as is what is not a number.
 std::uint64_t limit_in(const std::string& text);
 
 /// The processors of "150000 100000"; empty: there is no limit.

@@ -46,7 +46,8 @@ void texts_row(record_rows& rows, const char* name, std::vector<std::string>& va
   const auto* list = rows.list(name, "[" + written + "]", limits::doctor_list_entries);
   if (list == nullptr) return;
   for (const nlohmann::ordered_json& each : *list) {
-    if (!each.is_string()) rows.refuse(fmt::format("has an entry in {} that is no text", name));
+    if (!each.is_string())
+      rows.refuse(fmt::format("has an entry in {} that is not a string", name));
     const std::string text = each.get<std::string>();
     values.push_back(elastic::printable_line(
         elastic::detail::beginning_of(text, limits::doctor_text_bytes)));
@@ -66,7 +67,8 @@ void records_row(record_rows& rows, const char* name, std::vector<Record>& value
   const auto* list = rows.list(name, "[" + written + "]", most);
   if (list == nullptr) return;
   for (const nlohmann::ordered_json& each : *list) {
-    if (!each.is_object()) rows.refuse(fmt::format("has an entry in {} that is no object", name));
+    if (!each.is_object())
+      rows.refuse(fmt::format("has an entry in {} that is not an object", name));
     const json_fields fields("what a node told the doctor", each);
     read_record(fields, values.emplace_back());
   }

@@ -125,7 +125,7 @@ std::string key_of(std::string_view option) {
   return key;
 }
 
-/// Keys of the job that are no options of its roles, and those of a role.
+/// Keys of the job that are not options of its roles, and those of a role.
 constexpr std::array keys_of_job{"name", "restarts", "log_dir", "journal", "role"};
 constexpr std::array keys_of_role{"command",    "on_failure", "starts_after",
                                   "stops_with", "readiness",  replicas_key};

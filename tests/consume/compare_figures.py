@@ -20,7 +20,7 @@ TABLE = """# Benchmarks
 
 ## Launch
 
-Some text | with a bar in it, which is no table.
+Some text | with a bar in it, which is not a table.
 
 | whole command | bare loop | elasticrun | bound | reached |
 | --- | ---: | --- | --- | --- |

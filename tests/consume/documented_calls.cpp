@@ -246,7 +246,7 @@ task<void> agent_of_named_options() {
   expect(result.state == worker_state::succeeded, "a task that is named before it is awaited");
 }
 
-// Stopping is no coroutine, so braces do no harm there.
+// Stopping is not a coroutine, so braces do no harm there.
 task<void> stop_with_braces() {
   launch_config config = true_config();
   config.workers.program = "/bin/sleep";

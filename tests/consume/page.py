@@ -228,7 +228,7 @@ def check_attempts(browser, agent, folder):
     kinds = browser.run("return [...document.querySelectorAll('#events li')]"
                         ".map(line => line.dataset.kind)")
     raw = [text for text, kind in zip(texts, kinds, strict=True) if kind in text]
-    check(not raw, f"these are no sentences: {raw}")
+    check(not raw, f"these are not sentences: {raw}")
 
 
 def happened(browser, *parts):
@@ -463,7 +463,7 @@ def check_roles(browser, elasticrun, folder, text):
             check(part in facts, f"{part!r} is not shown of the replicas: {facts!r}")
         ports = {str(worker["ports"]["http"]) for worker in job.job()["roles"][1]["workers"]}
         check(all(port in facts for port in ports), f"{ports} are not shown: {facts!r}")
-        check(served_metrics(job) >= METRICS_OF_ROLES, "the state of a role is no metric")
+        check(served_metrics(job) >= METRICS_OF_ROLES, "the state of a role is not a metric")
         victim = job.job("rollout")["workers"][1]["pid"]
         os.kill(victim, signal.SIGKILL)
         comes_true("the page shows that a replica has started again",

@@ -337,8 +337,8 @@ TEST_CASE("etcd: a damaged state of torchrun's backend is told with its key, and
   etcd_server server({"--enable-v2"});
   const std::string key = "/torchelastic/p2p/run_job/rdzv/active_version";
   const auto [text, problem] = GENERATE(table<std::string, std::string>(
-      {{"{", "it is no JSON object"},
-       {R"({"status": "joinable", "version": 7, "participants": []})", "'version' is no text"},
+      {{"{", "it is not a JSON object"},
+       {R"({"status": "joinable", "version": 7, "participants": []})", "'version' is not a string"},
        {R"({"status": "final", "version": "7", "participants": [0]})",
         "'keep_alives' is missing"}}));
   const std::vector<std::string> command = {"etcdctl", "--endpoints=" + server.url(), "set", key,

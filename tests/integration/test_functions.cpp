@@ -460,7 +460,7 @@ TEST_CASE("functions: a value that JSON cannot represent fails its worker by nam
         "elastic::error: the return value of function 'lost' is nested more than 64 levels deep");
 }
 
-TEST_CASE("functions: what a worker scribbles is no value, and hurts nobody",
+TEST_CASE("functions: what a worker scribbles is not a value, and hurts nobody",
           "[integration][functions][sanitize]") {
   for (const std::string how : {"kind", "size", "text"}) {
     job test_job(2);
@@ -698,7 +698,7 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
             .find("no function of this program is registered as 'squares'; "
                   "registered: 'square', 'describe', ") == 0);
   CHECK(refused({"twin", "[]"}) == "two functions of this program are registered as 'twin'");
-  CHECK(refused({"square", "3"}) == "the arguments of function 'square' are no JSON array");
+  CHECK(refused({"square", "3"}) == "the arguments of function 'square' are not a JSON array");
   CHECK(refused({"square", "[3]"}) == "function 'square' takes 0 arguments, 1 were given");
   CHECK(refused({"text of", "[]"}) == "function 'text of' takes 1 arguments, 0 were given");
   CHECK(refused({"text of", R"(["3"])"}) ==

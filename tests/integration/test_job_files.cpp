@@ -785,7 +785,7 @@ TEST_CASE("job file: a mistake ends with exit code 2 and one line", "[integratio
       {{"--job", stage.file(), "--on-failure", "replace"},
        "--on-failure and --job exclude each other: each role has a policy of its own"},
       {{"--job", stage.file(), "--set", "rollout.stops_with=nobody"},
-       "role 'rollout' stops with 'nobody', which is no role of the job"},
+       "role 'rollout' stops with 'nobody', which is not a role of the job"},
       {{"--print-job", "train.py"}, "--print-job is for --job alone"},
   };
   for (const row& each : rows) {

@@ -285,7 +285,7 @@ TEST_CASE("secret: whoever speaks without it is answered by an alert, and change
 }
 
 /// Connects again and again to a port: some say nothing and stay, some begin a handshake and stay,
-/// some say what is no TLS and go.
+/// some say what is not TLS and go.
 class crowd {
  public:
   explicit crowd(std::uint16_t port) : thread_([this, port] { flood(port); }) {}

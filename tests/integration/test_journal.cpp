@@ -115,7 +115,7 @@ TEST_CASE("journal: commands that have nothing to read say so", "[integration][j
   for (const char* word : {"explain", "trace", "status"}) {
     const auto other = here.command({word, text});
     CHECK(other.code == 2);
-    CHECK_THAT(other.err, jt::contains_text("text' is no journal: "));
+    CHECK_THAT(other.err, jt::contains_text("text' is not a journal: "));
   }
   const auto empty = here.command({"explain", here.temporary()});
   CHECK(empty.code == 2);

@@ -350,7 +350,7 @@ TEST_CASE("worker channel: garbage is named, and the job goes on", "[integration
   const auto result = stage.run({"--heartbeat-timeout", "60"}, "garbage");
   INFO(result.out << result.err);
   CHECK(result.code == 0);
-  CHECK_THAT(result.err, contains_text("is closed: a control message is no JSON object"));
+  CHECK_THAT(result.err, contains_text("is closed: a control message is not a JSON object"));
   CHECK_THAT(result.err, contains_text("is closed: a control message is longer than 4096 bytes"));
   CHECK_THAT(result.err, contains_text("the control channel of local rank 0 is closed: a control "
                                        "message is of an unknown kind: 'dance'"));
@@ -472,7 +472,7 @@ TEST_CASE("worker channel: a timer of PyTorch's own client ends a worker that is
   CHECK_THAT(result.out, contains_text("[0] done"));
 }
 
-TEST_CASE("worker channel: what is no timer request is named, and harms nobody",
+TEST_CASE("worker channel: what is not a timer request is named, and harms nobody",
           "[integration][channel]") {
   const stage stage;
   const auto result = stage.run({}, "timer_garbage",
@@ -481,7 +481,7 @@ TEST_CASE("worker channel: what is no timer request is named, and harms nobody",
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   const std::string file = "timer file '" + (stage.folder / "timers") + "'";
-  CHECK_THAT(result.err, contains_text(file + ": a timer request is no JSON object"));
+  CHECK_THAT(result.err, contains_text(file + ": a timer request is not a JSON object"));
   CHECK_THAT(result.err, contains_text(file + ": a line is longer than 4096 bytes"));
   CHECK_THAT(result.err, contains_text(file + ": pid 1 is of no worker of this node"));
 }
@@ -508,7 +508,7 @@ TEST_CASE("worker channel: the FIFO of timers is for this user alone, under a na
   CHECK(names.size() == 3);
 }
 
-TEST_CASE("worker channel: a timer file that is no FIFO is named and left alone",
+TEST_CASE("worker channel: a timer file that is not a FIFO is named and left alone",
           "[integration][channel]") {
   const stage stage;
   const temporary_directory elsewhere;

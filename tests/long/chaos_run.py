@@ -269,7 +269,7 @@ class Judge:
         productive = float(agent.metrics["elastic_productive_seconds_total"])
         lost = sum(float(value) for name, value in agent.metrics.items()
                    if name.startswith("elastic_lost_seconds_total"))
-        # Steps that are made again are no progress, but the workers ran.
+        # Steps that are made again are not progress, but the workers ran.
         again = float(agent.metrics.get('elastic_lost_seconds_total{phase="rollback"}', 0))
         self.near(agent, "productive time", productive + again, worked, 0.5)
         self.near(agent, "all time", productive + lost, whole, 0.5)

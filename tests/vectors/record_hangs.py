@@ -7,7 +7,7 @@
 
 Four ranks of gloo on this machine take steps until a fault at rank 2 stops them. Each file then has
 for each rank, twice within a second: PyTorch's flight recorder, the Python stacks, and /proc. The
-recorder keeps few entries, which keeps the files short. Inputs of different sizes are no fault
+recorder keeps few entries, which keeps the files short. Inputs of different sizes are not a fault
 here: gloo aborts the ranks.
 """
 

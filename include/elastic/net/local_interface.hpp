@@ -29,13 +29,13 @@ ELASTIC_DECL std::vector<local_interface> local_interfaces();
 ///
 /// @param interfaces  those of this host
 /// Errors: `errc::invalid_argument`, with what this host has: an interface that is down or has no
-/// address, a text with a '/' that is no network, and a network in which this host has no address
-/// or several.
+/// address, a text with a '/' that is not a network, and a network in which this host has no
+/// address or several.
 ELASTIC_DECL std::string local_address_named(const std::string& text,
                                              const std::vector<local_interface>& interfaces);
 
-/// The same for this host. An empty text, an address, and a name that is no interface's cost one
-/// system call at most.
+/// The same for this host. An empty text, an address, and a name that belongs to no interface cost
+/// one system call at most.
 ELASTIC_DECL std::string local_address_named(const std::string& text);
 
 }  // namespace elastic

@@ -17,7 +17,7 @@ namespace elastic {
 
 namespace detail {
 
-/// "std::runtime_error: the text"; only the type if the exception is no std::exception.
+/// "std::runtime_error: the text"; only the type if the exception is not a std::exception.
 ELASTIC_DECL std::string exception_message(std::exception_ptr thrown);
 
 /// The message and the nested causes, one line each; empty if there are no causes.

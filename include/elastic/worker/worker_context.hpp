@@ -16,8 +16,8 @@ struct worker_context : worker_identity, job_context {
   /// The file for the reason of a failure (see `record`); empty if there is none.
   std::string error_file;
 
-  // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice if it is an
-  // argument of a call that is awaited.
+  // Declared, so that this is not an aggregate: g++ 12 destroys a braced aggregate twice if it is
+  // an argument of a call that is awaited.
   worker_context() = default;
 };
 

@@ -80,7 +80,7 @@ def preempted(saves):
 
 
 def garbage():
-    """Writes what is no message, a line without end, and nothing for ever."""
+    """Writes what is not a message, a line without end, and nothing for ever."""
     address = "\0" + os.environ["ELASTIC_CONTROL"][1:]
     for data in (b"\x00\xff\xfe hello\n", b"x" * 10000,
                  b'{"kind":"hello","version":1,"local_rank":0}\n{"kind":"dance"}\n'):

@@ -295,7 +295,7 @@ def check_groups_of_nccl():
             assert not one.is_aborted.is_set(), "it is aborted while it is destroyed"
         nccl.abort()
         assert one.is_aborted.is_set() and two.is_aborted.is_set()
-        assert not other.is_aborted.is_set(), "it is no group of NCCL"
+        assert not other.is_aborted.is_set(), "it is not a group of NCCL"
         nccl.abort()
         other.error = "COMM_ERROR"
         assert not nccl.have_failed()

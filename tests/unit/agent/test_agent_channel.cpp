@@ -234,7 +234,7 @@ TIME_TEST("agent channel: a second request to stop waits for no checkpoint", "[a
   CHECK(stage.is_clean());
 }
 
-TIME_TEST("agent channel: SIGINT is no preemption", "[agent]") {
+TIME_TEST("agent channel: SIGINT is not a preemption", "[agent]") {
   agent_stage stage(time);
   stage.workers.preempt_grace = 30s;
   stage.start();
@@ -399,7 +399,7 @@ TIME_TEST("agent channel: a bad node leaves the job, which goes on without it", 
   CHECK(stage.is_clean());
 }
 
-TIME_TEST("agent channel: what is no message costs the job nothing", "[agent]") {
+TIME_TEST("agent channel: what is not a message costs the job nothing", "[agent]") {
   agent_stage stage(time);
   stage.start();
   co_await stage.quiet();

@@ -449,7 +449,7 @@ TIME_TEST("agent telemetry: handlers that throw end nothing", "[agent]") {
   CHECK(stage.is_clean());
 }
 
-TIME_TEST("agent telemetry: handlers that throw what is no exception end nothing", "[agent]") {
+TIME_TEST("agent telemetry: handlers that throw what is not an exception end nothing", "[agent]") {
   agent_stage stage(time);
   stage.events = std::make_shared<thrower_of_a_number>();
   stage.launcher->on_start = [](fake_process& process) { process.exit(0); };

@@ -1274,7 +1274,7 @@ TIME_TEST("agent: one that is ready waits for the others at the exit barrier", "
   CHECK_FALSE(nodes.first.log->has("barrier"));
 }
 
-TIME_TEST("agent: the exit barrier has a time-out, which is no failure", "[agent]") {
+TIME_TEST("agent: the exit barrier has a time-out, which is not a failure", "[agent]") {
   two_nodes nodes(time);
   nodes.first.workers.exit_barrier_timeout = 60s;
   nodes.first.start();

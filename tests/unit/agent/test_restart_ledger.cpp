@@ -148,7 +148,7 @@ TEST_CASE("restart ledger: failures without a new step are the last after so man
       {"a new step begins anew", {{5, true}, {5, true}, {6, true}, {6, true}, {6, false}}},
       {"no report after one counts", {{5, true}, {{}, true}, {{}, false}}},
       {"no report at all says nothing", {{{}, true}, {{}, true}, {{}, true}, {{}, true}}},
-      {"a change of the membership is no failure",
+      {"a change of the membership is not a failure",
        {{5, true}, {5, true, false}, {5, true, false}, {5, true}, {5, false}}},
       {"progress before a change counts", {{5, true}, {5, true}, {9, true, false}, {9, true}}},
   };

@@ -68,9 +68,9 @@ TEST_CASE("json fields: what is wrong is named", "[base]") {
     std::string sentence;
   };
   const std::vector<example> examples = {
-      {"", "a word is no JSON object: ''"},
-      {"[1]", "a word is no JSON object: '[1]'"},
-      {"{\n\x1b", "a word is no JSON object: '{ \\x1b'"},
+      {"", "a word is not a JSON object: ''"},
+      {"[1]", "a word is not a JSON object: '[1]'"},
+      {"{\n\x1b", "a word is not a JSON object: '{ \\x1b'"},
       {std::string(101, ' '), "a word is 101 bytes long; up to 100 are taken"},
       {"{}", "a word has no \"n\""},
       {R"({"n": 1.5})", "a word has no whole number \"n\""},
@@ -121,7 +121,7 @@ std::string content(const std::string& text) {
 /// The same by a parser of all of JSON.
 std::string content_by_parser(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return "it is no JSON object";
+  if (!json.is_object()) return "it is not a JSON object";
   std::string words;
   for (const std::string name : {"n", "f", "t", "r", "x"}) {
     const auto value = json.find(name);

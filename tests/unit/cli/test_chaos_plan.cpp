@@ -33,7 +33,7 @@ TEST_CASE("chaos plan: what is written can be read", "[cli]") {
   }
 }
 
-TEST_CASE("chaos plan: what is no fault is refused with what is allowed", "[cli]") {
+TEST_CASE("chaos plan: what is not a fault is refused with what is allowed", "[cli]") {
   for (const char* const text : {"",
                                  ",",
                                  "kill",

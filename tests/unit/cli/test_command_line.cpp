@@ -410,7 +410,7 @@ TEST_CASE("command_line: --env refuses a field that does not exist", "[cli]") {
       {{"--env", "A=x${rank}-${localrank}", "a.py"}, "did you mean ${local_rank}?"},
       {{"--env", "A=${HOME}", "a.py"}, "there is no field ${HOME}; the fields are"},
   });
-  // What is no field of braces goes to the worker as it is.
+  // What is not a field of braces goes to the worker as it is.
   for (const char* value : {"A=$HOME", "A=$${HOME}", "A=${", "A=${}", "A=$5", "A=${rank}$rank"}) {
     CAPTURE(value);
     CHECK(t::config_of({"--env", value, "a.py"}).job.workers.env.size() == 1);
@@ -457,7 +457,7 @@ TEST_CASE("command_line: --wrap is a command in front of workers", "[cli]") {
   for (const char* ranks : {"", "a", "1,", ",1", "-1", "3-1", "1-", "1-2-3", "1000000", "1 2"}) {
     CAPTURE(ranks);
     t::check_refusals({{{"--wrap", "nice", "--wrap-ranks", ranks, "a.py"},
-                        "is no list of ranks, such as 0,8-15"}});
+                        "is not a list of ranks, such as 0,8-15"}});
   }
 }
 
@@ -544,7 +544,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
     add(name, {"", "-1", "soon"}, "a number of seconds from 0 to 100000000 is needed");
   }
   add("--preload", {"", ",", "torch,", ",torch", "a b", "torch.", "9a", "torch,auto-x", "a:b"},
-      "is no name of a module: identifiers with dots between are allowed");
+      "is not the name of a module: identifiers with dots between are allowed");
   add("--preload", {std::string(600, ',')}, "at most 256 are allowed");
   add("--standby-delay", {"", "-1", "soon", "inf", "nan", "1e9"},
       "a number of seconds from 0 to 100000000 is needed");
@@ -999,7 +999,7 @@ TEST_CASE("command_line: workers have a place and variables of their own", "[cli
   t::check_refusals({
       {{"--numa-binding", "numa", "a.py"}, "must be node, socket, exclusive or core-complex"},
       {{"--cpu-affinity", "0:1", "a.py"}, "a list for each of the 1 workers is needed"},
-      {{"--cpu-affinity", "x", "a.py"}, "--cpu-affinity: 'x' is no list of processors"},
+      {{"--cpu-affinity", "x", "a.py"}, "--cpu-affinity: 'x' is not a list of processors"},
       {{"--cpu-affinity", "0", "--numa-binding", "node", "a.py"}, "exclude each other"},
       {{"--env", "A", "a.py"}, "--env 'A': NAME=VALUE is needed"},
       {{"--env", "=1", "a.py"}, "NAME=VALUE is needed"},

@@ -21,7 +21,7 @@ TEST_CASE("default python: that of the environment in which the program was star
   const std::vector<row> rows = {
       {"/venv/bin/elasticrun", {"/venv/pyvenv.cfg", "/venv/bin/python3"}, "/venv/bin/python3"},
       {"/conda/bin/elasticrun", {"/conda/conda-meta", "/conda/bin/python3"}, "/conda/bin/python3"},
-      // An environment that lost its Python, and a Python that is no environment's.
+      // An environment that lost its Python, and a Python that belongs to no environment.
       {"/venv/bin/elasticrun", {"/venv/pyvenv.cfg"}, "python3"},
       {"/usr/bin/elasticrun", {"/usr/bin/python3"}, "python3"},
       {"/home/me/.local/bin/elasticrun", {"/venv/pyvenv.cfg", "/venv/bin/python3"}, "python3"},

@@ -38,7 +38,7 @@ TEST_CASE("slurm hosts: a list names its hosts in order", "[cli]") {
   }
 }
 
-TEST_CASE("slurm hosts: what is no list, or too large a one, is refused", "[cli]") {
+TEST_CASE("slurm hosts: what is not a list, or too large a one, is refused", "[cli]") {
   const std::string long_name(elastic::limits::host_name_bytes + 1, 'n');
   for (const std::string& list : {std::string(),
                                   std::string(","),

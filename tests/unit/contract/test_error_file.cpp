@@ -205,14 +205,14 @@ TEST_CASE("error file: written is what is read back", "[contract]") {
   CHECK_FALSE(second_content->callstack);
 }
 
-TEST_CASE("error file: texts that are no UTF-8 are written as good JSON", "[contract]") {
+TEST_CASE("error file: texts that are not UTF-8 are written as good JSON", "[contract]") {
   const auto content = elastic::parse_error_file(elastic::error_file_text("a\xff z", "\x01", 1));
   CHECK_FALSE(content.unparsable);
   CHECK(content.message == "a\xef\xbf\xbd z");
   CHECK(content.callstack == "\x01");
 }
 
-TEST_CASE("error file: what is no file does not hold up the reader", "[contract]") {
+TEST_CASE("error file: what is not a file does not hold up the reader", "[contract]") {
   const error_file_folder folder;
   REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   const auto pipe = elastic::read_error_file(folder.file("pipe"));

@@ -113,7 +113,7 @@ TEST_CASE("function_call: what JSON cannot represent is refused by name", "[cont
         "it is nested more than 64 levels deep");
 }
 
-TEST_CASE("function_call: text that is no such JSON is refused", "[contract]") {
+TEST_CASE("function_call: text that is not such JSON is refused", "[contract]") {
   CHECK(complaint_of_text(nested_text(64)).empty());
   CHECK(complaint_of_text(nested_text(65)) ==
         "it cannot be understood: nested more than 64 levels deep");
@@ -135,7 +135,7 @@ TEST_CASE("function_call: a call is checked before anything is started", "[contr
   call.name = "train";
   CHECK_NOTHROW(validate(call));
   call.arguments = "3";
-  CHECK_THROWS_WITH(validate(call), "the arguments of function 'train' are no JSON array");
+  CHECK_THROWS_WITH(validate(call), "the arguments of function 'train' are not a JSON array");
   call.arguments = "[";
   CHECK_THROWS_WITH(validate(call), Catch::StartsWith("the list of arguments of function 'train' "
                                                       "cannot be understood: "));

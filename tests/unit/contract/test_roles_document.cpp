@@ -61,21 +61,21 @@ TEST_CASE("roles document: nonsense is refused", "[contract][roles]") {
   };
   const std::string place = R"({"rank": 0, "local_rank": 0, "node": "n", "address": "h")";
   const std::vector<std::pair<std::string, std::string>> rows{
-      {"", "is no JSON object"},
-      {"[]", "is no JSON object"},
+      {"", "is not a JSON object"},
+      {"[]", "is not a JSON object"},
       {"{}", "has no \"revision\""},
       {R"({"revision": -1, "roles": {}})", "\"revision\""},
       {R"({"revision": 1})", "has no \"roles\""},
       {R"({"revision": 1, "roles": []})", "other than an object of at most 64 roles"},
       {R"({"revision": 1, "roles": {"": {}}})", "a role whose name has 0 bytes"},
-      {R"({"revision": 1, "roles": {"a": 1}})", "is no JSON object"},
-      {with("1"), "is no JSON object"},
+      {R"({"revision": 1, "roles": {"a": 1}})", "is not a JSON object"},
+      {with("1"), "is not a JSON object"},
       {with(R"({"rank": 0})"), "has no \"local_rank\""},
       {with(place + "}"), "has no \"ports\""},
       {with(place + R"(, "ports": []})"), "\"ports\" other than an object of at most 16 numbers"},
-      {with(place + R"(, "ports": {"http": 0}})"), "a port 'http' that is no number from 1"},
-      {with(place + R"(, "ports": {"http": 65536}})"), "a port 'http' that is no number from 1"},
-      {with(place + R"(, "ports": {"http": "80"}})"), "a port 'http' that is no number from 1"},
+      {with(place + R"(, "ports": {"http": 0}})"), "a port 'http' that is not a number from 1"},
+      {with(place + R"(, "ports": {"http": 65536}})"), "a port 'http' that is not a number from 1"},
+      {with(place + R"(, "ports": {"http": "80"}})"), "a port 'http' that is not a number from 1"},
   };
   for (const auto& [text, problem] : rows) {
     INFO(text);

@@ -44,7 +44,7 @@ TEST_CASE("a set of ranks has one text, whatever the order of its ranks", "[diag
   }
 }
 
-TEST_CASE("what is no set of ranks is refused", "[diagnosis]") {
+TEST_CASE("what is not a set of ranks is refused", "[diagnosis]") {
   const std::vector<std::string> texts{
       "-1",   "0-",      "1-0",   "0,0",         "3,1",           "0-7/0", "0-7/2",
       "0,",   "a",       "0 - 7", "1000000",     "99999999999",   "0--1",  "0-6/-2",

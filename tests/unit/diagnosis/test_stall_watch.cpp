@@ -34,7 +34,7 @@ TEST_CASE("a look comes after thirty seconds, or five times the longest step", "
   CHECK(watch.patience() == 50s);
   CHECK_FALSE(watch.wants_look(start + 69s));
   CHECK(watch.wants_look(start + 70s));
-  watch.step(1, start + 60s);  // is no progress
+  watch.step(1, start + 60s);  // is not progress
   watch.step(0, start + 60s);
   CHECK(watch.wake_at() == start + 70s);
 }
@@ -160,7 +160,7 @@ TEST_CASE("a day of training is not disturbed", "[diagnosis]") {
   }
 }
 
-TEST_CASE("a slow rank is no hung one, however often somebody looks", "[diagnosis]") {
+TEST_CASE("a slow rank is not a hung one, however often somebody looks", "[diagnosis]") {
   // One of eight computes for 40 to 200 s a step, and the others wait for it.
   std::mt19937_64 random(11);
   std::uniform_int_distribution<int> wait(3, 160);

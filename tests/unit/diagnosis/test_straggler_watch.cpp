@@ -84,7 +84,7 @@ TEST_CASE("a node is slow if all of its ranks are", "[diagnosis]") {
   }
 }
 
-TEST_CASE("who is no straggler", "[diagnosis]") {
+TEST_CASE("who is not a straggler", "[diagnosis]") {
   job ranks;
   SECTION("in a job that is slow as a whole") {
     ranks.pass(100s, even);

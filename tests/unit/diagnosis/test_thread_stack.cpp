@@ -85,7 +85,7 @@ TEST_CASE("a traceback keeps to its bounds", "[diagnosis]") {
   CHECK(frames[0].function.size() == limits::stack_function_bytes);
 }
 
-TEST_CASE("what is no traceback is refused", "[diagnosis]") {
+TEST_CASE("what is not a traceback is refused", "[diagnosis]") {
   CHECK_THROWS_AS(parse_traceback(""), elastic::error);
   CHECK_THROWS_AS(parse_traceback("  File \"a\", line 1 in f\n"), elastic::error);
   CHECK_THROWS_AS(parse_traceback(std::string(limits::traceback_bytes + 1, '\n')), elastic::error);

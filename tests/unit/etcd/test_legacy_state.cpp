@@ -90,7 +90,7 @@ TEST_CASE("legacy state: how the job has ended stands in one that elasticrun has
   REQUIRE(copy.ending);
   CHECK(copy.ending->how == elastic::rendezvous_handler::job_end::succeeded);
   CHECK(copy.ending->why == "all is well");
-  // What is no ending is none.
+  // What is not an ending is none.
   const std::string text = GENERATE(R"("elastic_ending": 3)", R"("elastic_ending": {"how": 3})",
                                     R"("elastic_ending": {"how": "failed", "why": []})");
   CHECK_FALSE(parse_legacy_state(R"({"status": "closed", )" + text + "}").ending);
@@ -98,39 +98,41 @@ TEST_CASE("legacy state: how the job has ended stands in one that elasticrun has
 
 TEST_CASE("legacy state: what is none is refused with what is wrong", "[rendezvous]") {
   const auto [text, problem] = GENERATE(table<std::string, std::string>({
-      {"", "it is no JSON object"},
-      {"[]", "it is no JSON object"},
-      {"{\"status\": \"setup\"", "it is no JSON object"},
-      {"{\"status\": \"\xff\"}", "it is no JSON object"},
-      {std::string(100'000, '['), "it is no JSON object"},
+      {"", "it is not a JSON object"},
+      {"[]", "it is not a JSON object"},
+      {"{\"status\": \"setup\"", "it is not a JSON object"},
+      {"{\"status\": \"\xff\"}", "it is not a JSON object"},
+      {std::string(100'000, '['), "it is not a JSON object"},
       {std::string(elastic::limits::rendezvous_state_bytes + 1, ' '),
        "it has 1048577 bytes, and 1048576 are allowed"},
       {"{}", "'status' is missing"},
-      {R"({"status": 1})", "'status' is no text"},
+      {R"({"status": 1})", "'status' is not a string"},
       {R"({"status": "merry"})", "'status' is not one of setup, joinable, frozen, final, closed"},
       {R"({"status": "joinable"})", "'version' is missing"},
-      {R"({"status": "joinable", "version": 1})", "'version' is no text"},
-      {R"({"status": "joinable", "version": "1/../2"})", "'version' is no whole number in a text"},
-      {R"({"status": "joinable", "version": ""})", "'version' is no whole number in a text"},
+      {R"({"status": "joinable", "version": 1})", "'version' is not a string"},
+      {R"({"status": "joinable", "version": "1/../2"})",
+       "'version' is not a string that holds a whole number"},
+      {R"({"status": "joinable", "version": ""})",
+       "'version' is not a string that holds a whole number"},
       {R"({"status": "joinable", "version": "1234567890123456789"})",
-       "'version' is no whole number in a text"},
+       "'version' is not a string that holds a whole number"},
       {R"({"status": "joinable", "version": "1", "participants": 2})",
-       "'participants' is no list of at most 100000"},
+       "'participants' is not a list of at most 100000"},
       {R"({"status": "joinable", "version": "1", "participants": [1, 0]})",
-       "'participants' is no list of ranks that begins with 0"},
+       "'participants' is not a list of ranks that begins with 0"},
       {R"({"status": "joinable", "version": "1", "participants": ["0"]})",
-       "'participants' is no list of ranks that begins with 0"},
+       "'participants' is not a list of ranks that begins with 0"},
       {R"({"status": "frozen", "version": "1", "participants": [0]})", "'keep_alives' is missing"},
       {R"({"status": "frozen", "version": "1", "participants": [0], "keep_alives": [0]})",
-       "'keep_alives' is no list of texts"},
+       "'keep_alives' is not a list of strings"},
       {R"({"status": "frozen", "version": "1", "participants": [], "keep_alives": ["a"]})",
        "'keep_alives' is longer than 'participants'"},
       {R"({"status": "final", "version": "1", "participants": [], "keep_alives": [],
            "num_workers_waiting": -1})",
-       "'num_workers_waiting' is no number from 0 to 100000"},
+       "'num_workers_waiting' is not a number from 0 to 100000"},
       {R"({"status": "final", "version": "1", "participants": [], "keep_alives": [],
            "num_workers_waiting": 1.5})",
-       "'num_workers_waiting' is no number from 0 to 100000"},
+       "'num_workers_waiting' is not a number from 0 to 100000"},
   }));
   CHECK(problem_of(text) == problem);
 }

@@ -109,6 +109,6 @@ TEST_CASE("entrypoint: what a function throws is thrown, out of a task as well",
   CHECK_THROWS_AS(run("later", list{}), std::out_of_range);
 }
 
-TEST_CASE("run_entrypoint: a process that is no such worker goes on", "[worker]") {
+TEST_CASE("run_entrypoint: a process that is not such a worker goes on", "[worker]") {
   CHECK(run_entrypoint() == std::nullopt);
 }

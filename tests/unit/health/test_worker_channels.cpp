@@ -390,7 +390,7 @@ TIME_TEST("channels: the last words of a worker count, also if its end is seen f
 TIME_TEST("channels: what is not of the protocol ends that connection, with the reason",
           "[health]") {
   const std::vector<std::pair<std::string, std::string>> refusals{
-      {"GET / HTTP/1.1", "no JSON object: 'GET / HTTP/1.1'"},
+      {"GET / HTTP/1.1", "not a JSON object: 'GET / HTTP/1.1'"},
       {R"({"kind":"heartbeat"})", "comes before hello"},
       {R"({"kind":"hello","version":2,"local_rank":0})", "of version 2; 1 is spoken here"},
       {R"({"kind":"hello","version":1,"local_rank":2})", "of local rank 2; there are 2 workers"},
@@ -635,12 +635,12 @@ TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[he
   co_await stage.pass(10s);
   CHECK(stage.hung == texts{"1: timer 'c (pid 101)' expired after 8 s (15)"});
   CHECK(stage.log->has("pid 999 is of no worker of this node"));
-  CHECK(stage.log->has("timers': a timer request is no JSON object: 'garbage'"));
+  CHECK(stage.log->has("timers': a timer request is not a JSON object: 'garbage'"));
   co_await stage.channels().close();
   CHECK(::stat(path.c_str(), &file_status) != 0);
 }
 
-TIME_TEST("channels: a timer file that is no FIFO is left alone, and named", "[health]") {
+TIME_TEST("channels: a timer file that is not a FIFO is left alone, and named", "[health]") {
   const temporary_directory folder;
   std::ofstream(folder / "precious") << "data";
   stage stage(time);

@@ -82,7 +82,7 @@ TEST_CASE("inspection: ranks that have no room are left out", "[inspection]") {
   CHECK(detail::parse_node_answer(text).ranks.size() > 1000);
 }
 
-TEST_CASE("inspection: what is no answer is refused", "[inspection]") {
+TEST_CASE("inspection: what is not an answer is refused", "[inspection]") {
   const std::string head = "{\"node\": \"n\", \"group_rank\": 0}\n";
   const std::string text = to_text(answer_of({rank_in(0, "step")}), true);
   const std::string line = text.substr(text.find('\n') + 1);

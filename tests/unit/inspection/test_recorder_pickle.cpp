@@ -43,7 +43,7 @@ TEST_CASE("recorder pickle: groups without members get some", "[inspection]") {
   CHECK(has_text(text, "[1]"));
 }
 
-TEST_CASE("recorder pickle: what is no recorder is refused", "[inspection]") {
+TEST_CASE("recorder pickle: what is not a recorder is refused", "[inspection]") {
   const std::string deep(limits::recorder_depth + 1, '[');
   for (const std::string& text :
        {std::string(), std::string("[]"), std::string("{\"a\":"), "{\"a\":" + deep,

@@ -171,7 +171,7 @@ CO_TEST("drain file: text that follows the making of the file is waited for", "[
   CHECK(stage.reason == stage.expected_reason("late"));
 }
 
-CO_TEST("drain file: what is no file with a text counts, and holds up nothing", "[launch]") {
+CO_TEST("drain file: what is not a file with a text counts, and holds up nothing", "[launch]") {
   drain_stage stage;
   SECTION("a pipe") { REQUIRE(::mkfifo(stage.path.c_str(), 0600) == 0); }
   SECTION("a directory") { std::filesystem::create_directory(stage.path); }

@@ -101,7 +101,8 @@ TEST_CASE("placement: workers follow their GPUs, else are dealt out over the nod
   CHECK(nodes(4, {-1, 7, 2}) == numbers{0, 1, 2, 3});
 }
 
-TEST_CASE("placement: exclusive cores are no two workers', and all are dealt out", "[launch]") {
+TEST_CASE("placement: exclusive cores never belong to two workers, and all are dealt out",
+          "[launch]") {
   const machine server;
   for (std::size_t workers = 1; workers <= 16; ++workers) {
     CAPTURE(workers);

@@ -74,13 +74,13 @@ TEST_CASE("local interface: what is not one address is refused with what there i
       {"10.9.0.0/16", "this host has no address in 10.9.0.0/16; it has lo 127.0.0.1 ::1, eth0 "},
       {"192.0.2.0/24", "ib2 without an address, v6 fd01::1, off 10.9.0.1 (down)"},
       {"10.1.0.0/16", "this host has several addresses in 10.1.0.0/16: 10.1.0.7, 10.1.0.8; name "},
-      {"10.1.0.0/33", "'10.1.0.0/33' is no network, such as 10.1.0.0/16 or fd00::/8"},
-      {"10.1.0.0/", "'10.1.0.0/' is no network"},
-      {"10.1/16", "'10.1/16' is no network"},
-      {"/16", "'/16' is no network"},
-      {"ib0/16", "'ib0/16' is no network"},
-      {"fd00::/129", "'fd00::/129' is no network"},
-      {"/", "'/' is no network"},
+      {"10.1.0.0/33", "'10.1.0.0/33' is not a network, such as 10.1.0.0/16 or fd00::/8"},
+      {"10.1.0.0/", "'10.1.0.0/' is not a network"},
+      {"10.1/16", "'10.1/16' is not a network"},
+      {"/16", "'/16' is not a network"},
+      {"ib0/16", "'ib0/16' is not a network"},
+      {"fd00::/129", "'fd00::/129' is not a network"},
+      {"/", "'/' is not a network"},
   };
   for (const auto& [text, message] : rows) {
     INFO(text);

@@ -111,7 +111,7 @@ CO_TEST("message channel: the end of the connection is an error that says so", "
   ends.channel->send("ping");
 }
 
-CO_TEST("message channel: what is no message is a violation", "[net]") {
+CO_TEST("message channel: what is not a message is a violation", "[net]") {
   meeting ends(co_await asio::this_coro::executor);
   co_await ends.open("");
   co_await ends.write("HTTP/1.1 400 Bad Request\r\n\r\n");

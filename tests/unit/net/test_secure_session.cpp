@@ -300,10 +300,10 @@ TEST_CASE("job secret: a file that others may open, or that holds none, is refus
   CHECK(refusal(path) == subject + "is open to others (mode 0640): chmod 600");
   write(bytes_of_a, 0604);
   CHECK(refusal(path) == subject + "is open to others (mode 0604): chmod 600");
-  CHECK(refusal(folder / "").find("it is no regular file") != std::string::npos);
+  CHECK(refusal(folder / "").find("it is not a regular file") != std::string::npos);
   write(bytes_of_a + "\r\n", 0400);
   CHECK(refusal(path).empty());
-  // The end of a line is no part of it.
+  // The end of a line is not part of it.
   pair ends;
   const job_secret file_secret = job_secret::read(path);
   secure_session client(file_secret, session_role::client);

@@ -111,7 +111,7 @@ TEST_CASE("guarded child: a signal that reads the end of the tree does not keep 
   CHECK(stage.is_tree_gone);
 }
 
-TEST_CASE("guarded child: what is no end leaves its waiter waiting", "[process]") {
+TEST_CASE("guarded child: what is not an end leaves its waiter waiting", "[process]") {
   guard_stage_of stage;
   stage.wait_for_end();
   stage.context.poll();

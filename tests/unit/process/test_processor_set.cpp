@@ -20,12 +20,12 @@ TEST_CASE("processor set: is read and written as the kernel's lists", "[process]
   CHECK(processor_set::parse("0-3,8").size() == 5);
 }
 
-TEST_CASE("processor set: what is no list is refused", "[process]") {
+TEST_CASE("processor set: what is not a list is refused", "[process]") {
   for (const std::string text : {"", "-", "1-", "-1", "3-1", "a", "1,,2", "1,", "8192", "0x1",
                                  "1 2", "0-99999999999"}) {
     CAPTURE(text);
     CHECK_THROWS_WITH(processor_set::parse(text),
-                      Catch::Contains("'" + text + "' is no list of processors"));
+                      Catch::Contains("'" + text + "' is not a list of processors"));
   }
 }
 

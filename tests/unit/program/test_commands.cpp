@@ -99,7 +99,7 @@ TEST_CASE("roles command: what cannot be shown is refused by one sentence", "[pr
   CHECK_THROWS_WITH(show({folder.path()}), contains_text("there is no roles.json in"));
   CHECK_THROWS_WITH(show({folder / "none"}), contains_text("cannot be read: No such file"));
   std::ofstream(folder / "roles.json") << "nonsense";
-  CHECK_THROWS_WITH(show({folder.path()}), contains_text("is no JSON object"));
+  CHECK_THROWS_WITH(show({folder.path()}), contains_text("is not a JSON object"));
 }
 
 TEST_CASE("command call: which job, and why", "[program]") {

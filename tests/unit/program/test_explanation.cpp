@@ -200,7 +200,7 @@ TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]"
     }
     CHECK_THAT(run.explanation(), contains_text("loop without progress: 3 attempts in a row"));
   }
-  SECTION("attempts that come further are no loop") {
+  SECTION("attempts that come further are not a loop") {
     for (int attempt = 0; attempt < 4; ++attempt) {
       run.start();
       run.fail(5, attempt);
@@ -318,7 +318,7 @@ TEST_CASE("explanation: a slow node is named by those that waited for it", "[pro
   CHECK_THAT(text, !contains_text("long rendezvous"));
 }
 
-TEST_CASE("explanation: what failed because another node did is no root cause", "[program]") {
+TEST_CASE("explanation: what failed because another node did is not a root cause", "[program]") {
   narrator run;
   run.begin();
   run.start();
@@ -356,10 +356,11 @@ TEST_CASE("explanation: a journal that is torn, damaged or empty is explained as
   run.begin();
   run.journal.is_torn = true;
   run.journal.refused_lines = 2;
-  run.journal.first_refusal = "a line of the journal is no JSON object";
+  run.journal.first_refusal = "a line of the journal is not a JSON object";
   CHECK_THAT(run.explanation(), contains_text("is cut off and left out"));
-  CHECK_THAT(run.explanation(), contains_text("2 lines are no records and are left out; the first: "
-                                              "a line of the journal is no JSON object"));
+  CHECK_THAT(run.explanation(),
+             contains_text("2 lines are not records and are left out; the first: "
+                           "a line of the journal is not a JSON object"));
 }
 
 TEST_CASE("explanation: hostile texts and numbers of a journal stay text", "[program]") {

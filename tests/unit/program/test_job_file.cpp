@@ -438,7 +438,7 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
       {with("readiness = \"start\"", "readiness = \"port\""),
        "jobs/job1.toml:17: readiness 'port': must be progress, start or port.NAME"},
       {with("stops_with = \"trainer\"", "stops_with = \"trianer\""),
-       "role 'rollout' stops with 'trianer', which is no role of the job (did you mean "
+       "role 'rollout' stops with 'trianer', which is not a role of the job (did you mean "
        "'trainer'?)"},
       {with("[role.trainer]", "[role.\"tr/ainer\"]"), "role 'tr/ainer': a name is 1 to 64 letters"},
       {with("[role.trainer]", "[role.rollout]"), "jobs/job1.toml:12: no TOML: "},

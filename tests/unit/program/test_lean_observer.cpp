@@ -102,7 +102,7 @@ TEST_CASE("lean observer: tells the next one all that it is told", "[program]") 
   job.round = 3;
   observer.started(job);
   CHECK(next_observer->round == 3);
-  // The second attempt is no start of the program.
+  // The second attempt is not a start of the program.
   job.round = 4;
   observer.started(job);
   CHECK(next_observer->round == 4);

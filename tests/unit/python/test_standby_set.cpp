@@ -144,7 +144,7 @@ class stage {
   test::manual_time time{context};
   std::shared_ptr<test::log_recorder> log = std::make_shared<test::log_recorder>();
   std::shared_ptr<test::fake_launcher> launcher;
-  /// The other ends, by process; none of those that are no standbys.
+  /// The other ends, by process; none of those that are not standbys.
   std::vector<unique_fd> sockets;
   std::unique_ptr<elastic::child> child;
   std::exception_ptr failure;

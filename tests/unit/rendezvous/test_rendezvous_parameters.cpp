@@ -33,7 +33,7 @@ TEST_CASE("rendezvous parameters: a silence for which no clock is long enough is
   CHECK(parameters.settings().silence() == 300'000'000s);
 }
 
-TEST_CASE("rendezvous parameters: a setting that is no number of seconds is named",
+TEST_CASE("rendezvous parameters: a setting that is not a number of seconds is named",
           "[rendezvous]") {
   elastic::rendezvous_parameters parameters;
   for (const std::string bad : {"", "x", "1x", "0", "-3", "inf", "nan", "1e300", " 5"}) {

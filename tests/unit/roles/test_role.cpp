@@ -64,10 +64,10 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
        "role 'rollout': '${port.}': the form of a port is ${port.NAME}, with a NAME of 1 to 32 "
        "letters, digits and '_' that does not begin with a digit"},
       {[](auto& roles) { roles[1].stops_with = "trianer"; },
-       "role 'rollout' stops with 'trianer', which is no role of the job (did you mean "
+       "role 'rollout' stops with 'trianer', which is not a role of the job (did you mean "
        "'trainer'?)"},
       {[](auto& roles) { roles[1].starts_after[0].role = "judge"; },
-       "role 'rollout' starts after 'judge', which is no role of the job"},
+       "role 'rollout' starts after 'judge', which is not a role of the job"},
       {[](auto& roles) { roles[1].stops_with = "rollout"; }, "role 'rollout' stops with itself"},
       {[](auto& roles) { roles[0].starts_after.push_back({"trainer"}); },
        "role 'trainer' starts after itself"},

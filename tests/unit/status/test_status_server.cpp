@@ -196,7 +196,7 @@ class failing_time final : public elastic::time_source {
   elastic::system_time clock_;
 };
 
-TEST_CASE("status server: what fails in it is no failure of the job", "[status]") {
+TEST_CASE("status server: what fails in it is not a failure of the job", "[status]") {
   const auto time = std::make_shared<failing_time>();
   status_server::options options = bare_options();
   options.time = time;
@@ -273,7 +273,7 @@ TEST_CASE("status server: one connection asks more than once", "[status]") {
   CHECK_THAT(peer.rest(), contains_text("HTTP/1.1 200 OK"));
 }
 
-TEST_CASE("status server: what is no request ends the connection", "[status]") {
+TEST_CASE("status server: what is not a request ends the connection", "[status]") {
   stage status_stage;
   for (const auto& [bytes, status] : std::vector<std::pair<std::string, std::string>>{
            {"\x16\x03\x01\r\n", "400"},

@@ -140,8 +140,8 @@ TEST_CASE("node report: what is none is refused, and named", "[status]") {
     const char* problem;
   };
   const std::vector<row> rows = {
-      {"", "is no JSON object"},
-      {"[]", "is no JSON object"},
+      {"", "is not a JSON object"},
+      {"[]", "is not a JSON object"},
       {"{}", "has no \"begins\""},
       {text_with("[]", "[]", "2", "asleep"), "unknown \"state\""},
       {text_with("[]", "[]", "-1"), "\"size\" outside"},
@@ -150,8 +150,8 @@ TEST_CASE("node report: what is none is refused, and named", "[status]") {
       {text_with("{}"), "has no list \"workers\""},
       {text_with("[1]"), "no list of 9 entries"},
       {text_with("[[0,0,0,0,0,0,null,null]]"), "no list of 9 entries"},
-      {text_with(R"([[2,1,5,-1,0,0.5,null,9,""]])"), "entry 0 is no number from 0 to 1"},
-      {text_with(R"([[0,6,5,-1,0,0.5,null,9,""]])"), "entry 1 is no number from 0 to 5"},
+      {text_with(R"([[2,1,5,-1,0,0.5,null,9,""]])"), "entry 0 is not a number from 0 to 1"},
+      {text_with(R"([[0,6,5,-1,0,0.5,null,9,""]])"), "entry 1 is not a number from 0 to 5"},
       {text_with(R"([[0,1,-5,-1,0,0.5,null,9,""]])"), "entry 2"},
       {text_with(R"([[0,1,5,-2,0,0.5,null,9,""]])"), "entry 3"},
       {text_with(R"([[0,1,5,18446744073709551615,0,0.5,null,9,""]])"), "entry 3"},
@@ -473,7 +473,7 @@ TEST_CASE("viewed job: an answer has room for the whole job", "[status]") {
   CHECK(nlohmann::json::parse(json)["whole"]["nodes"].size() == 2048);
 }
 
-TEST_CASE("job view: steps that are made again are no progress", "[status]") {
+TEST_CASE("job view: steps that are made again are not progress", "[status]") {
   const auto step = [](job_view& view, std::int64_t number, std::int64_t at_us) {
     elastic::worker_observer::worker_progress progress;
     progress.step = number;

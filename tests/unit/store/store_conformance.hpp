@@ -162,7 +162,7 @@ inline errc code_of(const std::system_error& exception) {
   return static_cast<errc>(exception.code().value());
 }
 
-/// What is larger than a store takes is refused, and a value that is no number is not added to.
+/// What is larger than a store takes is refused, and a value that is not a number is not added to.
 inline task<void> check_refusals(std::shared_ptr<store> tested_store) {
   const std::string long_key(limits::store_key_bytes + 1, 'k');
   const std::string long_value(limits::store_value_bytes + 1, 'v');

@@ -519,7 +519,7 @@ CO_TEST("tcp_store: says and understands the bytes of PyTorch 2.2 and later", "[
   });
   co_await play(g, test::derived("delete_key"),
                 [](tcp_store& store) -> task<void> { CHECK_AWAITED(true, store.erase("k")); });
-  // What is stored by others than clients is no key of theirs.
+  // What is stored by others than clients is not a key of theirs.
   co_await play(g, test::derived("list_keys"), [](tcp_store& store) -> task<void> {
     const std::vector<std::string> expected = {"a"};
     CHECK_AWAITED(expected, store.list_keys());
@@ -538,7 +538,7 @@ CO_TEST("tcp_store: says and understands the bytes of PyTorch 2.2 and later", "[
   });
 }
 
-CO_TEST("tcp_store: a cancelled wait of 2.x is taken back, and its late end is no other reply",
+CO_TEST("tcp_store: a cancelled wait of 2.x is taken back, and its late end is not another reply",
         "[store]") {
   const auto cancel_then_count = [](tcp_store& store) -> task<void> {
     const test::store_keys never_set = {"never"};
@@ -557,7 +557,7 @@ CO_TEST("tcp_store: a cancelled wait of 2.x is taken back, and its late end is n
   }
 }
 
-CO_TEST("tcp_store: what is no store, or says nonsense, is named", "[store]") {
+CO_TEST("tcp_store: what is not a store, or says nonsense, is named", "[store]") {
   auto executor = co_await asio::this_coro::executor;
   const std::string length_bytes = "0100008000000000";
   const struct {
@@ -640,7 +640,7 @@ CO_TEST("tcp_store: a silent server is named while it is waited for", "[store]")
   CHECK_THAT(client->last_problem(), test::contains_text("does not answer"));
 }
 
-CO_TEST("tcp_store: a name that nobody has is no server", "[store]") {
+CO_TEST("tcp_store: a name that nobody has is not a server", "[store]") {
   tcp_store::options options;
   options.host = "no-such-host.invalid";
   auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);

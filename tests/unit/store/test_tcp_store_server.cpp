@@ -364,7 +364,7 @@ TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and 
       ++lines;
       CHECK(comes_true([&] { return log->disconnected() == lines; }));
     }
-    // One that just leaves is no event.
+    // One that just leaves is not an event.
     {
       raw_client leaving_client(server->port());
       leaving_client.send(set_k.substr(0, 5));

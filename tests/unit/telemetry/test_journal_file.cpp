@@ -86,7 +86,7 @@ TEST_CASE("journal: half a line of an agent that died ends before the next one's
   CHECK(contents_after.records.size() == 2);
   CHECK_FALSE(contents_after.is_torn);
   CHECK(contents_after.refused_lines == 1);
-  CHECK_THAT(contents_after.first_refusal, contains_text("is no JSON object"));
+  CHECK_THAT(contents_after.first_refusal, contains_text("is not a JSON object"));
 }
 
 TEST_CASE("journal: a journal is put aside when it is full, and read as a whole", "[telemetry]") {

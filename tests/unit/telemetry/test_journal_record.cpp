@@ -116,11 +116,11 @@ TEST_CASE("journal: texts and pids of a record are cut to their bounds, between 
   CHECK(copy.event.pids.size() == limits::journal_pids);
 }
 
-TEST_CASE("journal: a line that is no record is refused with a sentence", "[telemetry]") {
+TEST_CASE("journal: a line that is not a record is refused with a sentence", "[telemetry]") {
   const auto [line, part] = GENERATE(table<std::string, std::string>({
-      {"", "is no JSON object"},
-      {"[1]", "is no JSON object"},
-      {R"({"seq": 1, "epo)", "is no JSON object"},
+      {"", "is not a JSON object"},
+      {"[1]", "is not a JSON object"},
+      {R"({"seq": 1, "epo)", "is not a JSON object"},
       {R"({"epoch": 1})", "has no \"seq\""},
       {R"({"seq": 0, "epoch": 1})", "has \"seq\" outside"},
       {R"({"seq": 1, "epoch": 1, "time_us": -5})", "has \"time_us\" outside"},
@@ -130,7 +130,7 @@ TEST_CASE("journal: a line that is no record is refused with a sentence", "[tele
       {R"({"seq": 1, "epoch": 1, "time_us": 5, "node": "n", "kind": "agent_ended", "rank": 1.5})",
        "has no whole number \"rank\""},
       {R"({"seq": 1, "epoch": 1, "time_us": 5, "node": "n", "kind": "agent_ended", "pids": ["a"]})",
-       "no whole numbers"},
+       "not whole numbers"},
       {R"({"seq": 1, "epoch": 1, "time_us": 5, "node": "n", "kind": "agent_ended", "pids": 3})",
        "has no list"},
   }));

@@ -120,7 +120,7 @@ TIME_TEST("store rendezvous backend: a change in this process is told at once", 
   CHECK(is_over);
   // It has changed already.
   co_await here.backend.wait_for_change("");
-  // The same value is no change.
+  // The same value is not a change.
   is_over = false;
   asio::co_spawn(time.context(), wait(here.backend, first.stored->token, is_over), asio::detached);
   co_await time.sleep_until(time.now());

@@ -556,7 +556,7 @@ TEST_CASE("torch state: only times are called, only states and nodes are made", 
              {global(torch_module, "_RendezvousState") + ")R", "it calls what is neither"},
              {text("os.system") + text("x") + "\x85R", "it calls what is neither"},
              {"N)R", "it calls what is neither"},
-             {global("datetime", "datetime") + "NR", "arguments of a call are no tuple"},
+             {global("datetime", "datetime") + "NR", "arguments of a call are not a tuple"},
              {global("datetime", "datetime") + ")\x81", "neither a state nor a node"},
              {"N)\x81", "neither a state nor a node"},
              {global(torch_module, "_NodeDesc") + "N\x85\x81", "made with arguments"},
@@ -564,9 +564,9 @@ TEST_CASE("torch state: only times are called, only states and nodes are made", 
              {naive_time + "}b", "cannot hold"},
              {"}}b", "cannot hold"},
              {global(torch_module, "_NodeDesc") + "}b", "cannot hold"},
-             {global(torch_module, "_NodeDesc") + ")\x81Nb", "are no dict"},
-             {global(torch_module, "_NodeDesc") + ")\x81}N\x86" + "b", "are no dict"},
-             {global(torch_module, "_NodeDesc") + ")\x81}K\x01Nsb", "attribute is no text"},
+             {global(torch_module, "_NodeDesc") + ")\x81Nb", "are not a dict"},
+             {global(torch_module, "_NodeDesc") + ")\x81}N\x86" + "b", "are not a dict"},
+             {global(torch_module, "_NodeDesc") + ")\x81}K\x01Nsb", "attribute is not a string"},
              {node() + "}b", "gets its attributes twice"},
              {"NNNs", "cannot hold"},
              {"N(NNu", "cannot hold"},
@@ -625,20 +625,21 @@ TEST_CASE("torch state: attributes that miss or are of another type are named", 
     }
     CHECK_THAT(refusal(state_pickle(attributes() + text(name) + "N")), contains_text("twice"));
   }
-  CHECK_THAT(refusal(state_with("round", "\x88")), contains_text("round is no integer"));
+  CHECK_THAT(refusal(state_with("round", "\x88")), contains_text("round is not an integer"));
   CHECK_THAT(refusal(state_with("round", "J\xff\xff\xff\xff")), contains_text("round is -1"));
   // Of Python's integers no one is the largest; torchrun would count on.
   CHECK_THAT(refusal(state_with("round", "\x8a\x08\0\0\0\0\0\0\0\x40"s)),
              contains_text("round is 4611686018427387904, 0 to 2305843009213693952 are allowed"));
-  CHECK_THAT(refusal(state_with("complete", zero)), contains_text("complete is no bool"));
-  CHECK_THAT(refusal(state_with("closed", "N")), contains_text("closed is no bool"));
+  CHECK_THAT(refusal(state_with("complete", zero)), contains_text("complete is not a bool"));
+  CHECK_THAT(refusal(state_with("closed", "N")), contains_text("closed is not a bool"));
   CHECK_THAT(refusal(state_with("deadline", zero)), contains_text("no datetime"));
-  CHECK_THAT(refusal(state_with("participants", "\x8f")), contains_text("participants is no dict"));
-  CHECK_THAT(refusal(state_with("wait_list", "}")), contains_text("wait_list is no set"));
+  CHECK_THAT(refusal(state_with("participants", "\x8f")),
+             contains_text("participants is not a dict"));
+  CHECK_THAT(refusal(state_with("wait_list", "}")), contains_text("wait_list is not a set"));
   CHECK_THAT(refusal(state_with("last_heartbeats", "N")),
-             contains_text("last_heartbeats is no dict"));
+             contains_text("last_heartbeats is not a dict"));
   CHECK_THAT(refusal(state_and("redundancy_list", "}")),
-             contains_text("redundancy_list is no set"));
+             contains_text("redundancy_list is not a set"));
   CHECK_THAT(refusal(state_with("last_heartbeats", "}" + node() + "Ns")),
              contains_text("no datetime"));
 }
@@ -670,7 +671,7 @@ TEST_CASE("torch state: nodes that are none are refused", "[rendezvous]") {
 
   CHECK_THAT(refusal(participants(node(), "J\xff\xff\xff\xff")), contains_text("has the rank -1"));
   CHECK_THAT(refusal(participants(node(), "J\xa0\x86\x01\x00"s)), contains_text("100000"));
-  CHECK_THAT(refusal(participants(node(), "N")), contains_text("rank is no integer"));
+  CHECK_THAT(refusal(participants(node(), "N")), contains_text("rank is not an integer"));
   const std::string twice = "}(" + node() + zero + node() + zero + "u";
   CHECK_THAT(refusal(state_with("participants", twice)),
              contains_text("participants has the node \"x_1_0\" twice"));
@@ -693,10 +694,10 @@ TEST_CASE("torch state: a pickle that is none is refused", "[rendezvous]") {
            {pickle(""), "0 values are left"},
            {pickle("N" + body), "2 values are left"},
            {pickle(body + "("), "must be 1"},
-           {pickle("N"), "its value is no state"},
-           {pickle(node()), "its value is no state"},
-           {pickle(global(torch_module, "_RendezvousState")), "its value is no state"},
-           {pickle(global(torch_module, "_RendezvousState") + ")\x81"), "its value is no state"},
+           {pickle("N"), "its value is not a state"},
+           {pickle(node()), "its value is not a state"},
+           {pickle(global(torch_module, "_RendezvousState")), "its value is not a state"},
+           {pickle(global(torch_module, "_RendezvousState") + ")\x81"), "its value is not a state"},
            {pickle(body) + "x", "bytes follow its end"},
            {pickle("\x94" + body), "not there"},
            {pickle("s" + body), "not there"},
@@ -709,7 +710,7 @@ TEST_CASE("torch state: a pickle that is none is refused", "[rendezvous]") {
            {pickle("j\xff\xff\xff\xff" + body), "was not memoized"},
            {pickle("\x95\xff\xff\xff\xff\xff\xff\xff\xff" + body), "cut off"},
            {pickle("X\xff\xff\xff\xff" + body), "cut off"},
-           {pickle("\x8c\x02\xc3\xa9"), "its value is no state"},
+           {pickle("\x8c\x02\xc3\xa9"), "its value is not a state"},
            {pickle("\x8a\x09" + std::string(9, '\0')), "an integer has 9 bytes, 8 are allowed"}}) {
     CAPTURE(pickled);
     CHECK_THAT(refusal(pickled), contains_text(part));
@@ -721,7 +722,7 @@ TEST_CASE("torch state: a pickle that is none is refused", "[rendezvous]") {
   }
   // Python writes halves of surrogate pairs as well.
   for (const std::string good : {"\xc3\xa9", "\xe2\x82\xac", "\xed\xa0\x80", "\xf0\x9f\x98\x80"}) {
-    CHECK_THAT(refusal(pickle(text(good))), contains_text("its value is no state"));
+    CHECK_THAT(refusal(pickle(text(good))), contains_text("its value is not a state"));
   }
 }
 

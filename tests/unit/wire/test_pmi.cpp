@@ -88,7 +88,7 @@ TEST_CASE("pmi: a number of a line has 9 digits at most", "[wire]") {
   CHECK(number("999999999") == 999'999'999);
   for (const char* text : {"", "-1", "1x", "x", "+1", "0x1", "1000000000", "9999999999999999999"}) {
     INFO(text);
-    CHECK_THAT(refusal_of([&] { number(text); }), test::contains_text("which is no number"));
+    CHECK_THAT(refusal_of([&] { number(text); }), test::contains_text("which is not a number"));
   }
   CHECK(refusal_of([] { parse_pmi_request("cmd=abort").number("exitcode"); }) ==
         "'abort' without exitcode");
@@ -202,7 +202,7 @@ TEST_CASE("pmi: a worker that breaks the protocol is refused", "[wire]") {
       {init + std::string(limits::pmi_line_bytes + 1, 'a'), "a line of more than 4096 bytes"},
       {init + "cmd=barrier_in\n" + std::string(limits::pmi_line_bytes + 1, 'a'),
        "requests in the middle of a barrier"},
-      {init + "mcmd=spawn\ntotspawns=x\n", "'spawn' with totspawns=='x', which is no number"},
+      {init + "mcmd=spawn\ntotspawns=x\n", "'spawn' with totspawns=='x', which is not a number"},
       {endless, "a request to start processes that does not end"},
   };
   for (const auto& [lines, message] : rows) {

@@ -79,7 +79,7 @@ TEST_CASE("record: nested exceptions are told from the outside in", "[worker]") 
         "elastic::error: outer\ncaused by std::invalid_argument: inner");
 }
 
-TEST_CASE("record: what is no std::exception has its type", "[worker]") {
+TEST_CASE("record: what is not a std::exception has its type", "[worker]") {
   const auto outcome = record_body([]() -> int { throw 3; });
   CHECK(outcome.code == 1);
   CHECK(outcome.stderr_text == "int\n");

@@ -88,7 +88,7 @@ struct stage {
   std::unique_ptr<elastic::detail::worker_channels> agent;
 };
 
-/// The next message that is no welcome.
+/// The next message that is not a welcome.
 std::optional<agent_message> next_of(worker_channel& channel) {
   auto message = channel.poll();
   while (message && std::holds_alternative<messages::welcome>(*message)) message = channel.poll();

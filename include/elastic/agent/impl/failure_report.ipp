@@ -193,7 +193,7 @@ struct failure_kind {
   std::vector<int> ranks;
 };
 
-/// The failures that are no consequence of others, grouped by kind, in the order of each kind's
+/// The failures that are not a consequence of others, grouped by kind, in the order of each kind's
 /// first failure.
 inline std::vector<failure_kind> kinds_of(const std::vector<run_result::failure>& failures,
                                           const std::optional<wall_time>& first_own,

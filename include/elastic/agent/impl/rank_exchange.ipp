@@ -145,7 +145,7 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
   detail::required(agents, "exchange_ranks: the store of the agents");
   if (group_rank < 0 || group_rank >= group_world_size) {
     throw error(errc::invalid_argument,
-                fmt::format("exchange_ranks: {} is no group rank of {} nodes", group_rank,
+                fmt::format("exchange_ranks: {} is not a group rank of {} nodes", group_rank,
                             group_world_size));
   }
   if (mine.local_world_size < 1) {

@@ -50,7 +50,7 @@ ELASTIC_DECL std::vector<std::pair<int, int>> parse_wrap_ranks(std::string_view 
         dash == std::string_view::npos ? first : detail::rank_in_text(part.substr(dash + 1));
     if (!first || !last || *last < *first || ranks.size() == most_parts) {
       throw error(errc::invalid_argument,
-                  fmt::format("{} is no list of ranks, such as 0,8-15, with at most {} parts",
+                  fmt::format("{} is not a list of ranks, such as 0,8-15, with at most {} parts",
                               in_quotes(text), most_parts));
     }
     ranks.emplace_back(*first, *last);

@@ -52,7 +52,7 @@ inline std::optional<std::string_view> cut_at(std::string_view& text, char mark)
   return before;
 }
 
-/// "20s"; empty for what is no time of at most 1000 hours.
+/// "20s"; empty for what is not a time of at most 1000 hours.
 inline std::optional<duration> chaos_time(std::string_view text) {
   constexpr double most_ms = 3.6e9;
   constexpr std::array<std::pair<std::string_view, double>, 4> units{

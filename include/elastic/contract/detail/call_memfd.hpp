@@ -53,7 +53,7 @@ class call_memfd {
 
   /// The worker's side: takes the file that is its standard input, and replaces standard input by
   /// /dev/null.
-  /// Errors: `errc::protocol_violation` if standard input is no such file.
+  /// Errors: `errc::protocol_violation` if standard input is not such a file.
   ELASTIC_DECL static call_memfd take();
 
   /// The descriptor that becomes the worker's standard input; borrowed.

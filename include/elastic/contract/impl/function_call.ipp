@@ -48,7 +48,7 @@ ELASTIC_DECL void check_arguments(const function_call& call) {
   const std::size_t first = call.arguments.find_first_not_of(" \t\n\r\xef\xbb\xbf");
   if (call.arguments[first] != '[') {
     throw error(errc::invalid_argument,
-                fmt::format("the arguments of function '{}' are no JSON array", call.name));
+                fmt::format("the arguments of function '{}' are not a JSON array", call.name));
   }
 }
 

@@ -21,7 +21,7 @@ namespace elastic::detail {
 /// @param now  the worker's time of day when it wrote the text, from which ages are computed
 /// Result: the groups about which anything is known, the most recently used first; at most
 /// `limits::recorder_groups`.
-/// Errors: `errc::protocol_violation` if the text is no such dump, or exceeds
+/// Errors: `errc::protocol_violation` if the text is not such a dump, or exceeds
 /// `limits::recorder_dump_bytes`, `recorder_depth` or `recorder_entries`.
 ELASTIC_DECL std::vector<group_position> parse_recorder_dump(std::string_view text, wall_time now);
 

@@ -39,7 +39,7 @@ inline std::string why_unfit(std::size_t size) {
 
 /// What is wrong with the file, apart from its content; empty: nothing.
 inline std::string why_exposed(const struct stat& file) {
-  if (!S_ISREG(file.st_mode)) return "cannot be used: it is no regular file";
+  if (!S_ISREG(file.st_mode)) return "cannot be used: it is not a regular file";
   if (file.st_uid != ::geteuid() && file.st_uid != 0) {
     return "cannot be trusted: the file belongs to another user";
   }

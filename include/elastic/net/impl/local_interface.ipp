@@ -26,7 +26,7 @@ namespace elastic {
 
 namespace detail {
 
-/// None for what is no address of the internet, or is valid on one link.
+/// None for what is not an address of the internet, or is valid on one link.
 inline std::optional<asio::ip::address> address_of_interface(const sockaddr* address) {
   if (address == nullptr) return std::nullopt;
   if (address->sa_family == AF_INET) {
@@ -71,7 +71,7 @@ inline std::string address_of(const local_interface& named) {
   return (first_v4 == named.addresses.end() ? named.addresses.front() : *first_v4).to_string();
 }
 
-/// A test whether an address is in a network; empty if the text is no network.
+/// A test whether an address is in a network; empty if the text is not a network.
 inline std::function<bool(const asio::ip::address&)> network_test(const std::string& text) {
   asio_error_code failure;
   const auto v4 = asio::ip::make_network_v4(text, failure);
@@ -95,8 +95,9 @@ inline std::string address_in_network(const std::string& text,
                                       const std::vector<local_interface>& interfaces) {
   const auto is_inside = network_test(text);
   if (!is_inside) {
-    throw error(errc::invalid_argument,
-                fmt::format("{} is no network, such as 10.1.0.0/16 or fd00::/8", in_quotes(text)));
+    throw error(
+        errc::invalid_argument,
+        fmt::format("{} is not a network, such as 10.1.0.0/16 or fd00::/8", in_quotes(text)));
   }
   std::vector<std::string> found;
   for (const local_interface& each : interfaces) {

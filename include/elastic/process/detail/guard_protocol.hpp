@@ -35,7 +35,7 @@ struct guard_message {
 inline constexpr int guard_socket = 3;
 inline constexpr int guard_agent = 4;
 
-/// A byte that tells the guard to end the tree; it is no signal number.
+/// A byte that tells the guard to end the tree; it is not a signal number.
 inline constexpr unsigned char guard_end_tree = 255;
 
 /// The guard's first argument: the protocol version. A guard refuses any other version.

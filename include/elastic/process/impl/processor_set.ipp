@@ -59,10 +59,11 @@ ELASTIC_DECL processor_set processor_set::parse(std::string_view text) {
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     if (!detail::add_processors(rest.substr(0, comma), processors)) {
-      throw error(errc::invalid_argument,
-                  fmt::format("'{}' is no list of processors: numbers from 0 to {} and ranges are "
-                              "needed, such as 0-3,8",
-                              text, limit - 1));
+      throw error(
+          errc::invalid_argument,
+          fmt::format("'{}' is not a list of processors: numbers from 0 to {} and ranges are "
+                      "needed, such as 0-3,8",
+                      text, limit - 1));
     }
     if (comma == std::string_view::npos) return processors;
     rest.remove_prefix(comma + 1);

@@ -42,7 +42,7 @@ ELASTIC_DECL void validate(const warm_standby& terms) {
   for (const std::string& name : terms.modules) {
     if (detail::is_module_name(name) && name.size() <= limits::standby_module_bytes) continue;
     throw error(errc::invalid_argument,
-                fmt::format("'{}' is no name of a module: identifiers with dots between are "
+                fmt::format("'{}' is not the name of a module: identifiers with dots between are "
                             "allowed",
                             name.substr(0, limits::standby_module_bytes)));
   }

@@ -155,8 +155,8 @@ inline void check_mention(const std::vector<role>& roles, const role& from,
   std::vector<std::string> names;
   for (const role& each : roles) names.push_back(each.name);
   const std::string nearest = nearest_name(mentioned, names);
-  refuse_role(fmt::format("role '{}' {} '{}', which is no role of the job{}", from.name, relation,
-                          mentioned,
+  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", from.name,
+                          relation, mentioned,
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 

@@ -36,7 +36,7 @@ ELASTIC_DECL std::string why_not_ready(const job_view& view);
 ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
 
 /// The last lines of a worker as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…",
-/// "lines": ["…"]}]}. Bytes that are no text are replaced; lines are cut after
+/// "lines": ["…"]}]}. Bytes that are not text are replaced; lines are cut after
 /// `limits::shown_line_bytes`.
 ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails);
 

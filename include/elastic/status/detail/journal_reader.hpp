@@ -16,7 +16,7 @@ namespace elastic::detail {
 struct journal_contents {
   /// In the order of the file.
   std::vector<journal_record> records;
-  /// How many whole lines are no records, and what is wrong with the first.
+  /// How many whole lines are not records, and what is wrong with the first.
   std::int64_t refused_lines = 0;
   std::string first_refusal;
   /// The last line has no end: its writer ended meanwhile.

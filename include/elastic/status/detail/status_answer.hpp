@@ -67,7 +67,7 @@ struct role_path {
   std::string_view rest;
 };
 
-/// None: it is no path of a role. Escapes stay as they are, since no name of a role needs one.
+/// None: it is not a path of a role. Escapes stay as they are, since no name of a role needs one.
 ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 
 /// The answer to a request about a job of several roles, without I/O. Each role has the paths of a

@@ -35,9 +35,10 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   if (services.reports) {
     auto monitor = std::dynamic_pointer_cast<job_monitor>(services.reports);
     if (monitor) return monitor;
-    throw error(errc::invalid_argument,
-                "agent_services::reports is no job_monitor: leave it empty, and add_monitor sets "
-                "it");
+    throw error(
+        errc::invalid_argument,
+        "agent_services::reports is not a job_monitor: leave it empty, and add_monitor sets "
+        "it");
   }
   detail::add_journal(services, meeting);
   auto monitor = detail::new_shared<job_monitor>(services.time, services.observer);

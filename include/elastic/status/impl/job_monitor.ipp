@@ -82,7 +82,7 @@ ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& 
   const std::lock_guard lock(mutex_);
   change_view().take(made, now);
   progress_us_ = now;
-  // A clock that was set back is no reason to be silent.
+  // A clock that was set back is not a reason to be silent.
   if (now >= called_us_ && now - called_us_ < pause_us) return;
   called_us_ = now;
   has_progress_ = true;

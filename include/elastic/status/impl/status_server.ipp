@@ -478,7 +478,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       reader = co_await std::move(asking);
     }
     if (!reader) {
-      shown = refusal_answer(404, fmt::format("rank {} is no worker of this node", rank));
+      shown = refusal_answer(404, fmt::format("rank {} is not a worker of this node", rank));
       co_return;
     }
     std::vector<output_tail> tails;
@@ -731,7 +731,7 @@ ELASTIC_DECL std::string read_status_token(const std::string& path) {
   if (!fd || ::fstat(fd.get(), &file) != 0) {
     detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
   }
-  if (!S_ISREG(file.st_mode)) detail::refuse_token_file(path, "is no regular file");
+  if (!S_ISREG(file.st_mode)) detail::refuse_token_file(path, "is not a regular file");
   if (file.st_uid != ::geteuid() && file.st_uid != 0) {
     detail::refuse_token_file(path, "belongs to another user");
   }

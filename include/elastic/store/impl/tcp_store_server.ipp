@@ -287,7 +287,7 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& fro
   std::memcpy(end.data(), &from, std::min<std::size_t>(size, end.capacity()));
   const asio::ip::address address = plain_address(end.address());
   if (filter_->admits(address)) return true;
-  note_stranger(address, "it is no address of a node of this round");
+  note_stranger(address, "it is not an address of a node of this round");
   return false;
 }
 

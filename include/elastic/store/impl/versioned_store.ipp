@@ -110,8 +110,9 @@ ELASTIC_DECL std::int64_t versioned_store::sum_of(const std::string& key,
   if (value) {
     const std::optional<std::int64_t> number = detail::leading_number(*value);
     if (!number) {
-      throw error(errc::store_value, fmt::format("{} holds '{:.100}', which is no number to add to",
-                                                 keys_->place_of(key), *value));
+      throw error(errc::store_value,
+                  fmt::format("{} holds '{:.100}', which is not a number to add to",
+                              keys_->place_of(key), *value));
     }
     before = *number;
   }

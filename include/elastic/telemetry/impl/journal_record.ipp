@@ -59,7 +59,7 @@ inline void journal_numbers(record_rows& rows, const char* name,
   if (list == nullptr) return;
   for (const nlohmann::ordered_json& number : *list) {
     if (!number.is_number_integer()) {
-      rows.refuse(fmt::format("has \"{}\" that are no whole numbers", name));
+      rows.refuse(fmt::format("has \"{}\" that are not whole numbers", name));
     }
     numbers.push_back(number.get<std::int64_t>());
   }

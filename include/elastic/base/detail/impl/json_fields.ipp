@@ -49,14 +49,14 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
   if (document_->is_discarded() && json_fault(text_).empty()) refuse_shape();
   constexpr std::size_t shown_bytes = 80;
   if (!document_->is_object()) {
-    refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
+    refuse(fmt::format("is not a JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
   }
   read_document();
 }
 
 ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::ordered_json& value)
     : subject_(subject), document_(std::shared_ptr<void>(), &value) {
-  if (!value.is_object()) refuse("is no JSON object");
+  if (!value.is_object()) refuse("is not a JSON object");
   read_document();
 }
 

@@ -207,7 +207,7 @@ class option_scanner {
                 fmt::format("unknown option {}; {}", in_quotes(name), hint));
   }
 
-  /// `letter` of an argument such as "-mx" is no option; the whole may lack a second dash.
+  /// `letter` of an argument such as "-mx" is not an option; the whole may lack a second dash.
   [[noreturn]] static void refuse_short(char letter, std::string_view argument) {
     const std::string as_long = fmt::format("-{}", argument.substr(0, argument.find('=')));
     const auto candidates = matches(as_long);

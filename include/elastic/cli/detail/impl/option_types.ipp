@@ -51,7 +51,7 @@ ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text) {
 /// The longest time that an option takes: three years.
 inline constexpr std::chrono::seconds longest_time{100'000'000};
 
-/// Empty for what is no time in seconds from 0 to `most`.
+/// Empty for what is not a time in seconds from 0 to `most`.
 inline std::optional<duration> seconds_in(std::string_view text, std::chrono::seconds most) {
   double value = 0;
   const char* end = text.data() + text.size();

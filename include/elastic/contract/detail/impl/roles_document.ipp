@@ -48,9 +48,10 @@ inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)
   for (const auto& [name, value] : object->items()) {
     const bool is_number = value.is_number_integer() && value >= 1 && value <= 65535;
     if (!is_number || name.size() > limits::port_name_bytes) {
-      rows.refuse(fmt::format("has a port {} that is no number from 1 to 65535, or whose name has "
-                              "more than {} bytes",
-                              in_quotes(name), limits::port_name_bytes));
+      rows.refuse(
+          fmt::format("has a port {} that is not a number from 1 to 65535, or whose name has "
+                      "more than {} bytes",
+                      in_quotes(name), limits::port_name_bytes));
     }
     ports[name] = value.get<std::uint16_t>();
   }

@@ -97,7 +97,8 @@ ELASTIC_DECL std::string rank_set::text() const {
 ELASTIC_DECL rank_set rank_set::parse(std::string_view text) {
   const auto refuse = [&] {
     constexpr auto form =
-        "{} is no set of ranks; ranges in ascending order, such as 0-7,9, below {} and in at most "
+        "{} is not a set of ranks; ranges in ascending order, such as 0-7,9, below {} and in at "
+        "most "
         "{} bytes are allowed";
     throw error(errc::protocol_violation, fmt::format(form, in_quotes(text), limits::job_ranks,
                                                       limits::rank_set_bytes));

@@ -211,7 +211,7 @@ class recorder_reader {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) {
-    refuse_dump(fmt::format("is no JSON from byte {} on", position));
+    refuse_dump(fmt::format("is not JSON from byte {} on", position));
   }
 
  private:
@@ -223,9 +223,9 @@ class recorder_reader {
   static constexpr std::size_t group_depth = 3;
 
   bool open(bool is_object) {
-    if (depth_ == 0 && !is_object) refuse_dump("is no JSON object");
+    if (depth_ == 0 && !is_object) refuse_dump("is not a JSON object");
     if (depth_ == 2 && section_ == section::entries && !is_object) {
-      refuse_dump("has an entry that is no object");
+      refuse_dump("has an entry that is not an object");
     }
     if (++depth_ > limits::recorder_depth) {
       refuse_dump(fmt::format("is nested deeper than {} levels", limits::recorder_depth));

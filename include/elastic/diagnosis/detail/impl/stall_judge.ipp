@@ -309,7 +309,7 @@ ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
   for (const group_member& member : operation.group->members) {
     if (!member.is_known) ranks.push_back(member.rank);
   }
-  // A rank whose stack shows that it waits, too, is no suspect.
+  // A rank whose stack shows that it waits, too, is not a suspect.
   std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
   if (ranks.empty() || ranks.size() > operation.waiting) return {};
   const stall_verdict::kind own = cause_of(first(ranks));

@@ -43,7 +43,7 @@ class legacy_reader {
                          limits::rendezvous_state_bytes));
     }
     document_ = json::parse(text, nullptr, false);
-    if (!document_.is_object()) refuse("it is no JSON object");
+    if (!document_.is_object()) refuse("it is not a JSON object");
   }
 
   legacy_state read() const {
@@ -80,7 +80,7 @@ class legacy_reader {
 
   static const std::string& text_at(const json& of, const char* name) {
     const json& value = part(of, name);
-    if (!value.is_string()) refuse(fmt::format("'{}' is no text", name));
+    if (!value.is_string()) refuse(fmt::format("'{}' is not a string", name));
     return value.get_ref<const std::string&>();
   }
 
@@ -88,14 +88,14 @@ class legacy_reader {
     const json& value = part(document_, name);
     const bool is_fine = value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
                          value.get<std::int64_t>() <= most;
-    if (!is_fine) refuse(fmt::format("'{}' is no number from 0 to {}", name, most));
+    if (!is_fine) refuse(fmt::format("'{}' is not a number from 0 to {}", name, most));
     return value.get<int>();
   }
 
   const json& list_at(const char* name) const {
     const json& value = part(document_, name);
     if (!value.is_array() || value.size() > static_cast<std::size_t>(limits::nodes)) {
-      refuse(fmt::format("'{}' is no list of at most {}", name, limits::nodes));
+      refuse(fmt::format("'{}' is not a list of at most {}", name, limits::nodes));
     }
     return value;
   }
@@ -106,14 +106,14 @@ class legacy_reader {
     const bool is_number = !text.empty() && text.size() <= most_digits &&
                            std::all_of(text.begin(), text.end(),
                                        [](char letter) { return letter >= '0' && letter <= '9'; });
-    if (!is_number) refuse("'version' is no whole number in a text");
+    if (!is_number) refuse("'version' is not a string that holds a whole number");
     return text;
   }
 
   int participants() const {
     const json& ranks = list_at("participants");
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (ranks[i] != i) refuse("'participants' is no list of ranks that begins with 0");
+      if (ranks[i] != i) refuse("'participants' is not a list of ranks that begins with 0");
     }
     return static_cast<int>(ranks.size());
   }
@@ -121,7 +121,7 @@ class legacy_reader {
   std::vector<std::string> keep_alives(const legacy_state& state) const {
     std::vector<std::string> keys;
     for (const json& each : list_at("keep_alives")) {
-      if (!each.is_string()) refuse("'keep_alives' is no list of texts");
+      if (!each.is_string()) refuse("'keep_alives' is not a list of strings");
       keys.push_back(each.get<std::string>());
     }
     if (keys.size() > static_cast<std::size_t>(state.participants)) {

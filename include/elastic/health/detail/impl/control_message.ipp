@@ -69,7 +69,7 @@ inline void metrics_row(record_rows& rows, std::map<std::string, double>& metric
   for (const auto& [name, value] : object->items()) {
     if (!value.is_number() || name.size() > limits::control_name_bytes) {
       constexpr std::size_t shown_bytes = 40;
-      rows.refuse(fmt::format("has a metric '{}' that is no number, or whose name is {} bytes "
+      rows.refuse(fmt::format("has a metric '{}' that is not a number, or whose name is {} bytes "
                               "long; up to {} are taken",
                               printable(name, shown_bytes), name.size(),
                               limits::control_name_bytes));

@@ -145,7 +145,7 @@ inline std::vector<stack_frame> read_stack_field(const json_fields& fields) {
   std::vector<stack_frame> stack;
   const nlohmann::ordered_json& frames = fields.field("stack");
   if (!frames.is_array() || frames.size() > limits::stack_frames) {
-    fields.refuse(fmt::format("has a stack that is no list of at most {} frames",
+    fields.refuse(fmt::format("has a stack that is not a list of at most {} frames",
                               limits::stack_frames));
   }
   for (const nlohmann::ordered_json& frame : frames) {

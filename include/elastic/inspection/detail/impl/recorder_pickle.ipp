@@ -87,12 +87,12 @@ class recorder_events {
 
   [[noreturn]] static bool parse_error(std::size_t position, const std::string&,
                                        const nlohmann::json::exception&) {
-    refuse_pickle(fmt::format("is no JSON from byte {} on", position));
+    refuse_pickle(fmt::format("is not JSON from byte {} on", position));
   }
 
  protected:
   void open(bool is_object) {
-    if (depth_ == 0 && !is_object) refuse_pickle("is no JSON object");
+    if (depth_ == 0 && !is_object) refuse_pickle("is not a JSON object");
     if (++depth_ > limits::recorder_depth) {
       refuse_pickle(fmt::format("is nested deeper than {} levels", limits::recorder_depth));
     }

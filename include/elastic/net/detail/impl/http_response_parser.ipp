@@ -114,7 +114,7 @@ ELASTIC_DECL void http_response_parser::read_header(const std::string& line) {
   if (line.empty()) return end_head();
   const std::size_t colon = line.find(':');
   if (colon == std::string::npos || colon == 0 || line.find_first_of(" \t") < colon) {
-    refuse(fmt::format("'{}' is no header", shown(line)));
+    refuse(fmt::format("'{}' is not a header", shown(line)));
   }
   std::string name = line.substr(0, colon);
   for (char& letter : name) {
@@ -168,7 +168,7 @@ ELASTIC_DECL std::uint64_t http_response_parser::read_number(std::string_view di
   const char* end = digits.data() + digits.size();
   const auto [stop, failure] = std::from_chars(digits.data(), end, number, base);
   if (failure != std::errc() || stop != end) {
-    refuse(fmt::format("'{}' is no length", shown(digits)));
+    refuse(fmt::format("'{}' is not a length", shown(digits)));
   }
   return number;
 }

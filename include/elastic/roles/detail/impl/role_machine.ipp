@@ -33,7 +33,7 @@ ELASTIC_DECL std::vector<role_step> role_machine::ended(std::size_t role, role_e
   using kind = role_end::kind;
   entry& self = roles_[role];
   const bool was_stopping = self.state == role_state::stopping;
-  // How a role ends that was told to is no event; why it was told to stays its reason.
+  // How a role ends that was told to is not an event; why it was told to stays its reason.
   if (!was_stopping || end.how == kind::succeeded) self.reason = end.reason;
   if (end.how == kind::succeeded) {
     self.state = role_state::succeeded;

@@ -38,7 +38,7 @@ inline std::vector<int> read_ranks(const json_fields& fields) {
            rank.get<std::int64_t>() < limits::job_ranks;
   };
   if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_rank)) {
-    fields.refuse("has ranks that are no list of numbers from 0 on");
+    fields.refuse("has ranks that are not a list of numbers from 0 on");
   }
   std::vector<int> ranks;
   for (const nlohmann::ordered_json& rank : list) ranks.push_back(rank.get<int>());

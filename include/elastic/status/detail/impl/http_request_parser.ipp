@@ -131,7 +131,7 @@ ELASTIC_DECL void http_request_parser::read_request_line(std::string_view line) 
 ELASTIC_DECL void http_request_parser::read_header(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_http_token(line.substr(0, colon))) {
-    return refuse(400, fmt::format("'{}' is no header", printable_text(line.substr(0, 60))));
+    return refuse(400, fmt::format("'{}' is not a header", printable_text(line.substr(0, 60))));
   }
   const std::string name = http_lower_case(line.substr(0, colon));
   std::string_view value = line.substr(colon + 1);
@@ -167,7 +167,7 @@ ELASTIC_DECL void http_request_parser::read_length(const std::string& digits) {
   const char* const end = digits.data() + digits.size();
   const bool is_number =
       !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_number) return refuse(400, "'content-length' is no number");
+  if (!is_number) return refuse(400, "'content-length' is not a number");
   const auto [stop, failure] = std::from_chars(digits.data(), end, body_left_);
   if (failure != std::errc() || stop != end || body_left_ > limits::http_request_body_bytes) {
     body_left_ = 0;

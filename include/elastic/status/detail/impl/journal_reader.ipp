@@ -85,7 +85,7 @@ inline std::string run_id_of_job(const job_event& first) {
   return first.run_id.substr(0, first.run_id.size() - end.size());
 }
 
-/// None of a file whose first line is no record.
+/// None of a file whose first line is not a record.
 inline std::optional<journal_head> journal_head_of(const std::string& path) {
   std::ifstream file(journal_parts(path).front(), std::ios::binary);
   std::string line(limits::journal_line_bytes, '\0');
@@ -158,7 +158,7 @@ ELASTIC_DECL journal_contents read_journal(const std::string& path) {
     whole.is_torn = contents.is_torn;
   }
   if (whole.records.empty() && whole.refused_lines > 0) {
-    refuse_journal(path, fmt::format("is no journal: {}", whole.first_refusal));
+    refuse_journal(path, fmt::format("is not a journal: {}", whole.first_refusal));
   }
   return whole;
 }

@@ -68,7 +68,7 @@ inline std::int64_t report_number(const record_rows& rows, const nlohmann::order
   if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
       value.get<std::int64_t>() > most) {
     rows.refuse(
-        fmt::format("has a worker whose entry {} is no number from {} to {}", at, least, most));
+        fmt::format("has a worker whose entry {} is not a number from {} to {}", at, least, most));
   }
   return value.get<std::int64_t>();
 }
@@ -79,7 +79,7 @@ inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordere
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
   constexpr std::size_t entries = 9;
   if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
-    rows.refuse(fmt::format("has a worker that is no list of {} entries", entries));
+    rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
   }
   const auto number = [&](std::size_t at, std::int64_t from, std::int64_t to) {
     return report_number(rows, entry, at, from, to);

@@ -193,7 +193,7 @@ ELASTIC_DECL void pickle_reader::push_object() {
 ELASTIC_DECL void pickle_reader::push_reduced() {
   const pickle_value arguments = values_[pop()];
   const pickle_value& callee = values_[pop()];
-  if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
+  if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are not a tuple");
   if (callee.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
   if (callee.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
   if (callee.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
@@ -257,11 +257,11 @@ ELASTIC_DECL void pickle_reader::build() {
   const pickle_ref attributes = pop();
   const pickle_ref object = open_container(pickle_kind::object);
   const pickle_value& dict = values_[attributes];
-  if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
+  if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are not a dict");
   if (!values_[object].items.empty()) fail("an object gets its attributes twice");
   for (std::size_t i = 0; i < dict.items.size(); i += 2) {
     const pickle_value& name = values_[dict.items[i]];
-    if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
+    if (!name.is(pickle_kind::text)) fail("the name of an attribute is not a string");
   }
   add_item(object, attributes);
   // Python hashes a node when it becomes a key, so it must be complete by then.

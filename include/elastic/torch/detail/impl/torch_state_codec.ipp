@@ -55,7 +55,7 @@ class torch_state_decoder {
   explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
 
   torch_state decode() {
-    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
+    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is not a state");
     torch_state state;
     state.round = integer(take("round"), "round");
     if (state.round < 0 || state.round > limits::rendezvous_told_number) {
@@ -109,19 +109,20 @@ class torch_state_decoder {
 
   std::int64_t integer(pickle_ref ref, std::string_view name) const {
     const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
+    if (!value.is(pickle_kind::integer))
+      refuse_state(fmt::format("its {} is not an integer", name));
     return value.number;
   }
 
   bool boolean(std::string_view name) {
     const pickle_value& value = values_[take(name)];
-    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
+    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is not a bool", name));
     return value.number != 0;
   }
 
   torch_time time(pickle_ref ref) {
     const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
+    if (!value.is(pickle_kind::time)) refuse_state("a time of it is not a datetime");
     (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
     return torch_time(std::chrono::microseconds(value.number));
   }
@@ -178,7 +179,7 @@ class torch_state_decoder {
     const pickle_value& value = values_[ref];
     const bool is_dict = kind == pickle_kind::dict;
     if (!value.is(kind)) {
-      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
+      refuse_state(fmt::format("its {} is not a {}", name, is_dict ? "dict" : "set"));
     }
     const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
     if (nodes > static_cast<std::size_t>(limits::nodes)) {

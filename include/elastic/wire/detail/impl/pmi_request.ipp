@@ -40,7 +40,8 @@ ELASTIC_DECL int pmi_request::number(std::string_view name) const {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = failure == std::errc() && end == text.data() + text.size();
   if (!is_whole || value < 0 || text.size() > most_digits) {
-    refuse_pmi(fmt::format("'{}' with {}={}, which is no number", command, name, shown_pmi(text)));
+    refuse_pmi(
+        fmt::format("'{}' with {}={}, which is not a number", command, name, shown_pmi(text)));
   }
   return value;
 }

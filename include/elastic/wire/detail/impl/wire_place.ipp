@@ -28,7 +28,7 @@ inline void wire_ports_row(record_rows& rows, std::vector<std::uint16_t>& ports)
   if (list == nullptr) return;
   for (const nlohmann::ordered_json& value : *list) {
     const bool is_port = value.is_number_integer() && value >= 1 && value <= 65535;
-    if (!is_port) rows.refuse("has a port that is no number from 1 to 65535");
+    if (!is_port) rows.refuse("has a port that is not a number from 1 to 65535");
     ports.push_back(value.get<std::uint16_t>());
   }
 }
