@@ -173,6 +173,40 @@ TEST_CASE("job view: a job that pauses says why, until it goes on", "[status]") 
   CHECK(state().empty());
 }
 
+TEST_CASE("job view: replicas that pause are paused as soon as they have stopped", "[status]") {
+  const auto of = [](job_event::type kind) { return journal_story::of(kind); };
+  journal_story story;
+  story.begin().records.back().event.backend = "replicas";
+  story.start(0, 2).wait(10);
+  story.tell(journal_story::of(job_event::type::job_paused, "paused by user 0"));
+  story.tell(of(job_event::type::workers_stopping)).wait(3);
+  CHECK(view_of(story.records).activity() == agent_activity::stopping);
+  story.tell(of(job_event::type::workers_stopped)).wait(100);
+  const job_view paused = view_of(story.records);
+  CHECK(elastic::detail::why_not_ready(paused) == "paused: paused by user 0");
+  CHECK(paused.attempts().back().end == attempt_end::request);
+  CHECK(paused.seconds(time_use::stop, story.now_us) == approximately(3));
+  SECTION("they go on in another attempt") {
+    story.tell(journal_story::of(job_event::type::job_resumed, "resumed by user 0"));
+    story.tell(of(job_event::type::workers_starting)).wait(1);
+    job_event started_event = of(job_event::type::workers_started);
+    started_event.local_world_size = 2;
+    started_event.pids = {300, 301};
+    const job_view view = view_of(story.tell(started_event).records);
+    CHECK(view.activity() == agent_activity::running);
+    CHECK(view.reason().empty());
+    CHECK(view.attempts().size() == 2);
+    CHECK(view.attempts().back().end == attempt_end::none);
+    CHECK(view.workers()[1].pid == 301);
+    CHECK(view.workers()[1].state == condition::running);
+  }
+  SECTION("one that is to stop then is not paused") {
+    story.tell(journal_story::of(job_event::type::stop_requested, "SIGTERM"));
+    story.tell(of(job_event::type::workers_stopping)).tell(of(job_event::type::workers_stopped));
+    CHECK(view_of(story.records).activity() == agent_activity::stopping);
+  }
+}
+
 TEST_CASE("job view: a hung worker is the cause of its own death", "[status]") {
   journal_story story;
   story.begin().start(1, 2);

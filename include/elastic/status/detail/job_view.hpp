@@ -230,6 +230,7 @@ class job_view {
   ELASTIC_DECL void spend_time(const journal_record& record);
   ELASTIC_DECL void note_in_attempt(const job_event& event);
   ELASTIC_DECL void add_attempt(const journal_record& record);
+  ELASTIC_DECL void rest(const journal_record& record);
   ELASTIC_DECL void show_meeting();
   ELASTIC_DECL void open_attempt(const journal_record& record);
   ELASTIC_DECL void join_round(const journal_record& record);

@@ -152,7 +152,10 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       attempts_.back().cause = event.reason;
       attempts_.back().last_lines = event.lines;
       break;
-    case job_event::type::stop_requested: end_attempt(record, attempt_end::request); break;
+    case job_event::type::stop_requested:
+      pause_.clear();
+      end_attempt(record, attempt_end::request);
+      break;
     case job_event::type::workers_stopping:
       is_stopping_ = true;
       if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
@@ -265,6 +268,15 @@ ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
   stall_->rank = event.rank.value_or(-1);
   stall_->found_us = record.time_us;
   stall_->is_there = true;
+}
+
+/// The replicas have stopped for a pause.
+ELASTIC_DECL void job_view::rest(const journal_record& record) {
+  end_attempt(record, attempt_end::request);
+  is_open_ = false;
+  use_time(time_use::rendezvous, record.time_us);
+  activity_ = agent_activity::paused;
+  reason_ = pause_;
 }
 
 /// While the nodes meet; what came before a pause is shown to its end.
@@ -394,6 +406,8 @@ ELASTIC_DECL void job_view::suspect(const job_event& event) {
 ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
   if (will_restart_) activity_ = agent_activity::restarting;
+  // They meet nobody, so that no rendezvous follows.
+  if (!pause_.empty() && backend_ == "replicas") rest(record);
   for (viewed_worker& worker : workers_) {
     if (worker.state != viewed_worker::condition::running) continue;
     worker.state = viewed_worker::condition::stopped;
