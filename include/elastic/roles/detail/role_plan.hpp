@@ -46,7 +46,7 @@ class role_plan {
     std::string log_root;
     /// The server at which the role meets with those of other nodes is in this process.
     bool is_beside_server = false;
-    /// What it uses, but for the log.
+    /// What it uses.
     agent_services services = {};
   };
 
@@ -66,6 +66,12 @@ class role_plan {
   /// Where the role meets, if other roles meet there, too; else empty.
   ELASTIC_DECL std::string meeting_of(std::size_t role) const;
 
+  /// What every role uses, with a log whose lines name this one.
+  ELASTIC_DECL agent_services services_of(std::size_t role) const;
+
+  /// By which its nodes find each other. @param restarts  how often all roles were started again
+  ELASTIC_DECL std::string run_id_of(std::size_t role, int restarts) const;
+
   /// What runs the workers of a role: an agent, or a set of replicas.
   using runner = std::variant<std::shared_ptr<local_agent>, std::shared_ptr<replica_set>>;
 
@@ -73,7 +79,7 @@ class role_plan {
   ELASTIC_DECL runner make_runner(std::size_t role, circumstances around) const;
 
  private:
-  ELASTIC_DECL launch_config config_of(const role& which, const circumstances& around) const;
+  ELASTIC_DECL launch_config config_of(std::size_t role, const circumstances& around) const;
   // Finds the endpoints that several roles share.
   ELASTIC_DECL void find_meetings();
   ELASTIC_DECL std::shared_ptr<const rendezvous_registry> backends_beside_server(

@@ -78,7 +78,7 @@ ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
   // What keeps a role from being run is known before any starts.
   for (std::size_t place = 0; place < options_.roles.size(); ++place) {
     circumstances around;
-    around.services = services_;
+    around.services = services_of(place);
     make_runner(place, std::move(around));
   }
 }
@@ -138,27 +138,41 @@ inline std::shared_ptr<const rendezvous_registry> backends_that_move(
   return backends;
 }
 
-ELASTIC_DECL launch_config role_plan::config_of(const role& which,
+/// What tells the run of a role after a restart of the job from the one before.
+inline std::string name_of_run(const std::string& role, int restarts) {
+  return restarts == 0 ? role : fmt::format("{}_{}", role, restarts);
+}
+
+ELASTIC_DECL agent_services role_plan::services_of(std::size_t role) const {
+  agent_services services = services_;
+  services.log = log_of_role(options_.roles[role].name, services_.log);
+  return services;
+}
+
+ELASTIC_DECL std::string role_plan::run_id_of(std::size_t role, int restarts) const {
+  return fmt::format("{}/{}", options_.run_id, name_of_run(options_.roles[role].name, restarts));
+}
+
+ELASTIC_DECL launch_config role_plan::config_of(std::size_t role,
                                                 const circumstances& around) const {
+  const elastic::role& which = options_.roles[role];
   launch_config config = which.config;
   worker_spec& workers = config.workers;
   workers.role = which.name;
   if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
-  const std::string again = around.restarts == 0 ? "" : fmt::format("_{}", around.restarts);
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
-  if (!around.log_root.empty()) workers.log_name = which.name + again;
+  if (!around.log_root.empty()) workers.log_name = name_of_run(which.name, around.restarts);
   // That of the job has everything, unless somebody wants a file of the role alone.
   if (workers.journal.empty()) workers.journal = "/dev/null";
-  config.rendezvous.run_id = fmt::format("{}/{}{}", options_.run_id, which.name, again);
+  config.rendezvous.run_id = run_id_of(role, around.restarts);
   return config;
 }
 
 ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
                                                       circumstances around) const {
   const elastic::role& which = options_.roles[role];
-  const launch_config config = config_of(which, around);
+  const launch_config config = config_of(role, around);
   agent_services services = std::move(around.services);
-  services.log = log_of_role(which.name, services_.log);
   if (which.extension) services.extension = which.extension;
   try {
     if (!which.has_world) return std::make_shared<replica_set>(config, services);

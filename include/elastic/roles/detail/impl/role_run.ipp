@@ -298,7 +298,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
 
 /// What the agent of a role, or its replicas, are given.
 ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
-  agent_services services = plan_->services();
+  agent_services services = plan_->services_of(role);
   if (journal_) {
     services.journal =
         journal_->of_role(name_of(role), node_of(role), plan_->services().time, log_);
