@@ -506,6 +506,36 @@ stops_with = "trainer"
   CHECK(stage.left.processes_become(0));
 }
 
+TEST_CASE("job file: a node with another file is turned away if no role is in both",
+          "[integration][roles]") {
+  const job_stage stage(R"(name = "grpo"
+nodes = "1:2"
+rdzv_backend = "c10d"
+rdzv_conf = "last_call_timeout=0.5"
+[role.trainer]
+command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET await FILES/done"]
+)");
+  const words place{"--rdzv-endpoint",
+                    fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
+  const auto first = stage.start(place);
+  first->await_out("trainer of 1\n");
+  std::string other = elastic::test::file_text(stage.file());
+  other.replace(other.find("role.trainer"), 12, "role.learner");
+  std::ofstream(stage.folder / "other.toml") << other;
+  const program_result refused = elastic::test::run_program(
+      elasticrun_stage::elasticrun({{"--job", stage.folder / "other.toml"}, place}),
+      stage.environment());
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, contains_text("they differ in role.trainer, role.learner; start all "
+                                        "nodes with the same file"));
+  CHECK(refused.out.empty());
+  std::ofstream(stage.folder / "done") << "done";
+  CHECK(first->wait().code == 0);
+  CHECK(first->out() == "trainer of 1\n");
+  CHECK(stage.left.processes_become(0));
+}
+
 // ---- options of the command line ----------------------------------------------------------------
 
 TEST_CASE("job file: a trace, a journal and a drain file are those of the whole job",

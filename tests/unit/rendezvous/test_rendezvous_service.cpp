@@ -91,6 +91,43 @@ TEST_CASE("rendezvous service: a connection outlives the job that it spoke of", 
   CHECK(second.has_heard("placed"));
 }
 
+TEST_CASE("rendezvous service: roles of one job are compared by their job file", "[rendezvous]") {
+  const std::string run_id = GENERATE("grpo/learner", "grpo/trainer_1", "sft/learner", "grpo");
+  CAPTURE(run_id);
+  const bool is_of_job = run_id.starts_with("grpo/");
+  elastic::detail::rendezvous_service service{elastic::logger()};
+  const auto greeting_with = [](const std::string& of, const std::string& fingerprint) {
+    hello greeting = caller::greeting(of);
+    greeting.fingerprint = fingerprint;
+    return greeting;
+  };
+  auto first = std::make_unique<caller>(service);
+  first->say(greeting_with("grpo/trainer", "nodes=2 role.trainer=1"));
+  CHECK(first->has_heard("welcome"));
+  for (const std::string same : {"", "role.trainer=1 nodes=2"}) {
+    caller other(service);
+    other.say(greeting_with(run_id, same));
+    CHECK(other.has_heard("welcome"));
+    other.say(leave{});
+  }
+  const hello differing = greeting_with(run_id, "nodes=2 role.learner=1");
+  caller second(service);
+  if (is_of_job) {
+    const std::string why = "the job 'grpo/trainer' was begun with another job file than that of "
+                            "this node: they differ in role.trainer, role.learner";
+    CHECK_THROWS_WITH(second.say(differing), contains_text(why));
+    CHECK_THAT(second.heard, contains_text(why));
+  } else {
+    second.say(differing);
+    CHECK(second.has_heard("welcome"));
+  }
+  // Where nobody is left, a job may be begun with another file.
+  first->say(leave{});
+  caller third(service);
+  third.say(differing);
+  CHECK(third.has_heard("welcome"));
+}
+
 /// A node that waits for another one of its job.
 std::unique_ptr<caller> waiter(elastic::detail::rendezvous_service& service,
                                const std::string& run_id, const std::string& host = "host") {

@@ -166,6 +166,10 @@ class rendezvous_coordinator {
 
   const round_state& state() const { return state_; }
 
+  /// Why a node with this fingerprint cannot take part in the job, or in another role of it; none:
+  /// it can, or nobody is here.
+  ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view fingerprint) const;
+
   /// Whether the node takes part: it has said hello, and has neither left nor been lost.
   bool knows(const node_id& node) const { return members_.count(node) != 0; }
 

@@ -361,8 +361,13 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
         "id, or another --nnodes",
         run_id_, sizes_of(settings_), sizes_of(request.settings));
   }
+  return objection_to_file(request.fingerprint);
+}
+
+ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection_to_file(
+    std::string_view fingerprint) const {
   if (members_.empty()) return std::nullopt;
-  const std::string other_parts = fingerprint_difference(fingerprint_, request.fingerprint);
+  const std::string other_parts = fingerprint_difference(fingerprint_, fingerprint);
   if (other_parts.empty()) return std::nullopt;
   return fmt::format(
       "the job '{}' was begun with another job file than that of this node: they differ in {}; "

@@ -122,7 +122,10 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   const rendezvous_request request = parse_rendezvous_request(message);
   node_connection& from = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
-    if (!from.job) introduce(id, from, greeting->run_id);
+    if (!from.job) {
+      compare_files(id, *greeting);
+      introduce(id, from, greeting->run_id);
+    }
     limit_nodes(id, *from.job, greeting->node);
   } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
     // Only for a job that exists.
@@ -159,6 +162,23 @@ ELASTIC_DECL void rendezvous_service::limit_nodes(connection id, const rendezvou
   if (nodes < most) return;
   refuse(id, fmt::format("{} at this server have {} nodes, which is the most",
                          own_ ? "the jobs beside its own" : "the jobs", most));
+}
+
+/// The job of "JOB/ROLE", or "JOB/ROLE_1"; empty: the run id is no role's.
+inline std::string_view job_of_role(std::string_view run_id) {
+  const std::size_t end = run_id.rfind('/');
+  return end == std::string_view::npos ? std::string_view() : run_id.substr(0, end);
+}
+
+ELASTIC_DECL void rendezvous_service::compare_files(connection id,
+                                                    const rendezvous_messages::hello& greeting) {
+  const std::string_view whole = job_of_role(greeting.run_id);
+  if (whole.empty()) return;
+  for (const auto& [run_id, job] : jobs_) {
+    // Its own role compares by itself.
+    if (run_id == greeting.run_id || job_of_role(run_id) != whole) continue;
+    if (const auto why = job->objection_to_file(greeting.fingerprint)) refuse(id, *why);
+  }
 }
 
 ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& why) {
