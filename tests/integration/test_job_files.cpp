@@ -387,17 +387,27 @@ TEST_CASE("job file: a role of one node runs on one of two", "[integration][role
   CHECK(stage.left.processes_become(0));
 }
 
+/// The first lines of workers: of the trainer in a world of one and of two, and of the reward in
+/// its first life and its second.
+struct first_lines {
+  std::string alone = "trainer of 1\n";
+  std::string together = "trainer of 2\n";
+  std::string reward = "reward 0\n";
+  std::string moved_reward = "reward 1\n";
+};
+
 /// The node that runs the reward is killed: the next one runs it, as after a failure.
-void check_move(const job_stage& stage, running_program& lost, running_program& next) {
+void check_move(const job_stage& stage, running_program& lost, running_program& next,
+                const first_lines& lines = {}) {
   lost.signal(SIGKILL);
-  next.await_out("trainer of 1\n");
-  next.await_out("reward 1\n");
+  next.await_out(lines.alone);
+  next.await_out(lines.moved_reward);
   std::ofstream(stage.folder / "done") << "done";
   const program_result result = next.wait();
   INFO(result.err);
   CHECK(result.code == 0);
   CHECK_THAT(result.err, contains_text("it moves here, which uses up a restart"));
-  CHECK(result.out.find("reward 0") == std::string::npos);
+  CHECK(result.out.find(lines.reward) == std::string::npos);
   CHECK(stage.left.processes_become(0));
 }
 
@@ -417,10 +427,11 @@ TEST_CASE("job file: a role of one node moves at an etcd when that is lost",
   check_move(stage, *first, *second);
 }
 
-TEST_CASE("job file: a role of one node moves at c10d when that is lost",
-          "[integration][roles]") {
-  // The reward starts on each node when its gate is open, so that the host of the server is second.
-  const job_stage stage("nodes = \"1:2\"\n" + trainer_and_one_reward + R"(
+/// Two nodes meet by c10d. The reward starts on each when its gate is open, so that the host of the
+/// server is the second one, to which it moves.
+/// @param roles  a trainer of several nodes and a reward of one, whose table is the last
+void check_move_at_c10d(const std::string& roles, const first_lines& lines = {}) {
+  const job_stage stage("nodes = \"1:2\"\n" + roles + R"(
 starts_after = ["gate:success"]
 [role.gate]
 command = ["--no-python", "sh", "-c", "exec PUPPET await FILES/open-$GATE"]
@@ -436,14 +447,39 @@ processes_per_node = 1
     return stage.start(options);
   };
   const auto host = with_gate("host", "true");
-  host->await_out("trainer of 1\n");
+  host->await_out(lines.alone);
   const auto other = with_gate("other", "false");
-  other->await_out("trainer of 2\n");
+  other->await_out(lines.together);
   std::ofstream(stage.folder / "open-other") << "open";
-  other->await_out("reward 0\n");
+  other->await_out(lines.reward);
   std::ofstream(stage.folder / "open-host") << "open";
   host->await_err("role 'reward' starts");
-  check_move(stage, *other, *host);
+  check_move(stage, *other, *host, lines);
+}
+
+TEST_CASE("job file: a role of one node moves at c10d when that is lost",
+          "[integration][roles]") {
+  check_move_at_c10d(trainer_and_one_reward);
+}
+
+TEST_CASE("job file: a role of one node moves with its PyTorch workers", "[integration][roles]") {
+  const std::string python = elastic::test::torch_213_python();
+  if (python.empty()) return;
+  const std::string script = ELASTIC_SOURCE_DIR "/tests/integration/python/torch_restart_worker.py";
+  const std::string worker = fmt::format(R"(
+command = ["--no-python", "{}", "{}", "FILES/done"]
+env = {{ GLOO_SOCKET_IFNAME = "lo", OMP_NUM_THREADS = "1" }}
+)",
+                                         python, script);
+  first_lines lines;
+  lines.alone = "trains with 1 in attempt 0\n";
+  lines.together = "trains with 2 in attempt 0\n";
+  lines.reward = "trains with 3 in attempt 0\n";
+  lines.moved_reward = "trains with 3 in attempt 1\n";
+  check_move_at_c10d("[role.trainer]\n" + worker + "[role.reward]\n" + worker +
+                         "nproc_per_node = 3\nnodes = 1\nmax_restarts = 1\n"
+                         "stops_with = \"trainer\"\n",
+                     lines);
 }
 
 TEST_CASE("job file: a role of one node without restarts does not move", "[integration][roles]") {
