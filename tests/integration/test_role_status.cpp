@@ -7,6 +7,7 @@
 #include <support/elasticrun_stage.hpp>
 #include <support/http_peer.hpp>
 #include <support/raw_client.hpp>
+#include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
@@ -172,6 +173,60 @@ TEST_CASE("role status: one server shows every role", "[integration][roles][stat
     run.signal(SIGTERM);
     run.wait();
   }
+}
+
+/// How many workers of other nodes run, as the page of a role shows while those of its own node do;
+/// -1: it shows none of them.
+/// @param again  what its run id has after the name, if all roles have started again
+int workers_elsewhere(const std::string& socket, const std::string& role,
+                      const std::string& again) {
+  const nlohmann::json job = json_of(socket, fmt::format("/roles/{}/api/v1/job", role));
+  const bool runs = job["state"] == "running" && job["run_id"] == "grpo/" + role + again;
+  if (!runs || job["whole"].is_null()) return -1;
+  int count = 0;
+  for (const auto& node : job["whole"]["nodes"]) {
+    for (const auto& worker : node["workers"]) count += worker["state"] == "running" ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_CASE("role status: the node with the server shows each role on all nodes",
+          "[integration][roles][status]") {
+  const elasticrun_stage stage;
+  const std::string puppet = ELASTIC_PUPPET;
+  const std::string file = stage.folder / "job1.toml";
+  std::ofstream(file) << "name = \"grpo\"\nnodes = 2\nrestarts = 1\nrdzv_backend = \"c10d\"\n"
+                         "[role.trainer]\ncommand = [\"--no-python\", \""
+                      << puppet << "\", \"hang\"]\n[role.judge]\ncommand = [\"--no-python\", \""
+                      << puppet << R"(", "hang"]
+nproc_per_node = 2
+on_failure = "restart-job"
+)";
+  const std::string socket = stage.folder / "socket";
+  const words command = elasticrun_stage::elasticrun(
+      {{"--job", file, "--rdzv-endpoint",
+        fmt::format("127.0.0.1:{}", elastic::test::reserved_port())}});
+  words viewed = command;
+  viewed.insert(viewed.end(), {"--status", "unix:" + socket});
+  running_program host(viewed, stage.environment());
+  host.await_err("Status: unix:");
+  running_program other(command, stage.environment());
+  const auto shows_all = [&](const std::string& again) {
+    return workers_elsewhere(socket, "trainer", again) == 1 &&
+           workers_elsewhere(socket, "judge", again) == 2;
+  };
+  REQUIRE(comes_true([&] { return shows_all(""); }));
+  CHECK(json_of(socket, "/roles/judge/api/v1/job")["whole"]["active"] == 2);
+  SECTION("also when all roles have started again") {
+    const nlohmann::json judge = json_of(socket, "/roles/judge/api/v1/job");
+    ::kill(judge["workers"][0]["pid"].get<pid_t>(), SIGKILL);
+    REQUIRE(comes_true([&] { return shows_all("_1"); }));
+  }
+  other.signal(SIGTERM);
+  host.signal(SIGTERM);
+  CHECK(host.wait().code == 128 + SIGTERM);
+  CHECK(other.wait().code == 128 + SIGTERM);
+  CHECK(stage.left.processes_become(0));
 }
 
 TEST_CASE("role status: a command is for all roles, or for one", "[integration][roles][status]") {

@@ -311,6 +311,51 @@ TIME_TEST("job roster: the service tells of its own job, and not again and again
   CHECK(exchange->server == nullptr);
 }
 
+TIME_TEST("job roster: a server shows several jobs, each to its own viewers", "[rendezvous]") {
+  auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
+  const auto trainers = std::make_shared<noting_exchange>();
+  const auto rollouts = std::make_shared<noting_exchange>();
+  auto service = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger(), clock);
+  service->show("grpo/trainer", trainers);
+  elastic::task_group group(time.context().get_executor());
+  group.spawn(service->run());
+  {
+    const auto greeting_to = [](const std::string& name, const std::string& run_id) {
+      hello greeting = greeting_of(name);
+      greeting.run_id = run_id;
+      return greeting;
+    };
+    caller trainer(*service);
+    trainer.say(greeting_to("a", "grpo/trainer"));
+    caller rollout(*service);
+    rollout.say(greeting_to("b", "grpo/rollout"));
+    CHECK(rollout.heard.find("report_wanted") == std::string::npos);
+    // A job can be shown from any time on.
+    service->show("grpo/rollout", rollouts);
+    co_await time.sleep_until(time.now() + 1s);
+    CHECK(rollouts->server == service.get());
+    CHECK(rollout.heard.find("report_wanted") != std::string::npos);
+    REQUIRE(rollouts->rosters.size() == 1);
+    CHECK(rollouts->rosters[0].nodes.size() == 1);
+    trainer.say(report{"trains"});
+    rollout.say(report{"serves"});
+    CHECK(trainers->reports == texts{"1 trains"});
+    CHECK(rollouts->reports == texts{"1 serves"});
+    // The viewers of a role that starts again see the new job alone.
+    service->show("grpo/rollout_1", rollouts);
+    caller again(*service);
+    again.say(greeting_to("c", "grpo/rollout_1"));
+    co_await time.sleep_until(time.now() + 1s);
+    rollout.say(report{"late"});
+    again.say(report{"serves again"});
+    CHECK(rollouts->reports == texts{"1 serves", "1 serves again"});
+  }
+  co_await group.stop();
+  service.reset();
+  CHECK(trainers->server == nullptr);
+  CHECK(rollouts->server == nullptr);
+}
+
 // ---- the node -----------------------------------------------------------------------------------
 
 /// Welcomes the node, asks for reports, and hears them.

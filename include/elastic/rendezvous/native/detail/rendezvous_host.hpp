@@ -12,6 +12,7 @@
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
+#include <elastic/telemetry/detail/report_exchange.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,8 @@
 #include <string_view>
 
 namespace elastic::detail {
+
+class rendezvous_service;
 
 /// Which requests a server answers when nodes meet at it.
 enum class rendezvous_protocol {
@@ -65,6 +68,11 @@ class rendezvous_host {
   std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
   std::uint16_t port() const { return server_->port(); }
 
+  /// Makes the nodes of a job that meets here send reports about themselves, for viewers of it. An
+  /// exchange is of one job at a time, the last one. No effect if nodes meet here by another
+  /// service, or as those of torchrun. Any thread may call it.
+  ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
+
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }
 
@@ -77,6 +85,8 @@ class rendezvous_host {
 
  private:
   std::unique_ptr<tcp_store_server> server_;
+  /// Null: another service answers the nodes, or none does.
+  std::shared_ptr<rendezvous_service> meeting_;
 };
 
 /// Makes a connector to the rendezvous of the host at `at`, with the job's secret if it has one.

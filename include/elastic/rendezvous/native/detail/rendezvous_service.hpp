@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
@@ -19,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,8 +63,9 @@ class rendezvous_service final : public store_extension,
   /// may be silent. Call it before `run`.
   ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
 
-  /// Makes the nodes of this job send reports about themselves, for viewers of the job. Call it
-  /// before `run`, on a service that a shared pointer owns.
+  /// Makes the nodes of this job send reports about themselves, for viewers of the job. An exchange
+  /// is of one job at a time, the last one. Any thread may call it, on a service that a shared
+  /// pointer owns.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
   /// Sets the function to call, on the server's strand, whenever a node or one of its connections
@@ -152,9 +155,24 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
+  // ---- viewers --------------------------------------------------------------------------------
+
+  /// A job that is shown, and what its viewers were told.
+  struct shown_job {
+    std::shared_ptr<report_exchange> reports = {};
+    std::uint64_t listed_version = 0;
+    time_point listed_at = time_point::min();
+    bool is_listing_due = false;
+  };
+
+  // Begins to show what was asked for.
+  ELASTIC_DECL void begin_showing();
+  ELASTIC_DECL void end_showing(const report_exchange& reports);
+
   // Passes on the reports of the nodes, and the roster.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
-  ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void pass_demands();
+  ELASTIC_DECL time_point next_listing() const;
 
   // ---- jobs that wait for each other's nodes ----------------------------------------------------
 
@@ -188,11 +206,11 @@ class rendezvous_service final : public store_extension,
   bool has_held_ = false;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
-  std::string shown_job_;
-  std::shared_ptr<report_exchange> reports_;
-  std::uint64_t listed_version_ = 0;
-  time_point listed_at_ = time_point::min();
-  bool is_listing_due_ = false;
+  std::map<std::string, shown_job, std::less<>> shown_;
+  /// What was asked for and is not shown yet, and where that is done; the mutex guards both.
+  std::mutex asked_mutex_;
+  std::map<std::string, std::shared_ptr<report_exchange>> asked_;
+  std::optional<asio::any_io_executor> executor_;
   std::optional<event_flag> earlier_;
   time_point planned_ = time_point::max();
   std::string frame_;

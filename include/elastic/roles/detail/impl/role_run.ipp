@@ -442,8 +442,12 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     role_plan::circumstances around;
     around.restarts = restarts;
     around.log_root = logs_.root();
-    around.is_beside_server = servers_.contains(plan_->meeting_of(role));
     around.services = services_of(role);
+    const auto server = servers_.find(plan_->meeting_of(role));
+    around.is_beside_server = server != servers_.end();
+    if (around.is_beside_server && around.services.reports) {
+      server->second->show(plan_->run_id_of(role, restarts), around.services.reports);
+    }
     around.services.observer =
         new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
                                around.services.observer, on_ready);

@@ -76,10 +76,10 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
-    auto meeting = new_shared<rendezvous_service>(parameters.log, parameters.time);
-    meeting->set_own_job(parameters.run_id, parameters.settings());
-    if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
-    options.extension = std::move(meeting);
+    meeting_ = new_shared<rendezvous_service>(parameters.log, parameters.time);
+    meeting_->set_own_job(parameters.run_id, parameters.settings());
+    if (parameters.reports) meeting_->show(parameters.run_id, parameters.reports);
+    options.extension = meeting_;
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
   if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
@@ -103,6 +103,11 @@ ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
     if (is_forgotten(key)) keys.emplace_back(key);
   });
   for (const std::string& key : keys) engine()->erase(key);
+}
+
+ELASTIC_DECL void rendezvous_host::show(std::string run_id,
+                                        std::shared_ptr<report_exchange> reports) {
+  if (meeting_) meeting_->show(std::move(run_id), std::move(reports));
 }
 
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }

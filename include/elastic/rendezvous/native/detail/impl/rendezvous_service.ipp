@@ -36,7 +36,7 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(
 }
 
 ELASTIC_DECL rendezvous_service::~rendezvous_service() {
-  if (reports_) reports_->end_serving(this);
+  for (const auto& [run_id, shown] : shown_) shown.reports->end_serving(this);
 }
 
 ELASTIC_DECL void rendezvous_service::set_own_job(std::string run_id,
@@ -46,8 +46,43 @@ ELASTIC_DECL void rendezvous_service::set_own_job(std::string run_id,
 
 ELASTIC_DECL void rendezvous_service::show(std::string run_id,
                                            std::shared_ptr<report_exchange> reports) {
-  shown_job_ = std::move(run_id);
-  reports_ = std::move(reports);
+  const std::lock_guard lock(asked_mutex_);
+  asked_[std::move(run_id)] = std::move(reports);
+  if (!executor_) return;
+  post_work(*executor_, [weak = weak_from_this()] {
+    const auto service = weak.lock();
+    if (!service) return;
+    service->begin_showing();
+    service->pass_demands();
+  });
+}
+
+ELASTIC_DECL void rendezvous_service::begin_showing() {
+  std::map<std::string, std::shared_ptr<report_exchange>> asked;
+  {
+    const std::lock_guard lock(asked_mutex_);
+    asked.swap(asked_);
+  }
+  for (const auto& [run_id, reports] : asked) {
+    end_showing(*reports);
+    shown_.insert_or_assign(run_id, shown_job{reports});
+    reports->begin_serving(this, [executor = *executor_, weak = weak_from_this()] {
+      post_work(executor, [weak] {
+        if (const auto service = weak.lock()) service->pass_demands();
+      });
+    });
+  }
+}
+
+ELASTIC_DECL void rendezvous_service::end_showing(const report_exchange& reports) {
+  const auto is_shown = [&](const auto& each) { return each.second.reports.get() == &reports; };
+  const auto former = std::find_if(shown_.begin(), shown_.end(), is_shown);
+  if (former == shown_.end()) return;
+  if (const auto job = jobs_.find(former->first); job != jobs_.end()) {
+    job->second->demand_reports(report_demand::nothing);
+    job->second->take_reports();
+  }
+  shown_.erase(former);
 }
 
 ELASTIC_DECL void rendezvous_service::speak() {
@@ -63,13 +98,11 @@ ELASTIC_DECL void rendezvous_service::resign() {
 ELASTIC_DECL task<void> rendezvous_service::run() {
   auto executor = co_await asio::this_coro::executor;
   earlier_.emplace(executor);
-  if (reports_) {
-    reports_->begin_serving(this, [executor, weak = weak_from_this()] {
-      post_work(executor, [weak] {
-        if (const auto service = weak.lock()) service->pass_demand();
-      });
-    });
+  {
+    const std::lock_guard lock(asked_mutex_);
+    executor_ = executor;
   }
+  begin_showing();
   for (;;) {
     earlier_->reset();
     planned_ = next_deadline();
@@ -215,7 +248,9 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
   } else if (own_) {
     job->bound_patience(own_->settings);
   }
-  if (run_id == shown_job_) listed_version_ = 0;
+  if (const auto shown = shown_.find(run_id); shown != shown_.end()) {
+    shown->second.listed_version = 0;
+  }
   jobs_.emplace(run_id, job);
   return job;
 }
@@ -231,25 +266,39 @@ ELASTIC_DECL void rendezvous_service::make_room(connection id) {
          fmt::format("{} jobs meet at this server, which is the most", limits::rendezvous_jobs));
 }
 
-ELASTIC_DECL void rendezvous_service::pass_demand() {
-  const auto job = jobs_.find(shown_job_);
-  if (job != jobs_.end()) deliver(*job->second);
+ELASTIC_DECL void rendezvous_service::pass_demands() {
+  for (const auto& [run_id, shown] : shown_) {
+    const auto job = jobs_.find(run_id);
+    if (job != jobs_.end()) deliver(*job->second);
+  }
 }
 
 ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) {
-  if (!reports_ || job.run_id() != shown_job_) return;
-  job.demand_reports(reports_->demand());
-  const bool is_new = job.roster_version() != listed_version_;
+  const auto place = shown_.find(job.run_id());
+  if (place == shown_.end()) return;
+  shown_job& shown = place->second;
+  job.demand_reports(shown.reports->demand());
+  const bool is_new = job.roster_version() != shown.listed_version;
   const time_point now = time_->now();
   const bool is_early =
-      listed_at_ != time_point::min() && now < listed_at_ + limits::node_report_pause;
-  is_listing_due_ = is_new && is_early;
+      shown.listed_at != time_point::min() && now < shown.listed_at + limits::node_report_pause;
+  shown.is_listing_due = is_new && is_early;
   if (is_new && !is_early) {
-    listed_version_ = job.roster_version();
-    listed_at_ = now;
-    reports_->listed(job.roster());
+    shown.listed_version = job.roster_version();
+    shown.listed_at = now;
+    shown.reports->listed(job.roster());
   }
-  for (const auto& report : job.take_reports()) reports_->reported(report.node, report.text);
+  for (const auto& report : job.take_reports()) shown.reports->reported(report.node, report.text);
+}
+
+/// When viewers get the next list that came too early; never if none did.
+ELASTIC_DECL time_point rendezvous_service::next_listing() const {
+  time_point next = time_point::max();
+  for (const auto& [run_id, shown] : shown_) {
+    if (!shown.is_listing_due || jobs_.count(run_id) == 0) continue;
+    next = std::min<time_point>(next, shown.listed_at + limits::node_report_pause);
+  }
+  return next;
 }
 
 ELASTIC_DECL void rendezvous_service::note_wait(const rendezvous_coordinator& job) {
@@ -369,15 +418,12 @@ ELASTIC_DECL void rendezvous_service::send(connection to, const rendezvous_answe
 ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
   time_point next = time_point::max();
   for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
-  if (is_listing_due_ && jobs_.count(shown_job_) != 0) {
-    next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
-  }
-  return std::min(next, next_comparison());
+  return std::min({next, next_listing(), next_comparison()});
 }
 
 ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
   if (!earlier_) return;
-  const bool is_more_due = is_listing_due_ || waits_.size() > 1;
+  const bool is_more_due = next_listing() != time_point::max() || waits_.size() > 1;
   if (job.next_deadline() < planned_ || (is_more_due && next_deadline() < planned_)) {
     earlier_->set();
   }
