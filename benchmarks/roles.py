@@ -8,8 +8,9 @@ Its --parts, all unless said:
   start   from the start of elasticrun until the workers of all roles run, with 1 role and with 9 of
           one worker each, in turns; and the memory of elasticrun then
   death   from the death of a replica to its successor's first statement
-  news    4 nodes: from the first statement of the last new worker of a role that has started again
-          until a worker of another role on each node has heard of it
+  news    4 nodes: from the death of a worker, whose role starts again, until a worker of another
+          role on each node has heard of the new ones; and the same from the first statement of the
+          last new one, where below 0 means that all had heard before
 
 Workers stamp their first statement with CLOCK_MONOTONIC.
 """
@@ -193,11 +194,13 @@ max_restarts = {runs + 1}
 stops_with = "trainer"
 """
     spans = []
+    deaths = []
     try:
         with job(build, text, nodes=NODES) as running:
             running.wait_for("the first news", lambda: news_of(running, 1))
             for turn in range(runs + 1):
                 before = running.stamps("stamps")
+                killed = time.monotonic_ns()
                 os.kill(before[-1][0], signal.SIGKILL)
                 stamps = running.wait_for(
                     "the new workers", lambda: len(running.stamps("stamps")) >= len(before) + NODES
@@ -205,10 +208,13 @@ stops_with = "trainer"
                 heard = running.wait_for("the news", lambda: news_of(running, turn + 2))
                 last = max(at for _, at in stamps[-NODES:])
                 if turn > 0:
-                    spans.append(max(0, max(heard) - last) / 1e6)
+                    spans.append((max(heard) - last) / 1e6)
+                    deaths.append((max(heard) - killed) / 1e6)
                 time.sleep(0.2)
     finally:
         script.unlink()
+    print(f"death of a worker to the last of {NODES} nodes that hears of the new ones: "
+          f"{spread(deaths, 'ms')}")
     print(f"last new worker's first statement to the last of {NODES} nodes that hears of it: "
           f"{spread(spans, 'ms')}")
 
