@@ -125,6 +125,28 @@ TEST_CASE("wire: processes of MPICH meet over nodes, and again", "[integration][
   CHECK(stage.left.processes().empty());
 }
 
+TEST_CASE("wire: processes of MPICH meet again when a node joins", "[integration][wire]") {
+  if (!has_mpi()) return;
+  const elasticrun_stage stage;
+  const meeting growing("1:2", 2);
+  const words rest = {"--wire", "mpi", "--no-python", ELASTIC_MPI_WORKER, "10"};
+  const variables more = {{"ELASTIC_TEST_WAITS", "2"}};
+  const auto first = growing.start(stage, rest, more);
+  first->await_out("rank 0 of 2 sum 1 attempt 0\n");
+  first->await_out("rank 1 of 2 sum 1 attempt 0\n");
+  const auto second = growing.start(stage, rest, more);
+  const program_result second_result = second->wait();
+  const program_result first_result = first->wait();
+  CAPTURE(first_result.err, second_result.err);
+  CHECK(first_result.code == 0);
+  CHECK(second_result.code == 0);
+  const std::string out = first_result.out + second_result.out;
+  for (int rank = 0; rank < 4; ++rank) {
+    CHECK(occurrences(out, fmt::format("rank {} of 4 sum 6 attempt 0\n", rank)) == 1);
+  }
+  CHECK(stage.left.processes().empty());
+}
+
 TEST_CASE("wire: a worker that does not speak PMI-1 loses its connection, and goes on",
           "[integration][wire]") {
   const elasticrun_stage stage;

@@ -3,9 +3,11 @@
 
 // A program of MPI: its processes add up their ranks, again and again with an argument: so often.
 // With ELASTIC_TEST_DIES=RANK, that process kills itself in the first attempt when it has met the
-// others.
+// others. In a world of ELASTIC_TEST_WAITS processes, rank 0 waits to be ended after its line, and
+// the others wait for it in MPI.
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -42,6 +44,10 @@ int main(int count, char** values) {
                            " sum " + std::to_string(sum) + " attempt " + attempt + "\n";
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
+  if (variable("ELASTIC_TEST_WAITS") == std::to_string(size)) {
+    while (rank == 0) ::pause();
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
   MPI_Finalize();
   return 0;
 }
