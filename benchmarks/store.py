@@ -9,7 +9,8 @@ The servers run on core 0, the client on core 1; only the server that is measure
 do. The rounds alternate between the servers; medians are printed. Each connection has one request
 outstanding; "connect" is one connection after the other, each of which sends one CHECK. SET has no
 and is measured as SET and CHECK sent together; pipelined SETs are 200 of them and one CHECK, on
-each connection. "CPU" is that of all threads of the server.
+each connection. "CPU" is that of all threads of the server. --other NAME=PROGRAM also measures the
+servers of another build of this benchmark; the client is always that of --program.
 """
 
 import argparse
@@ -30,6 +31,7 @@ OPERATIONS = ["get", "set", "add", "check", "wait", "compare_set", "delete_key",
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", default=ROOT / "build/release/benchmarks/store")
+    parser.add_argument("--other", metavar="NAME=PROGRAM", help="of another build, as in musl=PATH")
     add_python_option(parser)
     parser.add_argument("--rounds", default=30, type=int)
     parser.add_argument("--seconds", default=0.2, type=float, help="of each measurement")
@@ -65,6 +67,9 @@ class Server:
 def start_servers(arguments):
     wanted = arguments.servers and arguments.servers.split(",")
     commands = {io: [arguments.program, "serve", io] for io in ("epoll", "ring")}
+    if arguments.other:
+        name, program = arguments.other.split("=", 1)
+        commands.update({f"{name} {io}": [program, "serve", io] for io in ("epoll", "ring")})
     for release, python in find_torches(arguments.python).items():
         commands[f"PyTorch {release}"] = [python, ROOT / "benchmarks/store_torch.py"]
     return {name: Server(command, "1.13" if name.startswith("PyTorch 1") else "2.2")
@@ -129,6 +134,9 @@ def main():
     others = [name for name in servers if name.startswith("PyTorch")]
     newest = others[-1] if others else ""
     pairs = [("ring", other) for other in others] + [("ring", "epoll")]
+    if arguments.other:
+        name = arguments.other.split("=", 1)[0]
+        pairs = [(f"{name} {io}", io) for io in ("epoll", "ring")]
     columns = ([f"{one} / {base}" for one, base in pairs]
                + [f"CPU {one} / {base}" for one, base in pairs] + ["bound", "reached"])
     print("| | " + " | ".join([*servers, *columns]) + " |")
