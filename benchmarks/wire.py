@@ -129,7 +129,7 @@ def measure_jax(arguments):
             took = measure()
             if run > 0:  # the first one reads the files
                 results[name].append(took)
-    print_table("JAX, to the end of the first collective", results, "cold start of two")
+    print_table("JAX, to the end of the first collective", results, "cold start of one")
 
 
 def main():
