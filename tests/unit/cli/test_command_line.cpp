@@ -708,6 +708,13 @@ TEST_CASE("command_line: a job of several nodes without a name is warned of", "[
         "the same endpoint, under the name 'none'");
 }
 
+TEST_CASE("command_line: what a job file may say is not missed beside it", "[cli]") {
+  using words = t::arguments;
+  CHECK(t::command_line_of(words{"--job=a.toml", "--rdzv-backend=c10d", "--nnodes=1:2"})
+            .warnings.empty());
+  CHECK(t::command_line_of(words{"--job=a.toml", "--local-addr=10.0.0.1"}).warnings.empty());
+}
+
 TEST_CASE("command_line: options that nothing looks at are warned of", "[cli]") {
   struct row {
     t::arguments words;

@@ -117,7 +117,8 @@ ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& conf
   check_endpoint(options, config.rendezvous);
   settle_standalone(options, config);
   check_static(config);
-  warn_of_unused(options, config, warnings);
+  // A job file may say how nodes meet, and names the job: each of its roles is checked with it.
+  if (!options.find("--job")) warn_of_unused(options, config, warnings);
 }
 
 inline void check_affinity(const given_options& options, const launch_config& config) {
