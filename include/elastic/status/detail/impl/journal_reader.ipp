@@ -6,6 +6,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/telemetry/journal_file.hpp>
 
 #include <algorithm>
@@ -24,7 +25,7 @@
 namespace elastic::detail {
 
 [[noreturn]] inline void refuse_journal(const std::string& path, const std::string& why) {
-  throw error(errc::file_access, fmt::format("the journal '{}' {}", path, why));
+  throw error(errc::file_access, fmt::format("the journal {} {}", in_quotes(path), why));
 }
 
 inline std::string journal_text_of(const std::string& path) {
@@ -174,9 +175,9 @@ ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path) {
   const std::vector<journal_head> heads = journal_heads_below(path);
   if (heads.empty()) {
     throw error(errc::file_access,
-                fmt::format("no journal is in '{}': {} is looked for there and in the directories "
+                fmt::format("no journal is in {}: {} is looked for there and in the directories "
                             "of runs that are in it",
-                            path, journal_file_name));
+                            in_quotes(path), journal_file_name));
   }
   std::vector<std::string> paths;
   for (const journal_head& head : heads_of_newest_run(heads)) {
