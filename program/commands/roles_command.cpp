@@ -71,7 +71,15 @@ std::string file_at(const std::string& path) {
                           file_name, elastic::in_quotes(path)));
 }
 
+[[noreturn]] void refuse_file(const std::string& path, const std::string& why) {
+  throw error(errc::file_access, fmt::format("roles: {} {}", elastic::in_quotes(path), why));
+}
+
 std::string text_at(const std::string& path) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  // To open a pipe would wait for its writer.
+  if (fs::exists(status) && !fs::is_regular_file(status)) refuse_file(path, "is not a file");
   struct closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
@@ -86,8 +94,7 @@ std::string text_at(const std::string& path) {
     text.resize(before + size);
   }
   if (file && std::ferror(file.get()) == 0) return text;
-  throw error(errc::file_access, fmt::format("roles: {} cannot be read: {}",
-                                             elastic::in_quotes(path), elastic::errno_text(errno)));
+  refuse_file(path, "cannot be read: " + elastic::errno_text(errno));
 }
 
 std::string line_of(const roles_document::role& role, std::size_t width) {

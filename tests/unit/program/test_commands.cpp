@@ -9,6 +9,7 @@
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -100,6 +101,10 @@ TEST_CASE("roles command: what cannot be shown is refused by one sentence", "[pr
   CHECK_THROWS_WITH(show({folder / "none"}), contains_text("cannot be read: No such file"));
   std::ofstream(folder / "roles.json") << "nonsense";
   CHECK_THROWS_WITH(show({folder.path()}), contains_text("is not a JSON object"));
+  // Nobody writes to this pipe.
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(show({pipe}), contains_text("pipe' is not a file"));
 }
 
 TEST_CASE("command call: which job, and why", "[program]") {
