@@ -25,7 +25,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -40,7 +42,7 @@ namespace {
 
 using strings = std::vector<std::string>;
 
-/// Journals and their paths.
+/// Journals and their paths, each once.
 struct read_journals {
   strings paths;
   std::vector<elastic::detail::journal_contents> contents;
@@ -48,8 +50,10 @@ struct read_journals {
 
 read_journals read_all(const strings& arguments) {
   read_journals journals;
+  std::set<std::filesystem::path> known;
   for (const std::string& argument : arguments) {
     for (const std::string& path : elastic::detail::find_journals(argument)) {
+      if (!known.insert(std::filesystem::weakly_canonical(path)).second) continue;
       journals.paths.push_back(path);
       journals.contents.push_back(elastic::detail::read_journal(path));
     }
@@ -125,8 +129,11 @@ elastic::task<int> examine_host(doctor_query query) {
 }
 
 elastic::task<int> examine_job(doctor_query query) {
+  const bool is_default = query.meeting.endpoint.empty();
   std::fputs(fmt::format("elasticrun: {} nodes meet at {} (backend {}) for at most {:.0f} s\n",
-                         query.meeting.max_nodes, query.meeting.endpoint, query.meeting.backend,
+                         query.meeting.max_nodes,
+                         is_default ? "the default endpoint" : query.meeting.endpoint,
+                         query.meeting.backend,
                          std::chrono::duration<double>(query.meeting.last_call_timeout).count())
                  .c_str(),
              stderr);

@@ -102,6 +102,19 @@ TEST_CASE("journal: a full disk is said once, and the job goes on", "[integratio
   CHECK_THAT(result.err, jt::contains_text("the journal '/dev/full' cannot be written"));
 }
 
+TEST_CASE("journal: a journal that is named twice is read once", "[integration][journal]") {
+  const jt::stage here;
+  const std::string journal = here.folder / "journal.jsonl";
+  REQUIRE(here.run_command(here.job({"--journal", journal}, {"exit", "0"})).code == 0);
+  for (const char* word : {"explain", "trace"}) {
+    const auto once = here.command({word, journal});
+    const auto twice = here.command({word, journal, here.folder / "./journal.jsonl"});
+    CHECK(twice.code == 0);
+    CHECK(twice.out == once.out);
+    CHECK(twice.err == once.err);
+  }
+}
+
 TEST_CASE("journal: commands that have nothing to read say so", "[integration][journal]") {
   const jt::stage here;
   const auto bare = here.command({"explain"});
