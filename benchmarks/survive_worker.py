@@ -57,8 +57,7 @@ def main():
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     state = survive.TorchState(model=model, optimizer=optimizer, step=0,
                                bulk=torch.ones(MEGABYTES << 18, device=device))
-    if ON_GPU:
-        survive.prepare()
+    survive.prepare()
     is_newcomer = os.environ.get("ELASTIC_ON_FAILURE") == "replace"
     if EVERY and os.path.exists(CHECKPOINT) and not is_newcomer:
         content = torch.load(CHECKPOINT)

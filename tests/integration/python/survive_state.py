@@ -94,6 +94,22 @@ def check_restore_before_first_step():
     assert facts(state) == before and len(state.optimizer.state) == 0
 
 
+def check_that_tensors_of_any_size_are_kept():
+    """Of one byte, of no whole page, and larger than a large page."""
+    sizes = [0, 1, 4095, (2 << 20) - 1, 2 << 20, (6 << 20) + 1]
+    state = survive.TorchState(**{f"size{size}": torch.full((size,), 7, dtype=torch.uint8)
+                                  for size in sizes})
+    for value in (8, 9):
+        state.commit()
+        for size in sizes:
+            getattr(state, f"size{size}").fill_(value)
+        assert state.restore()
+        for size in sizes:
+            kept = getattr(state, f"size{size}")
+            assert kept.numel() == size and bool((kept == value - 1).all()), size
+            kept.fill_(value)
+
+
 def check_giving():
     """A newcomer gets the state as it is sent, without a peer: its optimizer has no tensors yet."""
     old, new = make(3), make(4)
@@ -359,6 +375,7 @@ def check_that_a_commit_takes_no_wrong_results():
 
 check_restore()
 check_restore_before_first_step()
+check_that_tensors_of_any_size_are_kept()
 check_giving()
 check_transfers()
 check_refusals()
