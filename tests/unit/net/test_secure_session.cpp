@@ -161,6 +161,26 @@ TEST_CASE("secure session: a server answers a client without a secret that one i
   CHECK(!elastic::detail::is_secret_needed(elastic::detail::no_secret_alert().substr(0, 3)));
 }
 
+TEST_CASE("secure session: a server takes no memory for a message beyond its first record",
+          "[net][tls]") {
+  const auto [name, message] = GENERATE(table<std::string, std::string>({
+      {"nothing", ""},
+      {"half of a header", {"\x01\x00", 2}},
+      {"the beginning of 64 KiB", std::string("\x01\x01\x00\x00", 4) + std::string(508, 'x')},
+      {"two messages", std::string("\x01\x00\x00\x02xx\x01\x00\x00\x00", 10)},
+      {"another message", std::string("\x02\x00\x00\x02xx", 6)},
+  }));
+  CAPTURE(name);
+  secure_session server(job_secret(bytes_of_a), session_role::server);
+  const std::string record = std::string("\x16\x03\x01", 3) +
+                             static_cast<char>(message.size() >> 8) +
+                             static_cast<char>(message.size() & 0xff) + message;
+  const outcome result = take(server, record);
+  CHECK(result.failure == errc::protocol_violation);
+  CHECK(result.reason == "its first TLS record is not a whole ClientHello");
+  CHECK(server.held() < 2 * record.size() + 100);
+}
+
 TEST_CASE("secure session: a client tells who has no secret", "[net][tls]") {
   const std::string answer = GENERATE(
       as<std::string>(), std::string(elastic::detail::no_secret_alert()), "\x02", "HTTP/1.1 400");

@@ -64,6 +64,7 @@ class secure_session {
 
   // Keeps the first bytes of a client. Result: whether its first record is complete.
   ELASTIC_DECL bool take_first(std::string_view bytes);
+  ELASTIC_DECL void check_first_record(std::string_view message);
   ELASTIC_DECL void shake_hands();
   ELASTIC_DECL void read_all(std::string& plain);
   [[noreturn]] ELASTIC_DECL void refuse();

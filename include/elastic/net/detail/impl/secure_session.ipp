@@ -262,7 +262,24 @@ ELASTIC_DECL bool secure_session::take_first(std::string_view bytes) {
                 fmt::format("its first TLS record has {} bytes; up to {} are taken", whole,
                             limits::first_message_bytes));
   }
-  return first_record_.size() >= whole;
+  if (first_record_.size() < whole) return false;
+  check_first_record(std::string_view(first_record_).substr(header, whole - header));
+  return true;
+}
+
+ELASTIC_DECL void secure_session::check_first_record(std::string_view message) {
+  // OpenSSL takes memory for a message as long as its header says, up to 128 KiB.
+  constexpr std::size_t header = 4;
+  constexpr char client_hello = 1;
+  const auto byte = [&](std::size_t at) {
+    return std::size_t{static_cast<unsigned char>(message[at])};
+  };
+  if (message.size() >= header && message[0] == client_hello &&
+      header + (byte(1) << 16 | byte(2) << 8 | byte(3)) == message.size()) {
+    return;
+  }
+  alert_ = secret_needed_record;
+  throw error(errc::protocol_violation, "its first TLS record is not a whole ClientHello");
 }
 
 ELASTIC_DECL std::size_t secure_session::held() const {

@@ -63,6 +63,7 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   is_dropped_ = true;
   session_.fail(std::move(complaint));
   wire_ = {};
+  secure_.reset();
   // Many can be dropped before the first of them closes, so their memory is released now. A
   // connection that is executing a request still reads its input, and releases it itself.
   if (is_executing_) {
@@ -197,10 +198,14 @@ ELASTIC_DECL void tcp_store_connection::decipher(std::string_view bytes) {
   try {
     if (!secure_) secure_ = std::make_unique<secure_session>(*secret_, session_role::server);
     secure_->received(bytes, plain);
+    wire_ += secure_->take_output();
   } catch (const error& refused) {
     session_.fail(refused.what());
+    wire_ += secure_ ? secure_->take_output() : std::string();
+    // Thousands can fail at a time, and OpenSSL's memory is not to wait until they are closed. A
+    // client that was trusted may still have replies to encrypt.
+    if (!is_trusted()) secure_.reset();
   }
-  if (secure_) wire_ += secure_->take_output();
   if (!plain.empty()) session_.consume(plain);
 }
 
