@@ -224,11 +224,11 @@ TEST_CASE("control message: fields that are not known are passed over", "[health
 TEST_CASE("control message: what is not of the protocol is refused by name", "[health]") {
   const std::string long_name(200, 'n');
   const std::vector<std::pair<std::string, std::string>> refusals{
-      {"", "no JSON object"},
-      {"hello", "no JSON object: 'hello'"},
-      {"[]", "no JSON object"},
-      {"{\"kind\": \"heart", "no JSON object"},
-      {"\xff\xfe\x1b[31m", "no JSON object: '\\xff\\xfe\\x1b[31m'"},
+      {"", "not a JSON object"},
+      {"hello", "not a JSON object: 'hello'"},
+      {"[]", "not a JSON object"},
+      {"{\"kind\": \"heart", "not a JSON object"},
+      {"\xff\xfe\x1b[31m", "not a JSON object: '\\xff\\xfe\\x1b[31m'"},
       {"{}", "has no \"kind\""},
       {R"({"kind": 3})", "has no text \"kind\""},
       {R"({"kind": "dance"})", "unknown kind: 'dance'"},
@@ -239,7 +239,7 @@ TEST_CASE("control message: what is not of the protocol is refused by name", "[h
        "\"timeout\" of 0 seconds; more than 0 and at most 100000000 are allowed"},
       {R"({"kind": "heartbeat", "timeout": -3})", "\"timeout\" of -3 seconds"},
       {R"({"kind": "heartbeat", "timeout": 1e300})", "at most 100000000 are allowed"},
-      {R"({"kind": "heartbeat", "timeout": 1e999})", "no JSON object"},
+      {R"({"kind": "heartbeat", "timeout": 1e999})", "not a JSON object"},
       {R"({"kind": "heartbeat", "timeout": "1"})", "has no number \"timeout\""},
       {R"({"kind": "enter"})", "has no \"section\""},
       {R"({"kind": "enter", "section": ""})", "of 0 bytes; 1 to 128 are allowed"},
@@ -255,7 +255,7 @@ TEST_CASE("control message: what is not of the protocol is refused by name", "[h
       {R"({"kind": "ask", "epoch": -2})", "\"epoch\" outside of 0"},
       {R"({"kind": "finished", "epoch": 0.5})", "no whole number \"epoch\""},
       {std::string(5000, ' '), "is 5000 bytes long; up to 4095 are taken"},
-      {std::string(4000, '['), "no JSON object"}};
+      {std::string(4000, '['), "not a JSON object"}};
   for (const auto& [line, reason] : refusals) {
     INFO(line.substr(0, 60));
     CHECK_THROWS_WITH(parse_worker_message(line), contains_text(reason));

@@ -261,9 +261,9 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
     std::string_view named;
   };
   const std::vector<refusal> refusals = {
-      {"", "no JSON object"},
-      {"[1]", "no JSON object"},
-      {"{\"kind\": \"join\"", "no JSON object"},
+      {"", "not a JSON object"},
+      {"[1]", "not a JSON object"},
+      {"{\"kind\": \"join\"", "not a JSON object"},
       {"{}", "\"kind\""},
       {R"({"kind": 7})", "\"kind\""},
       {R"({"kind": "dance"})", "dance"},

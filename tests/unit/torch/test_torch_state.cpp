@@ -632,7 +632,7 @@ TEST_CASE("torch state: attributes that miss or are of another type are named", 
              contains_text("round is 4611686018427387904, 0 to 2305843009213693952 are allowed"));
   CHECK_THAT(refusal(state_with("complete", zero)), contains_text("complete is not a bool"));
   CHECK_THAT(refusal(state_with("closed", "N")), contains_text("closed is not a bool"));
-  CHECK_THAT(refusal(state_with("deadline", zero)), contains_text("no datetime"));
+  CHECK_THAT(refusal(state_with("deadline", zero)), contains_text("not a datetime"));
   CHECK_THAT(refusal(state_with("participants", "\x8f")),
              contains_text("participants is not a dict"));
   CHECK_THAT(refusal(state_with("wait_list", "}")), contains_text("wait_list is not a set"));
@@ -641,7 +641,7 @@ TEST_CASE("torch state: attributes that miss or are of another type are named", 
   CHECK_THAT(refusal(state_and("redundancy_list", "}")),
              contains_text("redundancy_list is not a set"));
   CHECK_THAT(refusal(state_with("last_heartbeats", "}" + node() + "Ns")),
-             contains_text("no datetime"));
+             contains_text("not a datetime"));
 }
 
 TEST_CASE("torch state: nodes that are none are refused", "[rendezvous]") {
@@ -659,8 +659,10 @@ TEST_CASE("torch state: nodes that are none are refused", "[rendezvous]") {
     CHECK_THAT(refusal(made(bad)), contains_text("not made of fqdn or addr, pid and local_id"));
   }
   CHECK_THAT(refusal(made(text("fqdn") + "N" + pid + local_id)), contains_text("by no text"));
-  CHECK_THAT(refusal(made(host + text("pid") + "\x88" + local_id)), contains_text("no integer"));
-  CHECK_THAT(refusal(made(host + pid + text("local_id") + text("0"))), contains_text("no integer"));
+  CHECK_THAT(refusal(made(host + text("pid") + "\x88" + local_id)),
+             contains_text("not an integer"));
+  CHECK_THAT(refusal(made(host + pid + text("local_id") + text("0"))),
+             contains_text("not an integer"));
   CHECK_THAT(refusal(participants(text("x"))), contains_text("is not a node"));
   CHECK_THAT(refusal(state_with("wait_list", "\x8f(N\x90")), contains_text("is not a node"));
   CHECK_THAT(refusal(participants(global(torch_module, "_NodeDesc") + ")\x81")),
@@ -761,7 +763,7 @@ TEST_CASE("torch state: what takes too much is refused", "[rendezvous]") {
     CHECK_THAT(refusal(pickle(repeated("(", 33))), contains_text("over 32 marks"));
   }
   SECTION("memo") {
-    CHECK_THAT(refusal(pickle("N" + repeated("\x94", 64 * 1024))), contains_text("no state"));
+    CHECK_THAT(refusal(pickle("N" + repeated("\x94", 64 * 1024))), contains_text("not a state"));
     CHECK_THAT(refusal(pickle("N" + repeated("\x94", 64 * 1024 + 1))),
                contains_text("over 65536 values are memoized"));
   }
