@@ -159,6 +159,7 @@
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
 #include <elastic/net/detail/impl/message_frame.ipp>
+#include <elastic/net/detail/impl/port_choice.ipp>
 #include <elastic/net/detail/impl/secure_session.ipp>
 #include <elastic/net/detail/impl/stream_listener.ipp>
 #include <elastic/net/detail/impl/tcp_message_channel.ipp>

@@ -53,9 +53,10 @@ inline bool is_free(std::uint16_t port) {
 
 /// A port of this host at which nobody listens, and which no other test takes while this process
 /// lives. It is below the kernel's ephemeral ports, since one of those may be promised to a program
-/// that does not listen yet: PyTorch's launcher does that.
+/// that does not listen yet, as PyTorch's launcher does. It is above those of `free_port`, which
+/// other tests' programs choose from.
 inline std::uint16_t reserved_port() {
-  constexpr int first_port = 10000;
+  constexpr int first_port = 20'000;
   int first_of_kernel = 32768;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first_of_kernel;
   REQUIRE(first_of_kernel > first_port);

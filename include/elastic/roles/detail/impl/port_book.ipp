@@ -5,23 +5,13 @@
 #include <elastic/roles/detail/port_book.hpp>
 
 #include <elastic/base/detail/asio_tcp.hpp>
-#include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/free_port.hpp>
 
 #include <sys/socket.h>
 
-#include <fstream>
-
 namespace elastic::detail {
-
-/// The first of the ports that the kernel gives to connections.
-inline int first_port_of_kernel() {
-  int first = 0;
-  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
-  return first;
-}
 
 /// Whether a server could listen at the port, at every address of the host.
 inline bool is_free_port(std::uint16_t port) {
@@ -31,28 +21,17 @@ inline bool is_free_port(std::uint16_t port) {
         ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
     // A host without IPv6.
     if (!socket) continue;
-    return ::bind(socket.get(), end.data(), static_cast<socklen_t>(end.size())) == 0;
+    if (::bind(socket.get(), end.data(), static_cast<socklen_t>(end.size())) != 0) return false;
   }
-  return false;
+  return true;
 }
 
 ELASTIC_DECL std::uint16_t port_book::take() {
   const std::lock_guard lock(mutex_);
-  // Below those of the kernel: no connection takes it before the worker does.
-  constexpr int first = 10'000;
-  const int count = first_port_of_kernel() - first;
-  random_source random;
   constexpr int tries = 1000;
   for (int tried = 0; tried < tries; ++tried) {
-    std::uint16_t port = 0;
-    if (count > tries) {
-      const auto chosen = static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
-      port = static_cast<std::uint16_t>(first + chosen);
-      if (!is_free_port(port)) continue;
-    } else {
-      port = free_port("0.0.0.0");
-    }
-    if (taken_.insert(port).second) return port;
+    const std::uint16_t port = free_port("0.0.0.0");
+    if (is_free_port(port) && taken_.insert(port).second) return port;
   }
   throw error(errc::connection_failed, "no port of this host is free for a worker");
 }
