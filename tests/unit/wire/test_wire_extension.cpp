@@ -289,6 +289,65 @@ TIME_TEST("wire extension: a worker that breaks PMI-1 loses its socket alone", "
   CHECK(stage.result().state == worker_state::succeeded);
 }
 
+TIME_TEST("wire extension: a worker that breaks PMI-1 in a barrier loses its socket alone",
+          "[wire]") {
+  wired_stage stage(time, "mpi", 2);
+  stage.start();
+  co_await stage.quiet();
+  for (std::size_t worker : {std::size_t{0}, std::size_t{1}}) {
+    const std::string greeting =
+        co_await stage.ask(worker, "cmd=init pmi_version=1 pmi_subversion=1");
+    CHECK(has_text(greeting, "rc=0"));
+  }
+  // It is looked at when the barrier is over.
+  stage.write(0, "cmd=barrier_in\nhello\n");
+  const std::string out = co_await stage.ask(1, "cmd=barrier_in");
+  CHECK(out == "cmd=barrier_out rc=0\n");
+  const std::string end = co_await stage.read(0);
+  CHECK(end.empty());
+  CHECK(stage.log->has("rank 0 loses its connection to PMI: no line of PMI-1: 'hello'"));
+  const std::string size = co_await stage.ask(1, "cmd=get_universe_size");
+  CHECK(size == "cmd=universe_size size=2\n");
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+}
+
+TIME_TEST("wire extension: a worker that writes in a barrier is in no further one", "[wire]") {
+  wired_stage first(time, "mpi", 1);
+  wired_stage second(time, "mpi", 1);
+  join(first, second);
+  first.start();
+  second.start();
+  co_await first.quiet();
+  for (wired_stage* const node : {&first, &second}) {
+    const std::string greeting = co_await node->ask(0, "cmd=init pmi_version=1 pmi_subversion=1");
+    CHECK(has_text(greeting, "rc=0"));
+  }
+  first.write(0, "cmd=barrier_in\n");
+  co_await first.quiet();
+  first.write(0, "cmd=get_universe_size\n");
+  co_await first.quiet();
+  const std::string passed = co_await second.ask(0, "cmd=barrier_in");
+  CHECK(passed == "cmd=barrier_out rc=0\n");
+  const std::string replies = co_await first.read(0);
+  CHECK(replies == "cmd=barrier_out rc=0\ncmd=universe_size size=2\n");
+  // The other one waits in the next barrier for this one.
+  second.write(0, "cmd=barrier_in\n");
+  co_await second.quiet();
+  pollfd readable{second.kept->sockets.at(0).get(), POLLIN, 0};
+  CHECK(::poll(&readable, 1, 0) == 0);
+  const std::string out = co_await first.ask(0, "cmd=barrier_in");
+  CHECK(out == "cmd=barrier_out rc=0\n");
+  const std::string also_out = co_await second.read(0);
+  CHECK(also_out == "cmd=barrier_out rc=0\n");
+  first.worker(0).exit(0);
+  second.worker(0).exit(0);
+  co_await first.end();
+  co_await second.end();
+}
+
 TIME_TEST("wire extension: workers that start again have new sockets", "[wire]") {
   wired_stage stage(time, "mpi", 1);
   stage.workers.max_restarts = 1;

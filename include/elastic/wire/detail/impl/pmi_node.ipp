@@ -65,9 +65,12 @@ ELASTIC_DECL task<void> pmi_node::serve() {
 ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
   worker& with = *workers_[slot];
   while (with.socket.is_open()) {
-    co_await with.socket.async_wait(asio::posix::stream_descriptor::wait_read,
-                                    asio::use_awaitable);
-    if (!with.socket.is_open() || !take_bytes(with)) co_return;
+    const auto [failure] =
+        co_await with.socket.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+    // A barrier may have closed the socket meanwhile.
+    if (!with.socket.is_open()) co_return;
+    if (failure) throw asio_system_error(failure);
+    if (!take_bytes(with)) co_return;
     note_barrier();
   }
 }
@@ -123,8 +126,10 @@ ELASTIC_DECL void pmi_node::note_barrier() {
 ELASTIC_DECL task<void> pmi_node::keep_barriers() {
   for (;;) {
     co_await all_wait_.wait();
-    all_wait_.reset();
     co_await pass_barrier();
+    // Bytes of a worker in the barrier may have set it again, for this barrier.
+    all_wait_.reset();
+    note_barrier();
   }
 }
 
@@ -153,7 +158,6 @@ ELASTIC_DECL task<void> pmi_node::pass_barrier() {
       hang_up(*each, refusal.what());
     }
   }
-  note_barrier();
 }
 
 /// Each node waits for the news of all, which is the barrier.
