@@ -26,7 +26,7 @@ struct pmi_request {
   /// Errors: `errc::protocol_violation` if there is no such word.
   ELASTIC_DECL const std::string& word(std::string_view name) const;
 
-  /// A whole number of at most 9 digits. Errors: `errc::protocol_violation`.
+  /// A whole number of 32 bits, with its sign. Errors: `errc::protocol_violation`.
   ELASTIC_DECL int number(std::string_view name) const;
 };
 

@@ -35,11 +35,9 @@ ELASTIC_DECL const std::string& pmi_request::word(std::string_view name) const {
 
 ELASTIC_DECL int pmi_request::number(std::string_view name) const {
   const std::string& text = word(name);
-  constexpr std::size_t most_digits = 9;
   int value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
-  if (!is_whole || value < 0 || text.size() > most_digits) {
+  if (failure != std::errc() || end != text.data() + text.size()) {
     refuse_pmi(
         fmt::format("'{}' with {}={}, which is not a number", command, name, shown_pmi(text)));
   }
