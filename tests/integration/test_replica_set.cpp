@@ -404,6 +404,32 @@ TEST_CASE("replicas: commands pause them and start them again", "[integration][r
   CHECK(host.observer->all.size() == 2);
 }
 
+TEST_CASE("replicas: a pause takes the place of a wait for the next start",
+          "[integration][roles]") {
+  // Replica 1 fails once, and would start again in an hour.
+  program host(2, "test $ROLE_RANK = 1 && mkdir $FILES/failed && exit 1; exec $PUPPET hang");
+  host.config.workers.max_restarts = 1;
+  host.config.workers.restart.delay = std::chrono::hours(1);
+  host.config.workers.restart.delay_max = std::chrono::hours(1);
+  const std::vector<job_command> commands{{job_command::kind::pause, "by a test"},
+                                          {job_command::kind::resume, "by a test"}};
+  std::vector<job_command::outcome> outcomes;
+  const auto log = std::make_shared<word_watch>();
+  log->word = "after 3600 s";
+  log->on_word = [&] {
+    asio::co_spawn(host.context, give_commands(*host.replicas, commands, outcomes),
+                   asio::detached);
+  };
+  host.services.log = elastic::logger(log, elastic::log_level::info);
+  const run_result result = host.run();
+  CHECK(result.state == worker_state::stopped);
+  CHECK(result.reason == "enough");
+  REQUIRE(outcomes.size() == 2);
+  CHECK(outcomes[0].text == "the replicas are paused: none of this node runs");
+  CHECK(outcomes[1].text == "the replicas run again");
+  CHECK(host.observer->all.size() == 2);
+}
+
 TEST_CASE("replicas: what they do not have is refused", "[roles]") {
   program host(1);
   std::string sentence;

@@ -5,6 +5,7 @@
 #include <elastic/roles/detail/replica_run.hpp>
 
 #include <elastic/agent/detail/role_link.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/host_name.hpp>
@@ -15,6 +16,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -398,8 +400,9 @@ ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
     if (time_.now() < due) co_await time_.sleep_until(due);
     due_.push_back(std::move(next));
   } catch (...) {
-    // Of a cancellation nobody asks: the run is ending.
-    failure_ = std::current_exception();
+    // Who cancels it stops the replicas, for good or for a pause.
+    const std::exception_ptr failure = std::current_exception();
+    if (!is_cancellation(failure)) failure_ = failure;
   }
   happened_.set();
 }
