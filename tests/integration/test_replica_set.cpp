@@ -3,6 +3,7 @@
 
 // Replicas of one program, with real processes: each restarts on its own.
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
@@ -428,6 +429,30 @@ TEST_CASE("replicas: a pause takes the place of a wait for the next start",
   CHECK(outcomes[0].text == "the replicas are paused: none of this node runs");
   CHECK(outcomes[1].text == "the replicas run again");
   CHECK(host.observer->all.size() == 2);
+}
+
+/// Breaks when it is asked for stacks.
+struct broken_extension final : elastic::agent_extension {
+  elastic::task<job_command::outcome> carry_out(job_command) override {
+    throw elastic::error(elastic::errc::file_access, "no stacks");
+    co_return job_command::outcome();
+  }
+};
+
+TEST_CASE("replicas: what breaks beside them ends the run", "[integration][roles]") {
+  program host(2, "exec $PUPPET hang");
+  host.services.extension = [](elastic::agent_extension::context) {
+    return std::make_unique<broken_extension>();
+  };
+  std::string answer;
+  host.observer->on_start = [&](const auto&) {
+    job_command command;
+    command.what = job_command::kind::stacks;
+    asio::co_spawn(host.context, host.replicas->carry_out(command),
+                   [&](std::exception_ptr, job_command::outcome came) { answer = came.text; });
+  };
+  CHECK_THROWS_WITH(host.run(), "no stacks");
+  CHECK(answer == "not carried out: the workers, or the job, ended before");
 }
 
 TEST_CASE("replicas: what they do not have is refused", "[roles]") {

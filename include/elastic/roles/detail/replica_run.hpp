@@ -78,6 +78,10 @@ class replica_run {
   ELASTIC_DECL task<void> start_all();
   ELASTIC_DECL task<void> await_event();
 
+  // Runs a task beside the replicas until they are stopped. If it breaks, so does the run.
+  ELASTIC_DECL void run_beside(task<void> work);
+  ELASTIC_DECL task<void> note_failure(task<void> work);
+
   // Commands: each either begins at once, in a task of its own, or waits for the loop.
   ELASTIC_DECL void drain(pending_command& pending);
   ELASTIC_DECL void begin_pause(std::shared_ptr<pending_command> pending);
@@ -142,7 +146,7 @@ class replica_run {
   bool is_paused_ = false;
   /// Their present start: 0, and one more after each pause.
   std::int64_t start_ = 0;
-  /// What broke while replicas waited for their next start.
+  /// What broke beside the replicas.
   std::exception_ptr failure_;
   /// What runs beside the replicas, anew after each pause.
   std::unique_ptr<task_group> tasks_;

@@ -154,7 +154,7 @@ ELASTIC_DECL void replica_run::take(const std::shared_ptr<pending_command>& pend
   if (saves && (is_saving_ || asked_pause_)) {
     return pending->settle(false, "no checkpoint: one is being saved already");
   }
-  tasks_->spawn(saves ? save(pending) : inspect(pending));
+  run_beside(saves ? save(pending) : inspect(pending));
 }
 
 ELASTIC_DECL void replica_run::drain(pending_command& pending) {
@@ -345,8 +345,8 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
   announce(std::nullopt);
-  tasks_->spawn(group_.watch_uninterruptible());
-  tasks_->spawn(group_.watch_work());
+  run_beside(group_.watch_uninterruptible());
+  run_beside(group_.watch_work());
 }
 
 /// Until one has ended, or is to start, or all is over.
@@ -369,8 +369,8 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   journal_.note_decision(next, ledger_.failures(), next.restart);
   const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
   if (next.restart) {
-    tasks_->spawn(prepare({replica, cause, entry.end->at},
-                         deadline_after(entry.end->at, next.delay)));
+    run_beside(prepare({replica, cause, entry.end->at},
+                       deadline_after(entry.end->at, next.delay)));
     return;
   }
   refusal_ = next;
@@ -392,19 +392,29 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
   return next;
 }
 
-/// What the replica had started is gone, and its pause is over. Errors: none; see `failure_`.
+/// What the replica had started is gone, and its pause is over.
 ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
+  task<void> clearing = group_.clear(next.replica);
+  co_await std::move(clearing);
+  if (time_.now() < due) co_await time_.sleep_until(due);
+  due_.push_back(std::move(next));
+  happened_.set();
+}
+
+ELASTIC_DECL void replica_run::run_beside(task<void> work) {
+  tasks_->spawn(note_failure(std::move(work)));
+}
+
+/// Errors: none; see `failure_`.
+ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
   try {
-    task<void> clearing = group_.clear(next.replica);
-    co_await std::move(clearing);
-    if (time_.now() < due) co_await time_.sleep_until(due);
-    due_.push_back(std::move(next));
+    co_await std::move(work);
   } catch (...) {
     // Who cancels it stops the replicas, for good or for a pause.
     const std::exception_ptr failure = std::current_exception();
     if (!is_cancellation(failure)) failure_ = failure;
   }
-  happened_.set();
+  if (failure_) happened_.set();
 }
 
 ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
