@@ -53,7 +53,7 @@ TEST_CASE("macros: an argument gets its local rank by the rules of string.Templa
   };
   for (const auto& [text, expected] : rows) {
     INFO(text);
-    CHECK(elastic::detail::substitute_local_rank(text, 3) == expected);
+    CHECK(elastic::detail::substitute_ports(text, 3, {}) == expected);
   }
 }
 

@@ -94,13 +94,6 @@ inline std::string substitute_macros(std::string_view text, const macro_values& 
   return result;
 }
 
-/// Replaces `${local_rank}` in an argument of a worker.
-inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
-  macro_values values;
-  values.emplace("local_rank", std::to_string(local_rank));
-  return substitute_macros(argument, values);
-}
-
 /// The names of the ports in the arguments of a worker: "http" of "--port=${port.http}".
 /// Errors: `errc::invalid_argument` for an invalid name and for more than `limits::worker_ports`
 /// names; the message says what is allowed.
