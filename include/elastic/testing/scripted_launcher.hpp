@@ -112,7 +112,7 @@ class scripted_launcher final : public process_launcher {
   /// How many starts wait.
   int holding = 0;
 
-  /// Lets the waiting start continue.
+  /// Lets the waiting start continue. No effect if none waits.
   ELASTIC_DECL void let_go();
 
   /// How many processes run.

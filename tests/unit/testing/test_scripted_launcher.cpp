@@ -103,6 +103,7 @@ TIME_TEST("scripted launcher: who lets go of a process kills it", "[testing]") {
 
 TIME_TEST("scripted launcher: a start fails, or waits, as the test says", "[testing]") {
   scripted_launcher launcher;
+  launcher.let_go();
   launcher.hold_at = 0;
   bool has_started = false;
   bool has_failed = false;

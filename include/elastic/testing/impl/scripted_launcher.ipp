@@ -123,7 +123,9 @@ class scripted_launcher::held_process final : public child {
 ELASTIC_DECL scripted_launcher::scripted_launcher()
     : notes(std::make_shared<std::vector<std::string>>()) {}
 
-ELASTIC_DECL void scripted_launcher::let_go() { held_->set(); }
+ELASTIC_DECL void scripted_launcher::let_go() {
+  if (held_) held_->set();
+}
 
 ELASTIC_DECL std::size_t scripted_launcher::running() const {
   return static_cast<std::size_t>(std::count_if(
