@@ -83,7 +83,7 @@ class simulated_network {
   ELASTIC_DECL void share_revision();
   /// Ends `part`, `stall` and `lose_one_in`.
   ELASTIC_DECL void heal();
-  /// Makes all pending requests fail, so that nothing is left to wait for.
+  /// Makes all requests that are on their way fail. One that waits for a key continues to wait.
   ELASTIC_DECL void end();
 
   /// Whether nothing gets through to or from the node now.
