@@ -6218,7 +6218,7 @@ class call_memfd {
 
   /// The worker's side: takes the file that is its standard input, and replaces standard input by
   /// /dev/null.
-  /// Errors: `errc::protocol_violation` if standard input is no such file.
+  /// Errors: `errc::protocol_violation` if standard input is not such a file.
   ELASTIC_DECL static call_memfd take();
 
   /// The descriptor that becomes the worker's standard input; borrowed.
@@ -7644,11 +7644,15 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
 
 namespace elastic {
 
-/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Another
-/// program may take it before you do, so bind port 0 directly if you can.
+/// A TCP port that was free a moment ago on `address` (a numeric address of this host).
+///
+/// It is drawn at random from 10,000 to 19,999, below the ports that the kernel gives to
+/// connections (`net.ipv4.ip_local_port_range`), so that no connection takes it by chance. If fewer
+/// than 1,000 such ports lie there, the kernel chooses. Another server may take the port before you
+/// do, so bind port 0 directly if you can.
 ///
 /// Errors: `errc::invalid_argument` if it is not an address, `errc::connection_failed` if no port
-/// can be bound.
+/// can be bound. Thread-safety: any thread.
 ELASTIC_DECL std::uint16_t free_port(const std::string& address);
 
 }  // namespace elastic
@@ -7726,13 +7730,13 @@ ELASTIC_DECL std::vector<local_interface> local_interfaces();
 ///
 /// @param interfaces  those of this host
 /// Errors: `errc::invalid_argument`, with what this host has: an interface that is down or has no
-/// address, a text with a '/' that is no network, and a network in which this host has no address
-/// or several.
+/// address, a text with a '/' that is not a network, and a network in which this host has no
+/// address or several.
 ELASTIC_DECL std::string local_address_named(const std::string& text,
                                              const std::vector<local_interface>& interfaces);
 
-/// The same for this host. An empty text, an address, and a name that is no interface's cost one
-/// system call at most.
+/// The same for this host. An empty text, an address, and a name that belongs to no interface cost
+/// one system call at most.
 ELASTIC_DECL std::string local_address_named(const std::string& text);
 
 }  // namespace elastic
@@ -7818,7 +7822,7 @@ struct guard_message {
 inline constexpr int guard_socket = 3;
 inline constexpr int guard_agent = 4;
 
-/// A byte that tells the guard to end the tree; it is no signal number.
+/// A byte that tells the guard to end the tree; it is not a signal number.
 inline constexpr unsigned char guard_end_tree = 255;
 
 /// The guard's first argument: the protocol version. A guard refuses any other version.
@@ -8996,6 +9000,7 @@ class secure_session {
 
   // Keeps the first bytes of a client. Result: whether its first record is complete.
   ELASTIC_DECL bool take_first(std::string_view bytes);
+  ELASTIC_DECL void check_first_record(std::string_view message);
   ELASTIC_DECL void shake_hands();
   ELASTIC_DECL void read_all(std::string& plain);
   [[noreturn]] ELASTIC_DECL void refuse();
@@ -10601,7 +10606,7 @@ namespace elastic {
 
 namespace detail {
 
-/// "std::runtime_error: the text"; only the type if the exception is no std::exception.
+/// "std::runtime_error: the text"; only the type if the exception is not a std::exception.
 ELASTIC_DECL std::string exception_message(std::exception_ptr thrown);
 
 /// The message and the nested causes, one line each; empty if there are no causes.
@@ -10920,8 +10925,8 @@ struct worker_context : worker_identity, job_context {
   /// The file for the reason of a failure (see `record`); empty if there is none.
   std::string error_file;
 
-  // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice if it is an
-  // argument of a call that is awaited.
+  // Declared, so that this is not an aggregate: g++ 12 destroys a braced aggregate twice if it is
+  // an argument of a call that is awaited.
   worker_context() = default;
 };
 
@@ -14028,6 +14033,7 @@ class job_view {
   ELASTIC_DECL void spend_time(const journal_record& record);
   ELASTIC_DECL void note_in_attempt(const job_event& event);
   ELASTIC_DECL void add_attempt(const journal_record& record);
+  ELASTIC_DECL void rest(const journal_record& record);
   ELASTIC_DECL void show_meeting();
   ELASTIC_DECL void open_attempt(const journal_record& record);
   ELASTIC_DECL void join_round(const journal_record& record);
@@ -14793,7 +14799,7 @@ class scripted_launcher final : public process_launcher {
   /// How many starts wait.
   int holding = 0;
 
-  /// Lets the waiting start continue.
+  /// Lets the waiting start continue. No effect if none waits.
   ELASTIC_DECL void let_go();
 
   /// How many processes run.
@@ -14871,7 +14877,7 @@ class simulated_network {
   ELASTIC_DECL void share_revision();
   /// Ends `part`, `stall` and `lose_one_in`.
   ELASTIC_DECL void heal();
-  /// Makes all pending requests fail, so that nothing is left to wait for.
+  /// Makes all requests that are on their way fail. One that waits for a key continues to wait.
   ELASTIC_DECL void end();
 
   /// Whether nothing gets through to or from the node now.
@@ -15432,10 +15438,11 @@ ELASTIC_DECL processor_set processor_set::parse(std::string_view text) {
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
     if (!detail::add_processors(rest.substr(0, comma), processors)) {
-      throw error(errc::invalid_argument,
-                  fmt::format("'{}' is no list of processors: numbers from 0 to {} and ranges are "
-                              "needed, such as 0-3,8",
-                              text, limit - 1));
+      throw error(
+          errc::invalid_argument,
+          fmt::format("'{}' is not a list of processors: numbers from 0 to {} and ranges are "
+                      "needed, such as 0-3,8",
+                      text, limit - 1));
     }
     if (comma == std::string_view::npos) return processors;
     rest.remove_prefix(comma + 1);
@@ -16032,7 +16039,7 @@ struct failure_kind {
   std::vector<int> ranks;
 };
 
-/// The failures that are no consequence of others, grouped by kind, in the order of each kind's
+/// The failures that are not a consequence of others, grouped by kind, in the order of each kind's
 /// first failure.
 inline std::vector<failure_kind> kinds_of(const std::vector<run_result::failure>& failures,
                                           const std::optional<wall_time>& first_own,
@@ -16451,7 +16458,7 @@ ELASTIC_DECL std::vector<std::pair<int, int>> parse_wrap_ranks(std::string_view 
         dash == std::string_view::npos ? first : detail::rank_in_text(part.substr(dash + 1));
     if (!first || !last || *last < *first || ranks.size() == most_parts) {
       throw error(errc::invalid_argument,
-                  fmt::format("{} is no list of ranks, such as 0,8-15, with at most {} parts",
+                  fmt::format("{} is not a list of ranks, such as 0,8-15, with at most {} parts",
                               in_quotes(text), most_parts));
     }
     ranks.emplace_back(*first, *last);
@@ -16499,7 +16506,7 @@ ELASTIC_DECL void check_arguments(const function_call& call) {
   const std::size_t first = call.arguments.find_first_not_of(" \t\n\r\xef\xbb\xbf");
   if (call.arguments[first] != '[') {
     throw error(errc::invalid_argument,
-                fmt::format("the arguments of function '{}' are no JSON array", call.name));
+                fmt::format("the arguments of function '{}' are not a JSON array", call.name));
   }
 }
 
@@ -16681,13 +16688,6 @@ inline std::string substitute_macros(std::string_view text, const macro_values& 
     text.remove_prefix(reference.length);
   }
   return result;
-}
-
-/// Replaces `${local_rank}` in an argument of a worker.
-inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
-  macro_values values;
-  values.emplace("local_rank", std::to_string(local_rank));
-  return substitute_macros(argument, values);
 }
 
 /// The names of the ports in the arguments of a worker: "http" of "--port=${port.http}".
@@ -19367,7 +19367,7 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
   detail::required(agents, "exchange_ranks: the store of the agents");
   if (group_rank < 0 || group_rank >= group_world_size) {
     throw error(errc::invalid_argument,
-                fmt::format("exchange_ranks: {} is no group rank of {} nodes", group_rank,
+                fmt::format("exchange_ranks: {} is not a group rank of {} nodes", group_rank,
                             group_world_size));
   }
   if (mine.local_world_size < 1) {
@@ -21642,7 +21642,7 @@ inline void metrics_row(record_rows& rows, std::map<std::string, double>& metric
   for (const auto& [name, value] : object->items()) {
     if (!value.is_number() || name.size() > limits::control_name_bytes) {
       constexpr std::size_t shown_bytes = 40;
-      rows.refuse(fmt::format("has a metric '{}' that is no number, or whose name is {} bytes "
+      rows.refuse(fmt::format("has a metric '{}' that is not a number, or whose name is {} bytes "
                               "long; up to {} are taken",
                               printable(name, shown_bytes), name.size(),
                               limits::control_name_bytes));
@@ -24993,7 +24993,7 @@ inline std::string why_unfit(std::size_t size) {
 
 /// What is wrong with the file, apart from its content; empty: nothing.
 inline std::string why_exposed(const struct stat& file) {
-  if (!S_ISREG(file.st_mode)) return "cannot be used: it is no regular file";
+  if (!S_ISREG(file.st_mode)) return "cannot be used: it is not a regular file";
   if (file.st_uid != ::geteuid() && file.st_uid != 0) {
     return "cannot be trusted: the file belongs to another user";
   }
@@ -26013,9 +26013,38 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
 
 }  // namespace elastic
 
+// ---- elastic/net/detail/port_choice.hpp ----
+
+namespace elastic::detail {
+
+/// A port from 10,000 to 19,999, below `first_of_kernel`: the first of those that the kernel gives
+/// to connections. None if fewer than 1,000 lie there.
+ELASTIC_DECL std::optional<std::uint16_t> port_below(int first_of_kernel, random_source& random);
+
+/// From `net.ipv4.ip_local_port_range`; 0 if that cannot be read.
+ELASTIC_DECL int first_port_of_kernel();
+
+}  // namespace elastic::detail
+
 // ---- elastic/net/impl/free_port.ipp ----
 
 namespace elastic {
+
+namespace detail {
+
+/// Binds a socket for a moment. Result: the port; 0 if that failed, for the reason in errno.
+inline std::uint16_t bound_port(asio::ip::tcp::endpoint end) {
+  auto size = static_cast<socklen_t>(end.size());
+  const unique_fd socket(
+      ::socket(end.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!socket || ::bind(socket.get(), end.data(), size) != 0 ||
+      ::getsockname(socket.get(), end.data(), &size) != 0) {
+    return 0;
+  }
+  return end.port();
+}
+
+}  // namespace detail
 
 ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
   detail::asio_error_code failure;
@@ -26024,17 +26053,21 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
     throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
   }
   // Does not need an event loop: a node asks for a port in each round.
-  asio::ip::tcp::endpoint end(parsed, 0);
-  auto size = static_cast<socklen_t>(end.size());
-  const detail::unique_fd socket(
-      ::socket(end.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
-  if (!socket || ::bind(socket.get(), end.data(), size) != 0 ||
-      ::getsockname(socket.get(), end.data(), &size) != 0) {
+  detail::random_source random;
+  const int first_of_kernel = detail::first_port_of_kernel();
+  constexpr int tries = 100;
+  for (int tried = 0; tried < tries; ++tried) {
+    const std::optional<std::uint16_t> chosen = detail::port_below(first_of_kernel, random);
+    if (!chosen) break;
+    if (detail::bound_port({parsed, *chosen}) != 0) return *chosen;
+  }
+  const std::uint16_t of_kernel = detail::bound_port({parsed, 0});
+  if (of_kernel == 0) {
     const detail::asio_error_code reason(errno, asio::error::get_system_category());
     throw error(errc::connection_failed,
                 fmt::format("no port of {} can be bound: {}", address, reason.message()));
   }
-  return end.port();
+  return of_kernel;
 }
 
 }  // namespace elastic
@@ -26152,7 +26185,7 @@ namespace elastic {
 
 namespace detail {
 
-/// None for what is no address of the internet, or is valid on one link.
+/// None for what is not an address of the internet, or is valid on one link.
 inline std::optional<asio::ip::address> address_of_interface(const sockaddr* address) {
   if (address == nullptr) return std::nullopt;
   if (address->sa_family == AF_INET) {
@@ -26197,7 +26230,7 @@ inline std::string address_of(const local_interface& named) {
   return (first_v4 == named.addresses.end() ? named.addresses.front() : *first_v4).to_string();
 }
 
-/// A test whether an address is in a network; empty if the text is no network.
+/// A test whether an address is in a network; empty if the text is not a network.
 inline std::function<bool(const asio::ip::address&)> network_test(const std::string& text) {
   asio_error_code failure;
   const auto v4 = asio::ip::make_network_v4(text, failure);
@@ -26221,8 +26254,9 @@ inline std::string address_in_network(const std::string& text,
                                       const std::vector<local_interface>& interfaces) {
   const auto is_inside = network_test(text);
   if (!is_inside) {
-    throw error(errc::invalid_argument,
-                fmt::format("{} is no network, such as 10.1.0.0/16 or fd00::/8", in_quotes(text)));
+    throw error(
+        errc::invalid_argument,
+        fmt::format("{} is not a network, such as 10.1.0.0/16 or fd00::/8", in_quotes(text)));
   }
   std::vector<std::string> found;
   for (const local_interface& each : interfaces) {
@@ -28568,6 +28602,10 @@ class rendezvous_coordinator {
 
   const round_state& state() const { return state_; }
 
+  /// Why a node with this fingerprint cannot take part in the job, or in another role of it; none:
+  /// it can, or nobody is here.
+  ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view fingerprint) const;
+
   /// Whether the node takes part: it has said hello, and has neither left nor been lost.
   bool knows(const node_id& node) const { return members_.count(node) != 0; }
 
@@ -28927,8 +28965,9 @@ class rendezvous_service final : public store_extension,
   /// may be silent. Call it before `run`.
   ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
 
-  /// Makes the nodes of this job send reports about themselves, for viewers of the job. Call it
-  /// before `run`, on a service that a shared pointer owns.
+  /// Makes the nodes of this job send reports about themselves, for viewers of the job. An exchange
+  /// is of one job at a time, the last one. Any thread may call it, on a service that a shared
+  /// pointer owns.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
   /// Sets the function to call, on the server's strand, whenever a node or one of its connections
@@ -28991,6 +29030,8 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void received(connection id, std::string_view message);
   ELASTIC_DECL std::size_t held_by(connection id) const;
   ELASTIC_DECL void introduce(connection id, node_connection& from, const std::string& run_id);
+  // Refuses a node that begins a role by another job file than that of the roles that are here.
+  ELASTIC_DECL void compare_files(connection id, const rendezvous_messages::hello& greeting);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
 
   // Forgets jobs in which no node takes part, ended ones last.
@@ -29016,9 +29057,24 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
+  // ---- viewers --------------------------------------------------------------------------------
+
+  /// A job that is shown, and what its viewers were told.
+  struct shown_job {
+    std::shared_ptr<report_exchange> reports = {};
+    std::uint64_t listed_version = 0;
+    time_point listed_at = time_point::min();
+    bool is_listing_due = false;
+  };
+
+  // Begins to show what was asked for.
+  ELASTIC_DECL void begin_showing();
+  ELASTIC_DECL void end_showing(const report_exchange& reports);
+
   // Passes on the reports of the nodes, and the roster.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
-  ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void pass_demands();
+  ELASTIC_DECL time_point next_listing() const;
 
   // ---- jobs that wait for each other's nodes ----------------------------------------------------
 
@@ -29052,11 +29108,11 @@ class rendezvous_service final : public store_extension,
   bool has_held_ = false;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
-  std::string shown_job_;
-  std::shared_ptr<report_exchange> reports_;
-  std::uint64_t listed_version_ = 0;
-  time_point listed_at_ = time_point::min();
-  bool is_listing_due_ = false;
+  std::map<std::string, shown_job, std::less<>> shown_;
+  /// What was asked for and is not shown yet, and where that is done; the mutex guards both.
+  std::mutex asked_mutex_;
+  std::map<std::string, std::shared_ptr<report_exchange>> asked_;
+  std::optional<asio::any_io_executor> executor_;
   std::optional<event_flag> earlier_;
   time_point planned_ = time_point::max();
   std::string frame_;
@@ -29579,6 +29635,8 @@ class leader_connector final : public message_connector {
 
 namespace elastic::detail {
 
+class rendezvous_service;
+
 /// Which requests a server answers when nodes meet at it.
 enum class rendezvous_protocol {
   /// The server decides what happens next, and nodes ask for that (`c10d_rendezvous`).
@@ -29622,6 +29680,11 @@ class rendezvous_host {
   std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
   std::uint16_t port() const { return server_->port(); }
 
+  /// Makes the nodes of a job that meets here send reports about themselves, for viewers of it. An
+  /// exchange is of one job at a time, the last one. No effect if nodes meet here by another
+  /// service, or as those of torchrun. Any thread may call it.
+  ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
+
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }
 
@@ -29634,6 +29697,8 @@ class rendezvous_host {
 
  private:
   std::unique_ptr<tcp_store_server> server_;
+  /// Null: another service answers the nodes, or none does.
+  std::shared_ptr<rendezvous_service> meeting_;
 };
 
 /// Makes a connector to the rendezvous of the host at `at`, with the job's secret if it has one.
@@ -31633,7 +31698,24 @@ ELASTIC_DECL bool secure_session::take_first(std::string_view bytes) {
                 fmt::format("its first TLS record has {} bytes; up to {} are taken", whole,
                             limits::first_message_bytes));
   }
-  return first_record_.size() >= whole;
+  if (first_record_.size() < whole) return false;
+  check_first_record(std::string_view(first_record_).substr(header, whole - header));
+  return true;
+}
+
+ELASTIC_DECL void secure_session::check_first_record(std::string_view message) {
+  // OpenSSL takes memory for a message as long as its header says, up to 128 KiB.
+  constexpr std::size_t header = 4;
+  constexpr char client_hello = 1;
+  const auto byte = [&](std::size_t at) {
+    return std::size_t{static_cast<unsigned char>(message[at])};
+  };
+  if (message.size() >= header && message[0] == client_hello &&
+      header + (byte(1) << 16 | byte(2) << 8 | byte(3)) == message.size()) {
+    return;
+  }
+  alert_ = secret_needed_record;
+  throw error(errc::protocol_violation, "its first TLS record is not a whole ClientHello");
 }
 
 ELASTIC_DECL std::size_t secure_session::held() const {
@@ -33198,6 +33280,7 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   is_dropped_ = true;
   session_.fail(std::move(complaint));
   wire_ = {};
+  secure_.reset();
   // Many can be dropped before the first of them closes, so their memory is released now. A
   // connection that is executing a request still reads its input, and releases it itself.
   if (is_executing_) {
@@ -33332,10 +33415,14 @@ ELASTIC_DECL void tcp_store_connection::decipher(std::string_view bytes) {
   try {
     if (!secure_) secure_ = std::make_unique<secure_session>(*secret_, session_role::server);
     secure_->received(bytes, plain);
+    wire_ += secure_->take_output();
   } catch (const error& refused) {
     session_.fail(refused.what());
+    wire_ += secure_ ? secure_->take_output() : std::string();
+    // Thousands can fail at a time, and OpenSSL's memory is not to wait until they are closed. A
+    // client that was trusted may still have replies to encrypt.
+    if (!is_trusted()) secure_.reset();
   }
-  if (secure_) wire_ += secure_->take_output();
   if (!plain.empty()) session_.consume(plain);
 }
 
@@ -34280,7 +34367,7 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& fro
   std::memcpy(end.data(), &from, std::min<std::size_t>(size, end.capacity()));
   const asio::ip::address address = plain_address(end.address());
   if (filter_->admits(address)) return true;
-  note_stranger(address, "it is no address of a node of this round");
+  note_stranger(address, "it is not an address of a node of this round");
   return false;
 }
 
@@ -34570,8 +34657,9 @@ ELASTIC_DECL std::int64_t versioned_store::sum_of(const std::string& key,
   if (value) {
     const std::optional<std::int64_t> number = detail::leading_number(*value);
     if (!number) {
-      throw error(errc::store_value, fmt::format("{} holds '{:.100}', which is no number to add to",
-                                                 keys_->place_of(key), *value));
+      throw error(errc::store_value,
+                  fmt::format("{} holds '{:.100}', which is not a number to add to",
+                              keys_->place_of(key), *value));
     }
     before = *number;
   }
@@ -34752,7 +34840,7 @@ inline void journal_numbers(record_rows& rows, const char* name,
   if (list == nullptr) return;
   for (const nlohmann::ordered_json& number : *list) {
     if (!number.is_number_integer()) {
-      rows.refuse(fmt::format("has \"{}\" that are no whole numbers", name));
+      rows.refuse(fmt::format("has \"{}\" that are not whole numbers", name));
     }
     numbers.push_back(number.get<std::int64_t>());
   }
@@ -35094,9 +35182,10 @@ inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)
   for (const auto& [name, value] : object->items()) {
     const bool is_number = value.is_number_integer() && value >= 1 && value <= 65535;
     if (!is_number || name.size() > limits::port_name_bytes) {
-      rows.refuse(fmt::format("has a port {} that is no number from 1 to 65535, or whose name has "
-                              "more than {} bytes",
-                              in_quotes(name), limits::port_name_bytes));
+      rows.refuse(
+          fmt::format("has a port {} that is not a number from 1 to 65535, or whose name has "
+                      "more than {} bytes",
+                      in_quotes(name), limits::port_name_bytes));
     }
     ports[name] = value.get<std::uint16_t>();
   }
@@ -35664,7 +35753,7 @@ inline std::optional<std::string_view> cut_at(std::string_view& text, char mark)
   return before;
 }
 
-/// "20s"; empty for what is no time of at most 1000 hours.
+/// "20s"; empty for what is not a time of at most 1000 hours.
 inline std::optional<duration> chaos_time(std::string_view text) {
   constexpr double most_ms = 3.6e9;
   constexpr std::array<std::pair<std::string_view, double>, 4> units{
@@ -36720,7 +36809,7 @@ ELASTIC_DECL void validate(const warm_standby& terms) {
   for (const std::string& name : terms.modules) {
     if (detail::is_module_name(name) && name.size() <= limits::standby_module_bytes) continue;
     throw error(errc::invalid_argument,
-                fmt::format("'{}' is no name of a module: identifiers with dots between are "
+                fmt::format("'{}' is not the name of a module: identifiers with dots between are "
                             "allowed",
                             name.substr(0, limits::standby_module_bytes)));
   }
@@ -42948,6 +43037,10 @@ class replica_run {
   ELASTIC_DECL task<void> start_all();
   ELASTIC_DECL task<void> await_event();
 
+  // Runs a task beside the replicas until they are stopped. If it breaks, so does the run.
+  ELASTIC_DECL void run_beside(task<void> work);
+  ELASTIC_DECL task<void> note_failure(task<void> work);
+
   // Commands: each either begins at once, in a task of its own, or waits for the loop.
   ELASTIC_DECL void drain(pending_command& pending);
   ELASTIC_DECL void begin_pause(std::shared_ptr<pending_command> pending);
@@ -43012,7 +43105,7 @@ class replica_run {
   bool is_paused_ = false;
   /// Their present start: 0, and one more after each pause.
   std::int64_t start_ = 0;
-  /// What broke while replicas waited for their next start.
+  /// What broke beside the replicas.
   std::exception_ptr failure_;
   /// What runs beside the replicas, anew after each pause.
   std::unique_ptr<task_group> tasks_;
@@ -43266,8 +43359,8 @@ inline void check_mention(const std::vector<role>& roles, const role& from,
   std::vector<std::string> names;
   for (const role& each : roles) names.push_back(each.name);
   const std::string nearest = nearest_name(mentioned, names);
-  refuse_role(fmt::format("role '{}' {} '{}', which is no role of the job{}", from.name, relation,
-                          mentioned,
+  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", from.name,
+                          relation, mentioned,
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 
@@ -43398,7 +43491,7 @@ class role_plan {
     std::string log_root;
     /// The server at which the role meets with those of other nodes is in this process.
     bool is_beside_server = false;
-    /// What it uses, but for the log.
+    /// What it uses.
     agent_services services = {};
   };
 
@@ -43418,6 +43511,12 @@ class role_plan {
   /// Where the role meets, if other roles meet there, too; else empty.
   ELASTIC_DECL std::string meeting_of(std::size_t role) const;
 
+  /// What every role uses, with a log whose lines name this one.
+  ELASTIC_DECL agent_services services_of(std::size_t role) const;
+
+  /// By which its nodes find each other. @param restarts  how often all roles were started again
+  ELASTIC_DECL std::string run_id_of(std::size_t role, int restarts) const;
+
   /// What runs the workers of a role: an agent, or a set of replicas.
   using runner = std::variant<std::shared_ptr<local_agent>, std::shared_ptr<replica_set>>;
 
@@ -43425,7 +43524,7 @@ class role_plan {
   ELASTIC_DECL runner make_runner(std::size_t role, circumstances around) const;
 
  private:
-  ELASTIC_DECL launch_config config_of(const role& which, const circumstances& around) const;
+  ELASTIC_DECL launch_config config_of(std::size_t role, const circumstances& around) const;
   // Finds the endpoints that several roles share.
   ELASTIC_DECL void find_meetings();
   ELASTIC_DECL std::shared_ptr<const rendezvous_registry> backends_beside_server(
@@ -44028,9 +44127,10 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   if (services.reports) {
     auto monitor = std::dynamic_pointer_cast<job_monitor>(services.reports);
     if (monitor) return monitor;
-    throw error(errc::invalid_argument,
-                "agent_services::reports is no job_monitor: leave it empty, and add_monitor sets "
-                "it");
+    throw error(
+        errc::invalid_argument,
+        "agent_services::reports is not a job_monitor: leave it empty, and add_monitor sets "
+        "it");
   }
   detail::add_journal(services, meeting);
   auto monitor = detail::new_shared<job_monitor>(services.time, services.observer);
@@ -44481,7 +44581,10 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       attempts_.back().cause = event.reason;
       attempts_.back().last_lines = event.lines;
       break;
-    case job_event::type::stop_requested: end_attempt(record, attempt_end::request); break;
+    case job_event::type::stop_requested:
+      pause_.clear();
+      end_attempt(record, attempt_end::request);
+      break;
     case job_event::type::workers_stopping:
       is_stopping_ = true;
       if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
@@ -44594,6 +44697,15 @@ ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
   stall_->rank = event.rank.value_or(-1);
   stall_->found_us = record.time_us;
   stall_->is_there = true;
+}
+
+/// The replicas have stopped for a pause.
+ELASTIC_DECL void job_view::rest(const journal_record& record) {
+  end_attempt(record, attempt_end::request);
+  is_open_ = false;
+  use_time(time_use::rendezvous, record.time_us);
+  activity_ = agent_activity::paused;
+  reason_ = pause_;
 }
 
 /// While the nodes meet; what came before a pause is shown to its end.
@@ -44723,6 +44835,8 @@ ELASTIC_DECL void job_view::suspect(const job_event& event) {
 ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
   if (will_restart_) activity_ = agent_activity::restarting;
+  // They meet nobody, so that no rendezvous follows.
+  if (!pause_.empty() && backend_ == "replicas") rest(record);
   for (viewed_worker& worker : workers_) {
     if (worker.state != viewed_worker::condition::running) continue;
     worker.state = viewed_worker::condition::stopped;
@@ -45269,7 +45383,7 @@ ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& 
   const std::lock_guard lock(mutex_);
   change_view().take(made, now);
   progress_us_ = now;
-  // A clock that was set back is no reason to be silent.
+  // A clock that was set back is not a reason to be silent.
   if (now >= called_us_ && now - called_us_ < pause_us) return;
   called_us_ = now;
   has_progress_ = true;
@@ -45802,7 +45916,7 @@ struct role_path {
   std::string_view rest;
 };
 
-/// None: it is no path of a role. Escapes stay as they are, since no name of a role needs one.
+/// None: it is not a path of a role. Escapes stay as they are, since no name of a role needs one.
 ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 
 /// The answer to a request about a job of several roles, without I/O. Each role has the paths of a
@@ -45898,7 +46012,7 @@ ELASTIC_DECL std::string why_not_ready(const job_view& view);
 ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
 
 /// The last lines of a worker as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…",
-/// "lines": ["…"]}]}. Bytes that are no text are replaced; lines are cut after
+/// "lines": ["…"]}]}. Bytes that are not text are replaced; lines are cut after
 /// `limits::shown_line_bytes`.
 ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails);
 
@@ -46364,7 +46478,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       reader = co_await std::move(asking);
     }
     if (!reader) {
-      shown = refusal_answer(404, fmt::format("rank {} is no worker of this node", rank));
+      shown = refusal_answer(404, fmt::format("rank {} is not a worker of this node", rank));
       co_return;
     }
     std::vector<output_tail> tails;
@@ -46617,7 +46731,7 @@ ELASTIC_DECL std::string read_status_token(const std::string& path) {
   if (!fd || ::fstat(fd.get(), &file) != 0) {
     detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
   }
-  if (!S_ISREG(file.st_mode)) detail::refuse_token_file(path, "is no regular file");
+  if (!S_ISREG(file.st_mode)) detail::refuse_token_file(path, "is not a regular file");
   if (file.st_uid != ::geteuid() && file.st_uid != 0) {
     detail::refuse_token_file(path, "belongs to another user");
   }
@@ -46976,7 +47090,9 @@ class scripted_launcher::held_process final : public child {
 ELASTIC_DECL scripted_launcher::scripted_launcher()
     : notes(std::make_shared<std::vector<std::string>>()) {}
 
-ELASTIC_DECL void scripted_launcher::let_go() { held_->set(); }
+ELASTIC_DECL void scripted_launcher::let_go() {
+  if (held_) held_->set();
+}
 
 ELASTIC_DECL std::size_t scripted_launcher::running() const {
   return static_cast<std::size_t>(std::count_if(
@@ -47584,7 +47700,7 @@ struct pmi_request {
   /// Errors: `errc::protocol_violation` if there is no such word.
   ELASTIC_DECL const std::string& word(std::string_view name) const;
 
-  /// A whole number of at most 9 digits. Errors: `errc::protocol_violation`.
+  /// A whole number of 32 bits, with its sign. Errors: `errc::protocol_violation`.
   ELASTIC_DECL int number(std::string_view name) const;
 };
 
@@ -49827,14 +49943,14 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
   if (document_->is_discarded() && json_fault(text_).empty()) refuse_shape();
   constexpr std::size_t shown_bytes = 80;
   if (!document_->is_object()) {
-    refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
+    refuse(fmt::format("is not a JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
   }
   read_document();
 }
 
 ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::ordered_json& value)
     : subject_(subject), document_(std::shared_ptr<void>(), &value) {
-  if (!value.is_object()) refuse("is no JSON object");
+  if (!value.is_object()) refuse("is not a JSON object");
   read_document();
 }
 
@@ -50678,6 +50794,28 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
   if (services.guard_file.empty()) services.guard_file = config.guard_file;
   prepared.services = std::move(services);
   return prepared;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/net/detail/impl/port_choice.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<std::uint16_t> port_below(int first_of_kernel, random_source& random) {
+  constexpr int first = 10'000;
+  constexpr int fewest = 1000;
+  constexpr int most = 10'000;
+  const int count = std::min(first_of_kernel - first, most);
+  if (count < fewest) return std::nullopt;
+  const auto chosen = static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
+  return static_cast<std::uint16_t>(first + chosen);
+}
+
+ELASTIC_DECL int first_port_of_kernel() {
+  int first = 0;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
+  return first;
 }
 
 }  // namespace elastic::detail
@@ -52478,8 +52616,13 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
         "id, or another --nnodes",
         run_id_, sizes_of(settings_), sizes_of(request.settings));
   }
+  return objection_to_file(request.fingerprint);
+}
+
+ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection_to_file(
+    std::string_view fingerprint) const {
   if (members_.empty()) return std::nullopt;
-  const std::string other_parts = fingerprint_difference(fingerprint_, request.fingerprint);
+  const std::string other_parts = fingerprint_difference(fingerprint_, fingerprint);
   if (other_parts.empty()) return std::nullopt;
   return fmt::format(
       "the job '{}' was begun with another job file than that of this node: they differ in {}; "
@@ -53242,7 +53385,7 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(
 }
 
 ELASTIC_DECL rendezvous_service::~rendezvous_service() {
-  if (reports_) reports_->end_serving(this);
+  for (const auto& [run_id, shown] : shown_) shown.reports->end_serving(this);
 }
 
 ELASTIC_DECL void rendezvous_service::set_own_job(std::string run_id,
@@ -53252,8 +53395,43 @@ ELASTIC_DECL void rendezvous_service::set_own_job(std::string run_id,
 
 ELASTIC_DECL void rendezvous_service::show(std::string run_id,
                                            std::shared_ptr<report_exchange> reports) {
-  shown_job_ = std::move(run_id);
-  reports_ = std::move(reports);
+  const std::lock_guard lock(asked_mutex_);
+  asked_[std::move(run_id)] = std::move(reports);
+  if (!executor_) return;
+  post_work(*executor_, [weak = weak_from_this()] {
+    const auto service = weak.lock();
+    if (!service) return;
+    service->begin_showing();
+    service->pass_demands();
+  });
+}
+
+ELASTIC_DECL void rendezvous_service::begin_showing() {
+  std::map<std::string, std::shared_ptr<report_exchange>> asked;
+  {
+    const std::lock_guard lock(asked_mutex_);
+    asked.swap(asked_);
+  }
+  for (const auto& [run_id, reports] : asked) {
+    end_showing(*reports);
+    shown_.insert_or_assign(run_id, shown_job{reports});
+    reports->begin_serving(this, [executor = *executor_, weak = weak_from_this()] {
+      post_work(executor, [weak] {
+        if (const auto service = weak.lock()) service->pass_demands();
+      });
+    });
+  }
+}
+
+ELASTIC_DECL void rendezvous_service::end_showing(const report_exchange& reports) {
+  const auto is_shown = [&](const auto& each) { return each.second.reports.get() == &reports; };
+  const auto former = std::find_if(shown_.begin(), shown_.end(), is_shown);
+  if (former == shown_.end()) return;
+  if (const auto job = jobs_.find(former->first); job != jobs_.end()) {
+    job->second->demand_reports(report_demand::nothing);
+    job->second->take_reports();
+  }
+  shown_.erase(former);
 }
 
 ELASTIC_DECL void rendezvous_service::speak() {
@@ -53269,13 +53447,11 @@ ELASTIC_DECL void rendezvous_service::resign() {
 ELASTIC_DECL task<void> rendezvous_service::run() {
   auto executor = co_await asio::this_coro::executor;
   earlier_.emplace(executor);
-  if (reports_) {
-    reports_->begin_serving(this, [executor, weak = weak_from_this()] {
-      post_work(executor, [weak] {
-        if (const auto service = weak.lock()) service->pass_demand();
-      });
-    });
+  {
+    const std::lock_guard lock(asked_mutex_);
+    executor_ = executor;
   }
+  begin_showing();
   for (;;) {
     earlier_->reset();
     planned_ = next_deadline();
@@ -53328,7 +53504,10 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   const rendezvous_request request = parse_rendezvous_request(message);
   node_connection& from = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
-    if (!from.job) introduce(id, from, greeting->run_id);
+    if (!from.job) {
+      compare_files(id, *greeting);
+      introduce(id, from, greeting->run_id);
+    }
     limit_nodes(id, *from.job, greeting->node);
   } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
     // Only for a job that exists.
@@ -53367,6 +53546,23 @@ ELASTIC_DECL void rendezvous_service::limit_nodes(connection id, const rendezvou
                          own_ ? "the jobs beside its own" : "the jobs", most));
 }
 
+/// The job of "JOB/ROLE", or "JOB/ROLE_1"; empty: the run id is no role's.
+inline std::string_view job_of_role(std::string_view run_id) {
+  const std::size_t end = run_id.rfind('/');
+  return end == std::string_view::npos ? std::string_view() : run_id.substr(0, end);
+}
+
+ELASTIC_DECL void rendezvous_service::compare_files(connection id,
+                                                    const rendezvous_messages::hello& greeting) {
+  const std::string_view whole = job_of_role(greeting.run_id);
+  if (whole.empty()) return;
+  for (const auto& [run_id, job] : jobs_) {
+    // Its own role compares by itself.
+    if (run_id == greeting.run_id || job_of_role(run_id) != whole) continue;
+    if (const auto why = job->objection_to_file(greeting.fingerprint)) refuse(id, *why);
+  }
+}
+
 ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& why) {
   send(id, rendezvous_messages::refused{false, why});
   throw error(errc::protocol_violation, why);
@@ -53401,7 +53597,9 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
   } else if (own_) {
     job->bound_patience(own_->settings);
   }
-  if (run_id == shown_job_) listed_version_ = 0;
+  if (const auto shown = shown_.find(run_id); shown != shown_.end()) {
+    shown->second.listed_version = 0;
+  }
   jobs_.emplace(run_id, job);
   return job;
 }
@@ -53417,25 +53615,39 @@ ELASTIC_DECL void rendezvous_service::make_room(connection id) {
          fmt::format("{} jobs meet at this server, which is the most", limits::rendezvous_jobs));
 }
 
-ELASTIC_DECL void rendezvous_service::pass_demand() {
-  const auto job = jobs_.find(shown_job_);
-  if (job != jobs_.end()) deliver(*job->second);
+ELASTIC_DECL void rendezvous_service::pass_demands() {
+  for (const auto& [run_id, shown] : shown_) {
+    const auto job = jobs_.find(run_id);
+    if (job != jobs_.end()) deliver(*job->second);
+  }
 }
 
 ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) {
-  if (!reports_ || job.run_id() != shown_job_) return;
-  job.demand_reports(reports_->demand());
-  const bool is_new = job.roster_version() != listed_version_;
+  const auto place = shown_.find(job.run_id());
+  if (place == shown_.end()) return;
+  shown_job& shown = place->second;
+  job.demand_reports(shown.reports->demand());
+  const bool is_new = job.roster_version() != shown.listed_version;
   const time_point now = time_->now();
   const bool is_early =
-      listed_at_ != time_point::min() && now < listed_at_ + limits::node_report_pause;
-  is_listing_due_ = is_new && is_early;
+      shown.listed_at != time_point::min() && now < shown.listed_at + limits::node_report_pause;
+  shown.is_listing_due = is_new && is_early;
   if (is_new && !is_early) {
-    listed_version_ = job.roster_version();
-    listed_at_ = now;
-    reports_->listed(job.roster());
+    shown.listed_version = job.roster_version();
+    shown.listed_at = now;
+    shown.reports->listed(job.roster());
   }
-  for (const auto& report : job.take_reports()) reports_->reported(report.node, report.text);
+  for (const auto& report : job.take_reports()) shown.reports->reported(report.node, report.text);
+}
+
+/// When viewers get the next list that came too early; never if none did.
+ELASTIC_DECL time_point rendezvous_service::next_listing() const {
+  time_point next = time_point::max();
+  for (const auto& [run_id, shown] : shown_) {
+    if (!shown.is_listing_due || jobs_.count(run_id) == 0) continue;
+    next = std::min<time_point>(next, shown.listed_at + limits::node_report_pause);
+  }
+  return next;
 }
 
 ELASTIC_DECL void rendezvous_service::note_wait(const rendezvous_coordinator& job) {
@@ -53555,15 +53767,12 @@ ELASTIC_DECL void rendezvous_service::send(connection to, const rendezvous_answe
 ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
   time_point next = time_point::max();
   for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
-  if (is_listing_due_ && jobs_.count(shown_job_) != 0) {
-    next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
-  }
-  return std::min(next, next_comparison());
+  return std::min({next, next_listing(), next_comparison()});
 }
 
 ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
   if (!earlier_) return;
-  const bool is_more_due = is_listing_due_ || waits_.size() > 1;
+  const bool is_more_due = next_listing() != time_point::max() || waits_.size() > 1;
   if (job.next_deadline() < planned_ || (is_more_due && next_deadline() < planned_)) {
     earlier_->set();
   }
@@ -55021,10 +55230,10 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
-    auto meeting = new_shared<rendezvous_service>(parameters.log, parameters.time);
-    meeting->set_own_job(parameters.run_id, parameters.settings());
-    if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
-    options.extension = std::move(meeting);
+    meeting_ = new_shared<rendezvous_service>(parameters.log, parameters.time);
+    meeting_->set_own_job(parameters.run_id, parameters.settings());
+    if (parameters.reports) meeting_->show(parameters.run_id, parameters.reports);
+    options.extension = meeting_;
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
   if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
@@ -55048,6 +55257,11 @@ ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
     if (is_forgotten(key)) keys.emplace_back(key);
   });
   for (const std::string& key : keys) engine()->erase(key);
+}
+
+ELASTIC_DECL void rendezvous_host::show(std::string run_id,
+                                        std::shared_ptr<report_exchange> reports) {
+  if (meeting_) meeting_->show(std::move(run_id), std::move(reports));
 }
 
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
@@ -58377,7 +58591,8 @@ ELASTIC_DECL std::string rank_set::text() const {
 ELASTIC_DECL rank_set rank_set::parse(std::string_view text) {
   const auto refuse = [&] {
     constexpr auto form =
-        "{} is no set of ranks; ranges in ascending order, such as 0-7,9, below {} and in at most "
+        "{} is not a set of ranks; ranges in ascending order, such as 0-7,9, below {} and in at "
+        "most "
         "{} bytes are allowed";
     throw error(errc::protocol_violation, fmt::format(form, in_quotes(text), limits::job_ranks,
                                                       limits::rank_set_bytes));
@@ -59381,7 +59596,7 @@ namespace elastic::detail {
 /// @param now  the worker's time of day when it wrote the text, from which ages are computed
 /// Result: the groups about which anything is known, the most recently used first; at most
 /// `limits::recorder_groups`.
-/// Errors: `errc::protocol_violation` if the text is no such dump, or exceeds
+/// Errors: `errc::protocol_violation` if the text is not such a dump, or exceeds
 /// `limits::recorder_dump_bytes`, `recorder_depth` or `recorder_entries`.
 ELASTIC_DECL std::vector<group_position> parse_recorder_dump(std::string_view text, wall_time now);
 
@@ -59574,7 +59789,7 @@ inline std::vector<stack_frame> read_stack_field(const json_fields& fields) {
   std::vector<stack_frame> stack;
   const nlohmann::ordered_json& frames = fields.field("stack");
   if (!frames.is_array() || frames.size() > limits::stack_frames) {
-    fields.refuse(fmt::format("has a stack that is no list of at most {} frames",
+    fields.refuse(fmt::format("has a stack that is not a list of at most {} frames",
                               limits::stack_frames));
   }
   for (const nlohmann::ordered_json& frame : frames) {
@@ -61428,7 +61643,7 @@ class option_scanner {
                 fmt::format("unknown option {}; {}", in_quotes(name), hint));
   }
 
-  /// `letter` of an argument such as "-mx" is no option; the whole may lack a second dash.
+  /// `letter` of an argument such as "-mx" is not an option; the whole may lack a second dash.
   [[noreturn]] static void refuse_short(char letter, std::string_view argument) {
     const std::string as_long = fmt::format("-{}", argument.substr(0, argument.find('=')));
     const auto candidates = matches(as_long);
@@ -61632,7 +61847,8 @@ ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& conf
   check_endpoint(options, config.rendezvous);
   settle_standalone(options, config);
   check_static(config);
-  warn_of_unused(options, config, warnings);
+  // A job file may say how nodes meet, and names the job: each of its roles is checked with it.
+  if (!options.find("--job")) warn_of_unused(options, config, warnings);
 }
 
 inline void check_affinity(const given_options& options, const launch_config& config) {
@@ -62284,7 +62500,7 @@ ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text) {
 /// The longest time that an option takes: three years.
 inline constexpr std::chrono::seconds longest_time{100'000'000};
 
-/// Empty for what is no time in seconds from 0 to `most`.
+/// Empty for what is not a time in seconds from 0 to `most`.
 inline std::optional<duration> seconds_in(std::string_view text, std::chrono::seconds most) {
   double value = 0;
   const char* end = text.data() + text.size();
@@ -62458,8 +62674,8 @@ namespace elastic::detail {
 /// The hosts of a list as Slurm writes it, in its order: "login,rack[0-1]n[08-10,12]" is login,
 /// rack0n08, rack0n09, …, rack1n12. Never empty.
 ///
-/// Errors: `errc::invalid_argument`, a sentence without the list itself, for what is no such list,
-/// for a name over `limits::host_name_bytes`, and for more than `limits::nodes` hosts.
+/// Errors: `errc::invalid_argument`, a sentence without the list itself, for what is not such a
+/// list, for a name over `limits::host_name_bytes`, and for more than `limits::nodes` hosts.
 ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list);
 
 }  // namespace elastic::detail
@@ -62845,7 +63061,7 @@ ELASTIC_DECL void http_response_parser::read_header(const std::string& line) {
   if (line.empty()) return end_head();
   const std::size_t colon = line.find(':');
   if (colon == std::string::npos || colon == 0 || line.find_first_of(" \t") < colon) {
-    refuse(fmt::format("'{}' is no header", shown(line)));
+    refuse(fmt::format("'{}' is not a header", shown(line)));
   }
   std::string name = line.substr(0, colon);
   for (char& letter : name) {
@@ -62899,7 +63115,7 @@ ELASTIC_DECL std::uint64_t http_response_parser::read_number(std::string_view di
   const char* end = digits.data() + digits.size();
   const auto [stop, failure] = std::from_chars(digits.data(), end, number, base);
   if (failure != std::errc() || stop != end) {
-    refuse(fmt::format("'{}' is no length", shown(digits)));
+    refuse(fmt::format("'{}' is not a length", shown(digits)));
   }
   return number;
 }
@@ -63991,7 +64207,7 @@ class legacy_reader {
                          limits::rendezvous_state_bytes));
     }
     document_ = json::parse(text, nullptr, false);
-    if (!document_.is_object()) refuse("it is no JSON object");
+    if (!document_.is_object()) refuse("it is not a JSON object");
   }
 
   legacy_state read() const {
@@ -64028,7 +64244,7 @@ class legacy_reader {
 
   static const std::string& text_at(const json& of, const char* name) {
     const json& value = part(of, name);
-    if (!value.is_string()) refuse(fmt::format("'{}' is no text", name));
+    if (!value.is_string()) refuse(fmt::format("'{}' is not a string", name));
     return value.get_ref<const std::string&>();
   }
 
@@ -64036,14 +64252,14 @@ class legacy_reader {
     const json& value = part(document_, name);
     const bool is_fine = value.is_number_integer() && value.get<std::int64_t>() >= 0 &&
                          value.get<std::int64_t>() <= most;
-    if (!is_fine) refuse(fmt::format("'{}' is no number from 0 to {}", name, most));
+    if (!is_fine) refuse(fmt::format("'{}' is not a number from 0 to {}", name, most));
     return value.get<int>();
   }
 
   const json& list_at(const char* name) const {
     const json& value = part(document_, name);
     if (!value.is_array() || value.size() > static_cast<std::size_t>(limits::nodes)) {
-      refuse(fmt::format("'{}' is no list of at most {}", name, limits::nodes));
+      refuse(fmt::format("'{}' is not a list of at most {}", name, limits::nodes));
     }
     return value;
   }
@@ -64054,14 +64270,14 @@ class legacy_reader {
     const bool is_number = !text.empty() && text.size() <= most_digits &&
                            std::all_of(text.begin(), text.end(),
                                        [](char letter) { return letter >= '0' && letter <= '9'; });
-    if (!is_number) refuse("'version' is no whole number in a text");
+    if (!is_number) refuse("'version' is not a string that holds a whole number");
     return text;
   }
 
   int participants() const {
     const json& ranks = list_at("participants");
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      if (ranks[i] != i) refuse("'participants' is no list of ranks that begins with 0");
+      if (ranks[i] != i) refuse("'participants' is not a list of ranks that begins with 0");
     }
     return static_cast<int>(ranks.size());
   }
@@ -64069,7 +64285,7 @@ class legacy_reader {
   std::vector<std::string> keep_alives(const legacy_state& state) const {
     std::vector<std::string> keys;
     for (const json& each : list_at("keep_alives")) {
-      if (!each.is_string()) refuse("'keep_alives' is no list of texts");
+      if (!each.is_string()) refuse("'keep_alives' is not a list of strings");
       keys.push_back(each.get<std::string>());
     }
     if (keys.size() > static_cast<std::size_t>(state.participants)) {
@@ -66561,7 +66777,7 @@ ELASTIC_DECL void replica_run::take(const std::shared_ptr<pending_command>& pend
   if (saves && (is_saving_ || asked_pause_)) {
     return pending->settle(false, "no checkpoint: one is being saved already");
   }
-  tasks_->spawn(saves ? save(pending) : inspect(pending));
+  run_beside(saves ? save(pending) : inspect(pending));
 }
 
 ELASTIC_DECL void replica_run::drain(pending_command& pending) {
@@ -66752,8 +66968,8 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
   announce(std::nullopt);
-  tasks_->spawn(group_.watch_uninterruptible());
-  tasks_->spawn(group_.watch_work());
+  run_beside(group_.watch_uninterruptible());
+  run_beside(group_.watch_work());
 }
 
 /// Until one has ended, or is to start, or all is over.
@@ -66776,8 +66992,8 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   journal_.note_decision(next, ledger_.failures(), next.restart);
   const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
   if (next.restart) {
-    tasks_->spawn(prepare({replica, cause, entry.end->at},
-                         deadline_after(entry.end->at, next.delay)));
+    run_beside(prepare({replica, cause, entry.end->at},
+                       deadline_after(entry.end->at, next.delay)));
     return;
   }
   refusal_ = next;
@@ -66799,18 +67015,29 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
   return next;
 }
 
-/// What the replica had started is gone, and its pause is over. Errors: none; see `failure_`.
+/// What the replica had started is gone, and its pause is over.
 ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
-  try {
-    task<void> clearing = group_.clear(next.replica);
-    co_await std::move(clearing);
-    if (time_.now() < due) co_await time_.sleep_until(due);
-    due_.push_back(std::move(next));
-  } catch (...) {
-    // Of a cancellation nobody asks: the run is ending.
-    failure_ = std::current_exception();
-  }
+  task<void> clearing = group_.clear(next.replica);
+  co_await std::move(clearing);
+  if (time_.now() < due) co_await time_.sleep_until(due);
+  due_.push_back(std::move(next));
   happened_.set();
+}
+
+ELASTIC_DECL void replica_run::run_beside(task<void> work) {
+  tasks_->spawn(note_failure(std::move(work)));
+}
+
+/// Errors: none; see `failure_`.
+ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
+  try {
+    co_await std::move(work);
+  } catch (...) {
+    // Who cancels it stops the replicas, for good or for a pause.
+    const std::exception_ptr failure = std::current_exception();
+    if (!is_cancellation(failure)) failure_ = failure;
+  }
+  if (failure_) happened_.set();
 }
 
 ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
@@ -67097,7 +67324,7 @@ ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
   // What keeps a role from being run is known before any starts.
   for (std::size_t place = 0; place < options_.roles.size(); ++place) {
     circumstances around;
-    around.services = services_;
+    around.services = services_of(place);
     make_runner(place, std::move(around));
   }
 }
@@ -67157,27 +67384,41 @@ inline std::shared_ptr<const rendezvous_registry> backends_that_move(
   return backends;
 }
 
-ELASTIC_DECL launch_config role_plan::config_of(const role& which,
+/// What tells the run of a role after a restart of the job from the one before.
+inline std::string name_of_run(const std::string& role, int restarts) {
+  return restarts == 0 ? role : fmt::format("{}_{}", role, restarts);
+}
+
+ELASTIC_DECL agent_services role_plan::services_of(std::size_t role) const {
+  agent_services services = services_;
+  services.log = log_of_role(options_.roles[role].name, services_.log);
+  return services;
+}
+
+ELASTIC_DECL std::string role_plan::run_id_of(std::size_t role, int restarts) const {
+  return fmt::format("{}/{}", options_.run_id, name_of_run(options_.roles[role].name, restarts));
+}
+
+ELASTIC_DECL launch_config role_plan::config_of(std::size_t role,
                                                 const circumstances& around) const {
+  const elastic::role& which = options_.roles[role];
   launch_config config = which.config;
   worker_spec& workers = config.workers;
   workers.role = which.name;
   if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
-  const std::string again = around.restarts == 0 ? "" : fmt::format("_{}", around.restarts);
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
-  if (!around.log_root.empty()) workers.log_name = which.name + again;
+  if (!around.log_root.empty()) workers.log_name = name_of_run(which.name, around.restarts);
   // That of the job has everything, unless somebody wants a file of the role alone.
   if (workers.journal.empty()) workers.journal = "/dev/null";
-  config.rendezvous.run_id = fmt::format("{}/{}{}", options_.run_id, which.name, again);
+  config.rendezvous.run_id = run_id_of(role, around.restarts);
   return config;
 }
 
 ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
                                                       circumstances around) const {
   const elastic::role& which = options_.roles[role];
-  const launch_config config = config_of(which, around);
+  const launch_config config = config_of(role, around);
   agent_services services = std::move(around.services);
-  services.log = log_of_role(which.name, services_.log);
   if (which.extension) services.extension = which.extension;
   try {
     if (!which.has_world) return std::make_shared<replica_set>(config, services);
@@ -67200,13 +67441,6 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
 
 namespace elastic::detail {
 
-/// The first of the ports that the kernel gives to connections.
-inline int first_port_of_kernel() {
-  int first = 0;
-  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first;
-  return first;
-}
-
 /// Whether a server could listen at the port, at every address of the host.
 inline bool is_free_port(std::uint16_t port) {
   for (const asio::ip::tcp& protocol : {asio::ip::tcp::v6(), asio::ip::tcp::v4()}) {
@@ -67215,28 +67449,17 @@ inline bool is_free_port(std::uint16_t port) {
         ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
     // A host without IPv6.
     if (!socket) continue;
-    return ::bind(socket.get(), end.data(), static_cast<socklen_t>(end.size())) == 0;
+    if (::bind(socket.get(), end.data(), static_cast<socklen_t>(end.size())) != 0) return false;
   }
-  return false;
+  return true;
 }
 
 ELASTIC_DECL std::uint16_t port_book::take() {
   const std::lock_guard lock(mutex_);
-  // Below those of the kernel: no connection takes it before the worker does.
-  constexpr int first = 10'000;
-  const int count = first_port_of_kernel() - first;
-  random_source random;
   constexpr int tries = 1000;
   for (int tried = 0; tried < tries; ++tried) {
-    std::uint16_t port = 0;
-    if (count > tries) {
-      const auto chosen = static_cast<int>(random.below(static_cast<std::uint64_t>(count)));
-      port = static_cast<std::uint16_t>(first + chosen);
-      if (!is_free_port(port)) continue;
-    } else {
-      port = free_port("0.0.0.0");
-    }
-    if (taken_.insert(port).second) return port;
+    const std::uint16_t port = free_port("0.0.0.0");
+    if (is_free_port(port) && taken_.insert(port).second) return port;
   }
   throw error(errc::connection_failed, "no port of this host is free for a worker");
 }
@@ -67435,7 +67658,7 @@ ELASTIC_DECL std::vector<role_step> role_machine::ended(std::size_t role, role_e
   using kind = role_end::kind;
   entry& self = roles_[role];
   const bool was_stopping = self.state == role_state::stopping;
-  // How a role ends that was told to is no event; why it was told to stays its reason.
+  // How a role ends that was told to is not an event; why it was told to stays its reason.
   if (!was_stopping || end.how == kind::succeeded) self.reason = end.reason;
   if (end.how == kind::succeeded) {
     self.state = role_state::succeeded;
@@ -68072,7 +68295,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
 
 /// What the agent of a role, or its replicas, are given.
 ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
-  agent_services services = plan_->services();
+  agent_services services = plan_->services_of(role);
   if (journal_) {
     services.journal =
         journal_->of_role(name_of(role), node_of(role), plan_->services().time, log_);
@@ -68216,8 +68439,12 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     role_plan::circumstances around;
     around.restarts = restarts;
     around.log_root = logs_.root();
-    around.is_beside_server = servers_.contains(plan_->meeting_of(role));
     around.services = services_of(role);
+    const auto server = servers_.find(plan_->meeting_of(role));
+    around.is_beside_server = server != servers_.end();
+    if (around.is_beside_server && around.services.reports) {
+      server->second->show(plan_->run_id_of(role, restarts), around.services.reports);
+    }
     around.services.observer =
         new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
                                around.services.observer, on_ready);
@@ -68406,7 +68633,7 @@ inline std::int64_t report_number(const record_rows& rows, const nlohmann::order
   if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
       value.get<std::int64_t>() > most) {
     rows.refuse(
-        fmt::format("has a worker whose entry {} is no number from {} to {}", at, least, most));
+        fmt::format("has a worker whose entry {} is not a number from {} to {}", at, least, most));
   }
   return value.get<std::int64_t>();
 }
@@ -68417,7 +68644,7 @@ inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordere
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
   constexpr std::size_t entries = 9;
   if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
-    rows.refuse(fmt::format("has a worker that is no list of {} entries", entries));
+    rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
   }
   const auto number = [&](std::size_t at, std::int64_t from, std::int64_t to) {
     return report_number(rows, entry, at, from, to);
@@ -68903,7 +69130,7 @@ ELASTIC_DECL void http_request_parser::read_request_line(std::string_view line) 
 ELASTIC_DECL void http_request_parser::read_header(std::string_view line) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos || !is_http_token(line.substr(0, colon))) {
-    return refuse(400, fmt::format("'{}' is no header", printable_text(line.substr(0, 60))));
+    return refuse(400, fmt::format("'{}' is not a header", printable_text(line.substr(0, 60))));
   }
   const std::string name = http_lower_case(line.substr(0, colon));
   std::string_view value = line.substr(colon + 1);
@@ -68939,7 +69166,7 @@ ELASTIC_DECL void http_request_parser::read_length(const std::string& digits) {
   const char* const end = digits.data() + digits.size();
   const bool is_number =
       !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_number) return refuse(400, "'content-length' is no number");
+  if (!is_number) return refuse(400, "'content-length' is not a number");
   const auto [stop, failure] = std::from_chars(digits.data(), end, body_left_);
   if (failure != std::errc() || stop != end || body_left_ > limits::http_request_body_bytes) {
     body_left_ = 0;
@@ -70237,7 +70464,7 @@ inline std::vector<int> read_ranks(const json_fields& fields) {
            rank.get<std::int64_t>() < limits::job_ranks;
   };
   if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_rank)) {
-    fields.refuse("has ranks that are no list of numbers from 0 on");
+    fields.refuse("has ranks that are not a list of numbers from 0 on");
   }
   std::vector<int> ranks;
   for (const nlohmann::ordered_json& rank : list) ranks.push_back(rank.get<int>());
@@ -71314,12 +71541,11 @@ ELASTIC_DECL const std::string& pmi_request::word(std::string_view name) const {
 
 ELASTIC_DECL int pmi_request::number(std::string_view name) const {
   const std::string& text = word(name);
-  constexpr std::size_t most_digits = 9;
   int value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
-  if (!is_whole || value < 0 || text.size() > most_digits) {
-    refuse_pmi(fmt::format("'{}' with {}={}, which is no number", command, name, shown_pmi(text)));
+  if (failure != std::errc() || end != text.data() + text.size()) {
+    refuse_pmi(
+        fmt::format("'{}' with {}={}, which is not a number", command, name, shown_pmi(text)));
   }
   return value;
 }
@@ -71554,7 +71780,7 @@ inline void wire_ports_row(record_rows& rows, std::vector<std::uint16_t>& ports)
   if (list == nullptr) return;
   for (const nlohmann::ordered_json& value : *list) {
     const bool is_port = value.is_number_integer() && value >= 1 && value <= 65535;
-    if (!is_port) rows.refuse("has a port that is no number from 1 to 65535");
+    if (!is_port) rows.refuse("has a port that is not a number from 1 to 65535");
     ports.push_back(value.get<std::uint16_t>());
   }
 }
@@ -71727,9 +71953,12 @@ ELASTIC_DECL task<void> pmi_node::serve() {
 ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
   worker& with = *workers_[slot];
   while (with.socket.is_open()) {
-    co_await with.socket.async_wait(asio::posix::stream_descriptor::wait_read,
-                                    asio::use_awaitable);
-    if (!with.socket.is_open() || !take_bytes(with)) co_return;
+    const auto [failure] =
+        co_await with.socket.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+    // A barrier may have closed the socket meanwhile.
+    if (!with.socket.is_open()) co_return;
+    if (failure) throw asio_system_error(failure);
+    if (!take_bytes(with)) co_return;
     note_barrier();
   }
 }
@@ -71785,8 +72014,10 @@ ELASTIC_DECL void pmi_node::note_barrier() {
 ELASTIC_DECL task<void> pmi_node::keep_barriers() {
   for (;;) {
     co_await all_wait_.wait();
-    all_wait_.reset();
     co_await pass_barrier();
+    // Bytes of a worker in the barrier may have set it again, for this barrier.
+    all_wait_.reset();
+    note_barrier();
   }
 }
 
@@ -71815,7 +72046,6 @@ ELASTIC_DECL task<void> pmi_node::pass_barrier() {
       hang_up(*each, refusal.what());
     }
   }
-  note_barrier();
 }
 
 /// Each node waits for the news of all, which is the barrier.
@@ -73021,7 +73251,7 @@ class recorder_reader {
   }
 
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) {
-    refuse_dump(fmt::format("is no JSON from byte {} on", position));
+    refuse_dump(fmt::format("is not JSON from byte {} on", position));
   }
 
  private:
@@ -73033,9 +73263,9 @@ class recorder_reader {
   static constexpr std::size_t group_depth = 3;
 
   bool open(bool is_object) {
-    if (depth_ == 0 && !is_object) refuse_dump("is no JSON object");
+    if (depth_ == 0 && !is_object) refuse_dump("is not a JSON object");
     if (depth_ == 2 && section_ == section::entries && !is_object) {
-      refuse_dump("has an entry that is no object");
+      refuse_dump("has an entry that is not an object");
     }
     if (++depth_ > limits::recorder_depth) {
       refuse_dump(fmt::format("is nested deeper than {} levels", limits::recorder_depth));
@@ -73382,12 +73612,12 @@ class recorder_events {
 
   [[noreturn]] static bool parse_error(std::size_t position, const std::string&,
                                        const nlohmann::json::exception&) {
-    refuse_pickle(fmt::format("is no JSON from byte {} on", position));
+    refuse_pickle(fmt::format("is not JSON from byte {} on", position));
   }
 
  protected:
   void open(bool is_object) {
-    if (depth_ == 0 && !is_object) refuse_pickle("is no JSON object");
+    if (depth_ == 0 && !is_object) refuse_pickle("is not a JSON object");
     if (++depth_ > limits::recorder_depth) {
       refuse_pickle(fmt::format("is nested deeper than {} levels", limits::recorder_depth));
     }
@@ -74006,7 +74236,7 @@ ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
   for (const group_member& member : operation.group->members) {
     if (!member.is_known) ranks.push_back(member.rank);
   }
-  // A rank whose stack shows that it waits, too, is no suspect.
+  // A rank whose stack shows that it waits, too, is not a suspect.
   std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
   if (ranks.empty() || ranks.size() > operation.waiting) return {};
   const stall_verdict::kind own = cause_of(first(ranks));
@@ -75344,7 +75574,7 @@ class torch_state_decoder {
   explicit torch_state_decoder(std::string_view pickle) : values_(pickle) {}
 
   torch_state decode() {
-    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
+    attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is not a state");
     torch_state state;
     state.round = integer(take("round"), "round");
     if (state.round < 0 || state.round > limits::rendezvous_told_number) {
@@ -75398,19 +75628,20 @@ class torch_state_decoder {
 
   std::int64_t integer(pickle_ref ref, std::string_view name) const {
     const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::integer)) refuse_state(fmt::format("its {} is no integer", name));
+    if (!value.is(pickle_kind::integer))
+      refuse_state(fmt::format("its {} is not an integer", name));
     return value.number;
   }
 
   bool boolean(std::string_view name) {
     const pickle_value& value = values_[take(name)];
-    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is no bool", name));
+    if (!value.is(pickle_kind::boolean)) refuse_state(fmt::format("its {} is not a bool", name));
     return value.number != 0;
   }
 
   torch_time time(pickle_ref ref) {
     const pickle_value& value = values_[ref];
-    if (!value.is(pickle_kind::time)) refuse_state("a time of it is no datetime");
+    if (!value.is(pickle_kind::time)) refuse_state("a time of it is not a datetime");
     (value.is_zoned ? sees_zoned_ : sees_unzoned_) = true;
     return torch_time(std::chrono::microseconds(value.number));
   }
@@ -75467,7 +75698,7 @@ class torch_state_decoder {
     const pickle_value& value = values_[ref];
     const bool is_dict = kind == pickle_kind::dict;
     if (!value.is(kind)) {
-      refuse_state(fmt::format("its {} is no {}", name, is_dict ? "dict" : "set"));
+      refuse_state(fmt::format("its {} is not a {}", name, is_dict ? "dict" : "set"));
     }
     const std::size_t nodes = value.items.size() / (is_dict ? 2 : 1);
     if (nodes > static_cast<std::size_t>(limits::nodes)) {
@@ -76729,7 +76960,7 @@ ELASTIC_DECL void pickle_reader::push_object() {
 ELASTIC_DECL void pickle_reader::push_reduced() {
   const pickle_value arguments = values_[pop()];
   const pickle_value& callee = values_[pop()];
-  if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
+  if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are not a tuple");
   if (callee.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
   if (callee.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
   if (callee.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
@@ -76793,11 +77024,11 @@ ELASTIC_DECL void pickle_reader::build() {
   const pickle_ref attributes = pop();
   const pickle_ref object = open_container(pickle_kind::object);
   const pickle_value& dict = values_[attributes];
-  if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are no dict");
+  if (!dict.is(pickle_kind::dict)) fail("the attributes of an object are not a dict");
   if (!values_[object].items.empty()) fail("an object gets its attributes twice");
   for (std::size_t i = 0; i < dict.items.size(); i += 2) {
     const pickle_value& name = values_[dict.items[i]];
-    if (!name.is(pickle_kind::text)) fail("the name of an attribute is no text");
+    if (!name.is(pickle_kind::text)) fail("the name of an attribute is not a string");
   }
   add_item(object, attributes);
   // Python hashes a node when it becomes a key, so it must be complete by then.
