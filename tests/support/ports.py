@@ -7,7 +7,8 @@ import os
 import socket
 
 _LOCKS = []
-_FIRST = 10000
+# Those before it elastic chooses from.
+_FIRST = 20000
 
 
 def _is_free(port):
@@ -44,7 +45,7 @@ _PORTS = _candidates()
 def reserved_port():
     """A port at which nobody listens, and which no other test takes while this process lives.
 
-    It lies below the ports that the kernel gives to programs that name none: such a port can have
-    been promised to a program that is not yet there.
+    It lies below the ports that the kernel gives to programs that name none, and above those that
+    elastic chooses from: such a port can have been promised to a program that is not yet there.
     """
     return next(port for port in _PORTS if _is_free(port) and _has_taken(port))
