@@ -405,6 +405,39 @@ TEST_CASE("replicas: commands pause them and start them again", "[integration][r
   CHECK(host.observer->all.size() == 2);
 }
 
+TEST_CASE("replicas: each of several commands that come together has its own answer",
+          "[integration][roles]") {
+  program host(2, "exec $PUPPET hang");
+  using kind = job_command::kind;
+  std::vector<std::string> answers;
+  // The last of them goes on with `then`.
+  const auto give = [&](const std::vector<kind>& kinds, const std::function<void()>& then) {
+    const std::size_t all = answers.size() + kinds.size();
+    for (const kind what : kinds) {
+      asio::co_spawn(host.context, host.replicas->carry_out({what, "by a test"}),
+                     [&answers, all, then](std::exception_ptr, job_command::outcome came) {
+                       answers.push_back(came.text);
+                       if (answers.size() == all) then();
+                     });
+    }
+  };
+  host.observer->on_start = [&](const auto&) {
+    if (host.observer->all.size() > 1) return;
+    give({kind::pause, kind::pause}, [&] {
+      give({kind::resume, kind::resume, kind::pause},
+           [&] { host.replicas->stop({.reason = "enough"}); });
+    });
+  };
+  CHECK(host.run().reason == "enough");
+  // What is refused is answered first.
+  CHECK(answers == words{"not paused: a pause is asked for already",
+                         "the replicas are paused: none of this node runs",
+                         "not resumed: the replicas are not paused",
+                         "not paused: the replicas are being resumed",
+                         "the replicas run again"});
+  CHECK(host.observer->all.size() == 2);
+}
+
 TEST_CASE("replicas: a pause takes the place of a wait for the next start",
           "[integration][roles]") {
   // Replica 1 fails once, and would start again in an hour.

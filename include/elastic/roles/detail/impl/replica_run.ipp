@@ -178,6 +178,7 @@ inline std::string no_pause_after_success(int replica) {
 }
 
 ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pending) {
+  if (asked_resume_) return pending->settle(false, "not paused: the replicas are being resumed");
   if (is_paused_) return pending->settle(true, "the replicas are paused already");
   if (asked_pause_) return pending->settle(false, "not paused: a pause is asked for already");
   if (is_saving_) return pending->settle(false, "not paused: a checkpoint is being saved");
@@ -189,7 +190,10 @@ ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pend
 }
 
 ELASTIC_DECL void replica_run::begin_resume(std::shared_ptr<pending_command> pending) {
-  if (!is_paused_) return pending->settle(false, "not resumed: the replicas are not paused");
+  // One that comes beside another is answered like one that comes after it.
+  if (!is_paused_ || asked_resume_) {
+    return pending->settle(false, "not resumed: the replicas are not paused");
+  }
   if (stop_) return pending->settle(false, "not resumed: the replicas are being stopped");
   asked_resume_ = std::move(pending);
   happened_.set();
