@@ -632,6 +632,36 @@ TEST_CASE("roles on two nodes: the job fails on both, and both say by which role
   }
 }
 
+TEST_CASE("roles on two nodes: a role of one node is told with an address that others reach",
+          "[integration][roles]") {
+  two_nodes job;
+  const std::string seen = job.files / "seen";
+  job.add("trainer", "exec " + std::string(ELASTIC_PUPPET) + " await " + seen + "_server await " +
+                         seen + "_alone exit 0")
+      .config.rendezvous.local_addr = "127.0.0.3";
+  const std::string look =
+      "until grep -q '\"'$ROLE_NAME'\": {[^}]*\"address\"' $ELASTIC_ROLES; do sleep 0.01; "
+      "done; "
+      "cp $ELASTIC_ROLES " +
+      seen + ".$$ && mv " + seen + ".$$ " + seen + "_$ROLE_NAME; exec " +
+      std::string(ELASTIC_PUPPET) + " hang";
+  for (const char* name : {"server", "alone"}) {
+    role& served = job.add(name, look);
+    served.stops_with = "trainer";
+    served.config.rendezvous.min_nodes = served.config.rendezvous.max_nodes = 1;
+  }
+  // One that meets nobody is on each node.
+  job.options().roles.back().config.standalone = true;
+  for (const roles_result& node : job.run()) CHECK(node.state == worker_state::succeeded);
+  for (const std::string name : {"server", "alone"}) {
+    INFO(name);
+    const std::string text = elastic::test::file_text(seen + "_" + name);
+    const std::string own = text.substr(text.find("\"" + name + "\""));
+    CHECK(own.substr(0, own.find('}')).find(R"("address": "127.0.0.3")") != std::string::npos);
+    CHECK(text.find(R"("address": "127.0.0.1")") == std::string::npos);
+  }
+}
+
 TEST_CASE("roles: a job runs once", "[integration][roles]") {
   program host;
   host.add("trainer", {"exit", "0"});

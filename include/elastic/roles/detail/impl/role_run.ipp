@@ -23,8 +23,10 @@
 #include <elastic/roles/detail/role_watch.hpp>
 #include <elastic/roles/role_extension.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace elastic::detail {
@@ -262,15 +264,31 @@ ELASTIC_DECL void role_run::open_journal() {
   journal_ = new_shared<role_journal>(path, log_);
 }
 
+/// How a role meets with other nodes, or, for a role of one node in a job of several, how another
+/// role does. None: the job has one node.
+inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<role>& roles,
+                                                             const role& which) {
+  const auto has_several_nodes = [](const role& each) {
+    return !each.config.standalone && each.config.rendezvous.max_nodes > 1;
+  };
+  if (has_several_nodes(which)) return which.config.rendezvous;
+  const auto other = std::find_if(roles.begin(), roles.end(), has_several_nodes);
+  if (other == roles.end()) return std::nullopt;
+  rendezvous_parameters meeting = other->config.rendezvous;
+  const std::string& own = which.config.rendezvous.local_addr;
+  if (!own.empty()) meeting.local_addr = own;
+  return meeting;
+}
+
 /// Where workers of other nodes find those of this one.
-inline task<std::string> address_for_roles(launch_config config) {
-  const rendezvous_parameters& meeting = config.rendezvous;
-  if (config.standalone || meeting.max_nodes == 1) co_return std::string("127.0.0.1");
-  if (!meeting.local_addr.empty()) co_return local_address_named(meeting.local_addr);
+inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
+  if (!meeting) co_return std::string("127.0.0.1");
+  if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
   std::vector<std::string> towards;
-  const bool is_host = !meeting.endpoint.empty() && meeting.endpoint.find('/') == std::string::npos;
+  const std::string& endpoint = meeting->endpoint;
+  const bool is_host = !endpoint.empty() && endpoint.find('/') == std::string::npos;
   if (is_host) {
-    const std::string first = meeting.endpoint.substr(0, meeting.endpoint.find(','));
+    const std::string first = endpoint.substr(0, endpoint.find(','));
     towards.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
   }
   task<std::string> finding = reachable_address(std::string(), std::move(towards));
@@ -279,9 +297,10 @@ inline task<std::string> address_for_roles(launch_config config) {
 
 ELASTIC_DECL task<void> role_run::open_board() {
   std::vector<std::string> names;
+  const std::vector<role>& roles = plan_->options().roles;
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     names.push_back(name_of(place));
-    task<std::string> finding = address_for_roles(plan_->options().roles[place].config);
+    task<std::string> finding = address_for_roles(meeting_of_nodes(roles, roles[place]));
     entries_[place].address = co_await std::move(finding);
   }
   const auto board = new_shared<role_board>(strand_, std::move(names), log_);
