@@ -160,7 +160,9 @@ std::string word_on_agent(const fs::path& file, const roles_document& document) 
       std::find_if(journal.records.rbegin(), journal.records.rend(), [](const auto& record) {
         return record.event.kind == elastic::job_event::type::agent_started && record.event.pid;
       });
-  if (began == journal.records.rend() || began->node != elastic::host_name()) return {};
+  if (began == journal.records.rend()) return {};
+  const std::string& host = began->event.host.empty() ? began->node : began->event.host;
+  if (host != elastic::host_name()) return {};
   const auto pid = static_cast<pid_t>(*began->event.pid);
   if (is_running_since(pid, std::chrono::microseconds(began->time_us))) return {};
   const std::chrono::microseconds last(journal.records.back().time_us);

@@ -76,6 +76,8 @@ struct job_event {
   std::string run_id = {};
   std::string backend = {};
   std::string role = {};
+  /// The name of the host, if the node has another one.
+  std::string host = {};
 
   std::optional<std::int64_t> round = {};
   /// How often workers of the job had failed before: the number of the attempt's log directory.

@@ -60,7 +60,7 @@ TEST_CASE("roles command: a job whose agent is gone was last seen when it record
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::int64_t now_us = std::chrono::duration_cast<microseconds>(now).count();
   const auto write = [&](const std::string& state, pid_t pid, const std::string& node,
-                         std::int64_t time_us) {
+                         std::int64_t time_us, const std::string& host = {}) {
     std::ofstream(folder / "roles.json")
         << R"({"revision": 1, "roles": {"trainer": {"state": ")" << state
         << R"(", "ready": false, "workers": []}}})" << "\n";
@@ -71,6 +71,7 @@ TEST_CASE("roles command: a job whose agent is gone was last seen when it record
     record.time_us = time_us;
     record.event.kind = elastic::job_event::type::agent_started;
     record.event.pid = pid;
+    record.event.host = host;
     std::ofstream(folder / "journal.jsonl") << to_json_line(record);
     return elasticrun::shown_roles({folder.path()}, {});
   };
@@ -88,6 +89,11 @@ TEST_CASE("roles command: a job whose agent is gone was last seen when it record
   CHECK(show("running", ::getpid(), elastic::host_name()) == "trainer  running\n");
   CHECK(show("running", nobody, "another-host") == "trainer  running\n");
   CHECK(show("succeeded", nobody, elastic::host_name()) == "trainer  succeeded\n");
+  // A node may have another name than its host, even that of another host.
+  CHECK_THAT(write("running", nobody, "node0", now_us, elastic::host_name()),
+             contains_text("is gone, and was last seen at"));
+  CHECK(write("running", nobody, elastic::host_name(), now_us, "another-host") ==
+        "trainer  running\n");
 }
 
 TEST_CASE("roles command: what cannot be shown is refused by one sentence", "[program][roles]") {

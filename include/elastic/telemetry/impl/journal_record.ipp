@@ -91,6 +91,7 @@ inline void describe(job_event& event, record_rows& rows) {
   journal_text(rows, "run_id", event.run_id);
   journal_text(rows, "backend", event.backend);
   journal_text(rows, "role", event.role);
+  journal_text(rows, "host", event.host);
   journal_text(rows, "peer", event.peer);
   journal_text(rows, "lines", event.lines);
   journal_numbers(rows, "pids", event.pids);

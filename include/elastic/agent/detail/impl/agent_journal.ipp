@@ -70,6 +70,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   event.max_restarts = spec_.max_restarts;
   if (group_.stayers().is_on()) event.state = replace_name;
   event.pid = ::getpid();
+  if (std::string host = host_name(); host != node()) event.host = std::move(host);
   journal_.record(std::move(event));
 }
 
