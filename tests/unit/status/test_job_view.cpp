@@ -151,6 +151,42 @@ TEST_CASE("job view: each way in which an attempt ends", "[status]") {
   CHECK((view.activity() == agent_activity::running) == (end == attempt_end::none));
 }
 
+TEST_CASE("job view: a worker that ends before all are known to run has ended", "[status]") {
+  journal_story story;
+  story.begin();
+  const bool are_replicas = GENERATE(false, true);
+  if (are_replicas) {
+    story.records.back().event.backend = "replicas";
+  } else {
+    story.start(0, 2);
+    story.records.pop_back();
+    story.records.pop_back();
+  }
+  story.tell(journal_story::of(job_event::type::workers_starting));
+  story.end_worker(0, 0).end_worker(1, 3);
+  job_event started_event = journal_story::of(job_event::type::workers_started);
+  started_event.local_world_size = 2;
+  started_event.pids = {300, 301};
+  const job_view view = view_of(story.tell(started_event).records);
+  REQUIRE(view.workers().size() == 2);
+  CHECK(view.workers()[0].state == condition::succeeded);
+  CHECK(view.workers()[0].pid == 300);
+  CHECK(view.workers()[1].state == condition::failed);
+  CHECK(view.attempts().back().end == attempt_end::failure);
+  CHECK(view.exits().at("exit:0") == 1);
+}
+
+TEST_CASE("job view: a worker that ends during a start that fails has ended", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2);
+  story.records.pop_back();
+  story.end_worker(1, 3).end("failed", "no such program");
+  const job_view view = view_of(story.records);
+  CHECK(view.workers()[1].state == condition::failed);
+  CHECK(view.activity() == agent_activity::failed);
+  CHECK(view.exits().at("exit:3") == 1);
+}
+
 TEST_CASE("job view: a job that pauses says why, until it goes on", "[status]") {
   journal_story story;
   story.begin().start(1, 2);
