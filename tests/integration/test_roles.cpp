@@ -531,8 +531,12 @@ class two_nodes {
     std::vector<std::unique_ptr<role_group>> groups;
     std::vector<std::optional<roles_result>> results(2);
     std::exception_ptr failure;
+    elastic::agent_services services;
+    services.observer = observer;
+    observer->on_start = [&] { groups[0]->stop({.reason = "enough"}); };
     for (auto& result : results) {
-      groups.push_back(std::make_unique<role_group>(context_.get_executor(), options_));
+      groups.push_back(std::make_unique<role_group>(context_.get_executor(), options_, services));
+      for (role& each : options_.roles) each.config.rendezvous.conf["is_host"] = "false";
       asio::co_spawn(context_, groups.back()->run(),
                      [&](std::exception_ptr thrown, roles_result ended) {
                        if (thrown) failure = thrown;
@@ -545,6 +549,8 @@ class two_nodes {
   }
 
   elastic::test::temporary_directory files;
+  /// Stops the first node, which hosts the server, when the workers of so many roles of both run.
+  std::shared_ptr<starter> observer = std::make_shared<starter>();
 
  private:
   elastic::test::leftovers remains_;
@@ -617,6 +623,25 @@ TEST_CASE("roles on two nodes: all start again on both", "[integration][roles]")
     CHECK(node.state == worker_state::succeeded);
     CHECK(node.restarts == 1);
   }
+}
+
+TEST_CASE("roles on two nodes: without the server that the other node hosted none waits for it",
+          "[integration][roles]") {
+  two_nodes job;
+  job.observer->roles = 4;
+  job.options().max_restarts = 1;
+  for (const char* name : {"trainer", "rollout"}) {
+    job.add(name, "exec " + std::string(ELASTIC_PUPPET) + " hang").on_failure =
+        role_policy::restart_job;
+  }
+  std::optional<error> failure;
+  try {
+    job.run();
+  } catch (const error& thrown) {
+    failure = thrown;
+  }
+  REQUIRE(failure);
+  CHECK(failure->code() == elastic::errc::connection_failed);
 }
 
 TEST_CASE("roles on two nodes: the job fails on both, and both say by which role",

@@ -83,7 +83,7 @@ class role_plan {
   // Finds the endpoints that several roles share.
   ELASTIC_DECL void find_meetings();
   ELASTIC_DECL std::shared_ptr<const rendezvous_registry> backends_beside_server(
-      bool is_beside_server) const;
+      const circumstances& around) const;
 
   asio::any_io_executor executor_;
   job options_;

@@ -95,9 +95,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   /// Does not host a server, because this program hosts the one at the endpoint for several jobs,
   /// or another node does. Call it before the first round.
   /// @param is_beside_server  the server is in this process, so that both end together
-  void use_server(bool is_beside_server) {
+  /// @param was_reached       this program has reached it before: one that does not answer now is
+  ///                          waited for only as after a lost connection
+  void use_server(bool is_beside_server, bool was_reached) {
     is_host_ = false;
     is_beside_server_ = is_beside_server;
+    was_reached_ = was_reached;
   }
 
   std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
@@ -189,6 +192,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   /// The number of this node.
   std::uint64_t number_ = 0;
   bool is_beside_server_ = false;
+  bool was_reached_ = false;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<candidate> candidate_;

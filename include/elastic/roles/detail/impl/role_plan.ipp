@@ -109,10 +109,13 @@ ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
 
 /// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
 ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_beside_server(
-    bool is_beside_server) const {
+    const circumstances& around) const {
   const auto backends = services_.backends ? new_shared<rendezvous_registry>(*services_.backends)
                                            : new_shared<rendezvous_registry>();
-  backends->add("c10d", [is_beside_server](const rendezvous_parameters& parameters) {
+  const bool is_beside_server = around.is_beside_server;
+  // It answers when all roles start again. If not, the node that hosted it has left the job.
+  const bool is_known = around.restarts > 0;
+  backends->add("c10d", [is_beside_server, is_known](const rendezvous_parameters& parameters) {
     const auto dialect = parameters.conf.find("dialect");
     if (dialect != parameters.conf.end() && dialect->second != "auto") {
       throw error(errc::invalid_argument,
@@ -120,7 +123,7 @@ ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_besi
                   "torchrun");
     }
     auto handler = new_shared<c10d_rendezvous>(parameters);
-    handler->use_server(is_beside_server);
+    handler->use_server(is_beside_server, is_known);
     return handler;
   });
   return backends;
@@ -177,7 +180,7 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
   try {
     if (!which.has_world) return std::make_shared<replica_set>(config, services);
     if (!meeting_of(role).empty()) {
-      services.backends = backends_beside_server(around.is_beside_server);
+      services.backends = backends_beside_server(around);
     }
     if (node_bound(options_.roles, which) == 1) {
       services.backends = backends_that_move(services.backends, which, services.log);

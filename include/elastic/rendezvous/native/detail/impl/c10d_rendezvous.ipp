@@ -308,7 +308,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
     });
   }
   if (parameters_.secret) link_->set_hang_up_patience(handshake_patience);
-  link_->start(executor, settings_.join_timeout);
+  const duration patience =
+      was_reached_ ? limits::rendezvous_reconnect_timeout : settings_.join_timeout;
+  link_->start(executor, patience);
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
