@@ -433,8 +433,7 @@ TEST_CASE("replicas: each of several commands that come together has its own ans
   CHECK(answers == words{"not paused: a pause is asked for already",
                          "the replicas are paused: none of this node runs",
                          "not resumed: the replicas are not paused",
-                         "not paused: the replicas are being resumed",
-                         "the replicas run again"});
+                         "not paused: the replicas are being resumed", "the replicas run again"});
   CHECK(host.observer->all.size() == 2);
 }
 
