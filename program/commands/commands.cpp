@@ -61,11 +61,8 @@ read_journals read_all(const strings& arguments) {
   return journals;
 }
 
-/// Result: the exit code: 0, or 1 if the text could not be written.
-int print(const std::string& text) {
-  const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  return is_written ? 0 : 1;
-}
+/// Result: the exit code: 0, unless the text could not be written.
+int print(const std::string& text) { return elastic::leave({0, text, false}); }
 
 int explain_journals(const strings& arguments) {
   return print(explain(read_all(arguments).contents));
@@ -204,7 +201,8 @@ int run_command(const elastic::command_line_facts::command& command, const strin
         elastic::refuse(fmt::format("{} needs {}", command.word, "a log directory or a journal")));
   }
   try {
-    return functions().at(command.word)(arguments);
+    const int code = functions().at(command.word)(arguments);
+    return std::ferror(stdout) == 0 ? code : elastic::exit_unwritten;
   } catch (const std::exception& failure) {
     return elastic::leave(elastic::refuse(failure.what()));
   }

@@ -221,8 +221,8 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
                                        config.job_settings, line.options, facts);
   job_of_roles job = make_job(file, facts);
   if (config.prints_job) {
-    std::fputs(text_of(file).c_str(), stdout);
-    co_return 0;
+    const elastic::early_exit exit{0, text_of(file), false};
+    co_return elastic::leave(exit);
   }
   for (const std::string& warning : job.warnings) log.warning("{}", warning);
   const asio::any_io_executor executor = co_await asio::this_coro::executor;

@@ -451,6 +451,26 @@ TEST_CASE("elasticrun: a closed stdout and stderr do not end the job",
   }
 }
 
+TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  const std::string journal = folder / "journal";
+  const auto job = et::elasticrun(
+      {"--standalone", "--journal", journal, "--no-python", ELASTIC_PUPPET, "exit", "0"});
+  REQUIRE(elastic::test::run_program(job).code == 0);
+  const std::vector<et::arguments> commands = {
+      {"--help"},           {"--version"},      {"status", "--help"}, {"doctor"},
+      {"explain", journal}, {"trace", journal}, {"status", journal}};
+  for (const et::arguments& words : commands) {
+    INFO(words.front());
+    et::arguments command = {"/bin/sh", "-c", "exec \"$@\" >/dev/full", "sh"};
+    const auto program = et::elasticrun(words);
+    command.insert(command.end(), program.begin(), program.end());
+    const auto result = elastic::test::run_program(command);
+    CHECK(result.code == 1);
+    CHECK(result.err == "elasticrun: error: stdout cannot be written: No space left on device\n");
+  }
+}
+
 TEST_CASE("elasticrun: without arguments of its own a job leaves nothing in the temporary folder",
           "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;

@@ -23,11 +23,15 @@ struct early_exit {
 /// The exit code for a command line, or a value in it, that cannot be used.
 inline constexpr int exit_usage = 2;
 
+/// The exit code if stdout cannot be written, whatever else was done.
+inline constexpr int exit_unwritten = 1;
+
 /// Ends the program with "<program>: error: <sentence>" on stderr.
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program = "elasticrun");
 
-/// Prints the text of an early exit. Result: its code, for `main` to return.
-ELASTIC_DECL int leave(const early_exit& exit);
+/// Prints the text of an early exit. If stdout cannot be written, it says so on stderr.
+/// Result: the code for `main` to return: that of the exit, or `exit_unwritten`.
+ELASTIC_DECL int leave(const early_exit& exit, std::string_view program = "elasticrun");
 
 }  // namespace elastic
 

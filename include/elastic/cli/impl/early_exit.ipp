@@ -4,6 +4,9 @@
 
 #include <elastic/cli/early_exit.hpp>
 
+#include <elastic/base/error.hpp>
+
+#include <cerrno>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -14,9 +17,14 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view progr
   return {exit_usage, fmt::format("{}: error: {}\n", program, sentence), true};
 }
 
-ELASTIC_DECL int leave(const early_exit& exit) {
-  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
-  return exit.code;
+ELASTIC_DECL int leave(const early_exit& exit, std::string_view program) {
+  std::FILE* const stream = exit.to_stderr ? stderr : stdout;
+  if (std::fputs(exit.text.c_str(), stream) >= 0 && std::fflush(stream) == 0) return exit.code;
+  if (exit.to_stderr) return exit.code;
+  const std::string problem = errno_text(errno);
+  std::fputs(fmt::format("{}: error: stdout cannot be written: {}\n", program, problem).c_str(),
+             stderr);
+  return exit_unwritten;
 }
 
 }  // namespace elastic
