@@ -228,10 +228,12 @@ elastic::task<void> job_doctor::meet() {
     const bool is_alone =
         failure.code() == errc::connection_failed || failure.code() == errc::rendezvous_timeout;
     if (!is_alone) throw;
+    const bool has_host = query_.meeting.backend == "c10d" || query_.meeting.backend == "static";
+    const char* const question =
+        has_host ? "does the node with the endpoint run elasticrun doctor, and is its port open?"
+                 : "do the other nodes run elasticrun doctor with the same endpoint and run id?";
     throw error(static_cast<errc>(failure.code().value()),
-                fmt::format("{}: does the node with the endpoint run elasticrun doctor, and is its "
-                            "port open?",
-                            failure.what()));
+                fmt::format("{}: {}", failure.what(), question));
   }
 }
 

@@ -94,7 +94,8 @@ class log_layout {
   // created it beforehand.
   ELASTIC_DECL static std::filesystem::path make_own(const std::filesystem::path& begin);
 
-  // A run id may be any text. As part of a file name it must not lead to another directory.
+  // A run id may be any text. As part of a file name it must not lead to another directory, and
+  // must not end the line that shows it.
   ELASTIC_DECL static std::string file_name_of(std::string run_id);
   ELASTIC_DECL std::filesystem::path attempt_directory() const;
   ELASTIC_DECL std::filesystem::path worker_directory(int local_rank) const;

@@ -42,6 +42,13 @@ TEST_CASE("log layout: the directories and files of torchelastic", "[agent]") {
   CHECK(layout.directory(1) == (root / "attempt_2/1").string());
 }
 
+TEST_CASE("log layout: a run id with control characters names a directory without them",
+          "[agent]") {
+  const scratch_directory scratch;
+  const elastic::log_layout layout(scratch.path, "a\nb\x7f\x1b[c");
+  CHECK(fs::path(layout.root()).filename().string().substr(0, 8) == "a_b__[c_");
+}
+
 TEST_CASE("log layout: a run's directory is its user's alone", "[agent]") {
   const scratch_directory scratch;
   const elastic::log_layout layout(scratch.path, "job");

@@ -45,6 +45,8 @@ TEST_CASE("c10d rendezvous: what it cannot serve is refused", "[rendezvous]") {
   rendezvous_parameters bad = standalone();
   bad.run_id.clear();
   CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
+  bad.run_id.assign(1025, 'x');
+  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
   bad = standalone();
   bad.max_nodes = 2;
   CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);

@@ -161,7 +161,8 @@ ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::p
 
 ELASTIC_DECL std::string log_layout::file_name_of(std::string run_id) {
   for (char& letter : run_id) {
-    if (letter == '/' || letter == '\0') letter = '_';
+    const bool is_control = static_cast<unsigned char>(letter) < ' ' || letter == '\x7f';
+    if (letter == '/' || is_control) letter = '_';
   }
   return run_id.substr(0, 128);
 }

@@ -7,7 +7,9 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/length_check.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -23,6 +25,7 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   if (parameters_.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
   }
+  check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
   }

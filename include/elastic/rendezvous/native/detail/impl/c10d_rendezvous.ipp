@@ -9,6 +9,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/length_check.hpp>
 #include <elastic/rendezvous/native/detail/candidate_addresses.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/detail/network_identity.hpp>
@@ -79,13 +80,6 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
   for (std::size_t place = 0; place < of->list.size(); ++place) {
     of->known[place] = co_await resolve_addresses(of->list[place].host);
   }
-}
-
-/// Refuses a value that a server would refuse anyway.
-inline void check_length(std::string_view option, std::string_view value, std::size_t most_bytes) {
-  if (value.size() <= most_bytes) return;
-  throw error(errc::invalid_argument, fmt::format("{}: it has {} bytes, and up to {} are allowed",
-                                                  option, value.size(), most_bytes));
 }
 
 /// The setting `worker_networks`, after a check that it is usable.
