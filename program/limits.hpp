@@ -11,6 +11,8 @@ namespace elasticrun::limits {
 
 /// The wait for the check of a log directory whose file system may not answer.
 inline constexpr std::chrono::milliseconds log_directory_check{1000};
+/// The wait for the look-up of the name that --local-addr is given.
+inline constexpr std::chrono::milliseconds host_look_up{5000};
 /// The shortest time between two reports to Kubeflow Trainer, the time limit of the last one, and
 /// the size of its token.
 inline constexpr std::chrono::seconds kubeflow_pause{5};

@@ -3,15 +3,20 @@
 
 #include <program/preflight.hpp>
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
+#include <elastic/launch/launch_config.hpp>
+#include <elastic/net/local_interface.hpp>
 #include <program/limits.hpp>
 
+#include <netdb.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -75,18 +80,25 @@ void check_log_directory(const std::string& directory) {
                                    elastic::in_quotes(directory), reason));
 }
 
-/// The same for a file system that may not answer. A late answer is ignored: everything that writes
-/// there uses its own thread.
-void check_remote_log_directory(const std::string& directory) {
+/// Carries out a check that may not end, for as long as `most`. A late answer is ignored.
+void check_within(std::chrono::milliseconds most, std::function<void()> work) {
   using check = std::packaged_task<void()>;
-  const auto asking = std::make_shared<check>([directory] { check_log_directory(directory); });
+  const auto asking = std::make_shared<check>(std::move(work));
   std::future<void> answer = asking->get_future();
   try {
     detail::start_thread([asking] { (*asking)(); }).detach();
   } catch (const std::system_error&) {
     return;
   }
-  if (answer.wait_for(limits::log_directory_check) == std::future_status::ready) answer.get();
+  if (answer.wait_for(most) == std::future_status::ready) answer.get();
+}
+
+/// Whether the resolver has an address for a name.
+bool is_host(const std::string& name) {
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, nullptr, &found) != 0) return false;
+  ::freeaddrinfo(found);
+  return true;
 }
 
 /// The file must be writable or creatable. Checks nothing in a file system that may not answer:
@@ -129,19 +141,52 @@ void check_drain_file(const std::string& path) {
                                    elastic::in_quotes(directory.string())));
 }
 
+/// A job of one node and the backend static do not need it; a warning says so.
+bool uses_local_address(const elastic::launch_config& job) {
+  return !job.standalone && job.rendezvous.max_nodes > 1 && job.rendezvous.backend != "static";
+}
+
 }  // namespace
+
+void check_local_address(const std::string& text,
+                         const std::vector<elastic::local_interface>& interfaces,
+                         const std::function<bool(const std::string&)>& is_host) {
+  // Whether this host has an address in a network is found out before the nodes meet.
+  if (text.empty() || text.find('/') != std::string::npos) return;
+  detail::asio_error_code failure;
+  elastic::asio::ip::make_address(text, failure);
+  if (!failure) return;
+  std::string names;
+  for (const elastic::local_interface& each : interfaces) {
+    if (each.name == text) return;
+    names += (names.empty() ? "" : ", ") + each.name;
+  }
+  if (is_host(text)) return;
+  throw elastic::error(
+      elastic::errc::invalid_argument,
+      fmt::format("--local-addr {}: this is no address, no network, no interface of this host (it "
+                  "has {}), and no name of a host that can be looked up",
+                  elastic::in_quotes(text), names.empty() ? "none" : names));
+}
 
 std::optional<elastic::early_exit> check_files(const elastic::program_config& config) {
   try {
     if (!config.script.empty()) check_script(config.script);
     if (detail::may_hang(config.job.workers.log_dir)) {
-      check_remote_log_directory(config.job.workers.log_dir);
+      // Everything that writes there uses its own thread.
+      check_within(limits::log_directory_check,
+                   [directory = config.job.workers.log_dir] { check_log_directory(directory); });
     } else {
       check_log_directory(config.job.workers.log_dir);
     }
     check_appendable("journal", config.job.workers.journal);
     check_appendable("trace", config.program.trace);
     check_drain_file(config.program.drain_file);
+    if (uses_local_address(config.job)) {
+      check_within(limits::host_look_up, [text = config.job.rendezvous.local_addr] {
+        check_local_address(text, elastic::local_interfaces(), is_host);
+      });
+    }
   } catch (const elastic::error& refusal) {
     return elastic::refuse(refusal.what());
   }

@@ -4,16 +4,29 @@
 
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/cli/program_config.hpp>
+#include <elastic/net/local_interface.hpp>
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace elasticrun {
 
 /// Checks the files that a configuration names, so that a mistake is reported before the nodes meet
 /// and the workers start: the script, the log directory, the journal, the trace and the drain file.
-/// (`process_launcher` looks for the program itself when it starts it.)
+/// (`process_launcher` looks for the program itself when it starts it.) If nodes meet, it checks
+/// --local-addr, too. A look-up or a file system that does not answer in time passes.
 ///
 /// Result: empty if all of them can be used; otherwise the error, with exit code 2.
 std::optional<elastic::early_exit> check_files(const elastic::program_config& config);
+
+/// Checks what --local-addr is given: an address, a network, one of the interfaces of this host, or
+/// the name of a host.
+/// @param is_host  whether the name of a host can be looked up
+/// Errors: `errc::invalid_argument`, with the interfaces, if it is none of these.
+void check_local_address(const std::string& text,
+                         const std::vector<elastic::local_interface>& interfaces,
+                         const std::function<bool(const std::string&)>& is_host);
 
 }  // namespace elasticrun

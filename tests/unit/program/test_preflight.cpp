@@ -3,6 +3,8 @@
 #include <program/preflight.hpp>
 
 #include <elastic/base/detail/mount_table.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/net/local_interface.hpp>
 #include <support/catch.hpp>
 #include <support/skip.hpp>
 #include <support/stalling_mount.hpp>
@@ -14,6 +16,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -105,6 +108,66 @@ TEST_CASE("preflight: the log directory must be one, or become one", "[program]"
   // Immutable: not even root makes a directory there.
   config.job.workers.log_dir = "/proc/self/logs";
   CHECK(pt::code_of(config, "'/proc/self/logs' is not writable") == 2);
+}
+
+TEST_CASE("preflight: --local-addr is an address, a network, an interface or a host",
+          "[program]") {
+  elastic::local_interface lo;
+  lo.name = "lo";
+  elastic::local_interface eth0;
+  eth0.name = "eth0";
+  const std::vector<elastic::local_interface> interfaces{lo, eth0};
+  struct row {
+    std::string text;
+    bool is_looked_up;
+    bool is_known;
+    std::string error = {};
+  };
+  const row rows[] = {
+      {"", false, false},
+      {"10.0.0.1", false, false},
+      {"fd00::1", false, false},
+      {"10.0.0.0/8", false, false},
+      {"eth0", false, false},
+      {"node1", true, true},
+      {"eth99", true, false,
+       "--local-addr 'eth99': this is no address, no network, no interface of this host (it has "
+       "lo, eth0), and no name of a host that can be looked up"},
+  };
+  for (const row& each : rows) {
+    CAPTURE(each.text);
+    bool was_looked_up = false;
+    std::string error;
+    try {
+      elasticrun::check_local_address(each.text, interfaces, [&](const std::string& name) {
+        was_looked_up = true;
+        CHECK(name == each.text);
+        return each.is_known;
+      });
+    } catch (const elastic::error& refusal) {
+      error = refusal.what();
+    }
+    CHECK(was_looked_up == each.is_looked_up);
+    CHECK(error == each.error);
+  }
+}
+
+TEST_CASE("preflight: --local-addr is checked if nodes meet there", "[program]") {
+  elastic::program_config config;
+  elastic::rendezvous_parameters& meeting = config.job.rendezvous;
+  // No resolver asks a server about a label of more than 63 letters.
+  meeting.local_addr = std::string(64, 'a');
+  meeting.backend = "c10d";
+  meeting.max_nodes = 2;
+  CHECK(pt::code_of(config, "--local-addr 'aaa") == 2);
+  meeting.backend = "static";
+  CHECK(pt::code_of(config) == 0);
+  meeting.backend = "c10d";
+  config.job.standalone = true;
+  CHECK(pt::code_of(config) == 0);
+  config.job.standalone = false;
+  meeting.max_nodes = 1;
+  CHECK(pt::code_of(config) == 0);
 }
 
 TEST_CASE("preflight: the journal must be a file that can be appended to, or made", "[program]") {
