@@ -106,6 +106,35 @@ TEST_CASE("trace: each role of a job is a process of its own", "[status]") {
                                          "3+2 B start"});
 }
 
+TEST_CASE("trace: many roles are told apart by their epochs, also by that of 0", "[status]") {
+  using kind = job_event::type;
+  constexpr std::int64_t roles = 2000;
+  detail::trace_events events(0);
+  const auto process_of = [&](kind what, std::int64_t epoch, const std::string& role) {
+    journal_record record;
+    record.node = "node0";
+    record.epoch = epoch;
+    record.event.kind = what;
+    record.event.role = role;
+    record.event.run_id = "job/" + role;
+    const auto texts = events.take(record);
+    return texts.empty() ? -1 : json::parse(texts.back()).at("pid").get<std::int64_t>() >> 20;
+  };
+  std::vector<std::int64_t> begun;
+  std::vector<std::int64_t> continued;
+  std::vector<std::int64_t> expected;
+  for (std::int64_t role = 0; role < roles; ++role) {
+    begun.push_back(process_of(kind::agent_started, role, fmt::format("role{}", role)));
+    expected.push_back(role);
+  }
+  // Later events are found by their epoch alone.
+  for (std::int64_t role = 0; role < roles; ++role) {
+    continued.push_back(process_of(kind::workers_starting, role, ""));
+  }
+  CHECK(begun == expected);
+  CHECK(continued == expected);
+}
+
 TEST_CASE("trace: a trace can be read whenever its agent ends", "[status]") {
   const test::temporary_directory folder;
   const std::string path = folder / "trace.json";

@@ -7,7 +7,6 @@
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -56,8 +55,10 @@ class trace_events {
   std::int64_t process_;
   std::int64_t shift_us_;
   std::int64_t now_us_ = 0;
-  /// One for each role; without roles there is one.
-  std::deque<lane> lanes_;
+  /// One for each role, by its name; without roles there is one.
+  std::map<std::string, lane> lanes_;
+  /// By the present epoch of each. A journal may have many roles.
+  std::map<std::int64_t, lane*> lane_of_epoch_;
   /// That of the present record.
   lane* at_ = nullptr;
   std::vector<std::string> events_;

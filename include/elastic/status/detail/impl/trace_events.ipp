@@ -54,17 +54,16 @@ inline std::string role_of_run(const job_event& event) {
 }
 
 ELASTIC_DECL auto trace_events::lane_of(const journal_record& record) -> lane& {
-  for (lane& each : lanes_) {
-    if (each.epoch == record.epoch) return each;
-  }
+  const auto present = lane_of_epoch_.find(record.epoch);
+  if (present != lane_of_epoch_.end()) return *present->second;
   std::string role = role_of_run(record.event);
-  for (lane& each : lanes_) {
-    if (each.role == role) return each;
-  }
-  lane& made = lanes_.emplace_back();
-  made.role = std::move(role);
-  made.process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
-  return made;
+  const auto [place, is_new] = lanes_.try_emplace(role);
+  lane& found = place->second;
+  if (!is_new) return found;
+  found.role = std::move(role);
+  found.process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
+  lane_of_epoch_.try_emplace(found.epoch, &found);
+  return found;
 }
 
 ELASTIC_DECL void trace_events::add(const trace_event& event) {
@@ -99,7 +98,10 @@ ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
 ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
   end_workers();
   leave();
+  const auto before = lane_of_epoch_.find(at_->epoch);
+  if (before != lane_of_epoch_.end() && before->second == at_) lane_of_epoch_.erase(before);
   at_->epoch = record.epoch;
+  lane_of_epoch_[record.epoch] = at_;
   name("process_name", 0,
        at_->role.empty() ? record.node : fmt::format("{} on {}", at_->role, record.node));
   name("thread_name", 0, "agent");
