@@ -93,12 +93,13 @@ void check_within(std::chrono::milliseconds most, std::function<void()> work) {
   if (answer.wait_for(most) == std::future_status::ready) answer.get();
 }
 
-/// Whether the resolver has an address for a name.
-bool is_host(const std::string& name) {
+/// Whether a name may be that of a host: false only if the resolver says that there is no such
+/// host, not if it cannot be asked.
+bool may_be_host(const std::string& name) {
   addrinfo* found = nullptr;
-  if (::getaddrinfo(name.c_str(), nullptr, nullptr, &found) != 0) return false;
-  ::freeaddrinfo(found);
-  return true;
+  const int failure = ::getaddrinfo(name.c_str(), nullptr, nullptr, &found);
+  if (failure == 0) ::freeaddrinfo(found);
+  return failure != EAI_NONAME;
 }
 
 /// The file must be writable or creatable. Checks nothing in a file system that may not answer:
@@ -150,7 +151,7 @@ bool uses_local_address(const elastic::launch_config& job) {
 
 void check_local_address(const std::string& text,
                          const std::vector<elastic::local_interface>& interfaces,
-                         const std::function<bool(const std::string&)>& is_host) {
+                         const std::function<bool(const std::string&)>& may_be_host) {
   // Whether this host has an address in a network is found out before the nodes meet.
   if (text.empty() || text.find('/') != std::string::npos) return;
   detail::asio_error_code failure;
@@ -161,11 +162,11 @@ void check_local_address(const std::string& text,
     if (each.name == text) return;
     names += (names.empty() ? "" : ", ") + each.name;
   }
-  if (is_host(text)) return;
+  if (may_be_host(text)) return;
   throw elastic::error(
       elastic::errc::invalid_argument,
-      fmt::format("--local-addr {}: this is no address, no network, no interface of this host (it "
-                  "has {}), and no name of a host that can be looked up",
+      fmt::format("--local-addr {}: it is not an address, a network, or an interface of this host "
+                  "(which has {}), and no host has this name",
                   elastic::in_quotes(text), names.empty() ? "none" : names));
 }
 
@@ -184,7 +185,7 @@ std::optional<elastic::early_exit> check_files(const elastic::program_config& co
     check_drain_file(config.program.drain_file);
     if (uses_local_address(config.job)) {
       check_within(limits::host_look_up, [text = config.job.rendezvous.local_addr] {
-        check_local_address(text, elastic::local_interfaces(), is_host);
+        check_local_address(text, elastic::local_interfaces(), may_be_host);
       });
     }
   } catch (const elastic::error& refusal) {

@@ -97,7 +97,14 @@ int run_to_end(elastic::task<int> work) {
   return code;
 }
 
-void show(std::string_view text) { print(std::string(text)); }
+/// Thrown when stdout cannot be written, so that a command that shows something again and again
+/// ends.
+struct output_lost {};
+
+/// Errors: `output_lost`, which has been reported.
+void show(std::string_view text) {
+  if (print(std::string(text)) != 0) throw output_lost();
+}
 
 int show_status(const strings& arguments) {
   const auto parsed = parse_status_command(arguments, elastic::environment_from(environ));
@@ -201,8 +208,9 @@ int run_command(const elastic::command_line_facts::command& command, const strin
         elastic::refuse(fmt::format("{} needs {}", command.word, "a log directory or a journal")));
   }
   try {
-    const int code = functions().at(command.word)(arguments);
-    return std::ferror(stdout) == 0 ? code : elastic::exit_unwritten;
+    return functions().at(command.word)(arguments);
+  } catch (const output_lost&) {
+    return elastic::exit_unwritten;
   } catch (const std::exception& failure) {
     return elastic::leave(elastic::refuse(failure.what()));
   }

@@ -131,8 +131,8 @@ TEST_CASE("preflight: --local-addr is an address, a network, an interface or a h
       {"eth0", false, false},
       {"node1", true, true},
       {"eth99", true, false,
-       "--local-addr 'eth99': this is no address, no network, no interface of this host (it has "
-       "lo, eth0), and no name of a host that can be looked up"},
+       "--local-addr 'eth99': it is not an address, a network, or an interface of this host (which "
+       "has lo, eth0), and no host has this name"},
   };
   for (const row& each : rows) {
     CAPTURE(each.text);
