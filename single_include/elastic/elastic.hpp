@@ -3274,7 +3274,8 @@ class log_layout {
   // created it beforehand.
   ELASTIC_DECL static std::filesystem::path make_own(const std::filesystem::path& begin);
 
-  // A run id may be any text. As part of a file name it must not lead to another directory.
+  // A run id may be any text. As part of a file name it must not lead to another directory, and
+  // must not end the line that shows it.
   ELASTIC_DECL static std::string file_name_of(std::string run_id);
   ELASTIC_DECL std::filesystem::path attempt_directory() const;
   ELASTIC_DECL std::filesystem::path worker_directory(int local_rank) const;
@@ -5916,6 +5917,8 @@ struct job_event {
   std::string run_id = {};
   std::string backend = {};
   std::string role = {};
+  /// The name of the host, if the node has another one.
+  std::string host = {};
 
   std::optional<std::int64_t> round = {};
   /// How often workers of the job had failed before: the number of the attempt's log directory.
@@ -11098,11 +11101,15 @@ struct early_exit {
 /// The exit code for a command line, or a value in it, that cannot be used.
 inline constexpr int exit_usage = 2;
 
+/// The exit code if stdout cannot be written, whatever else was done.
+inline constexpr int exit_unwritten = 1;
+
 /// Ends the program with "<program>: error: <sentence>" on stderr.
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program = "elasticrun");
 
-/// Prints the text of an early exit. Result: its code, for `main` to return.
-ELASTIC_DECL int leave(const early_exit& exit);
+/// Prints the text of an early exit. If stdout cannot be written, it says so on stderr.
+/// Result: the code for `main` to return: that of the exit, or `exit_unwritten`.
+ELASTIC_DECL int leave(const early_exit& exit, std::string_view program = "elasticrun");
 
 }  // namespace elastic
 
@@ -14029,6 +14036,7 @@ class job_view {
 
  private:
   ELASTIC_DECL void begin_run(const journal_record& record);
+  ELASTIC_DECL void apply_in_order(const journal_record& record);
   ELASTIC_DECL void apply(const journal_record& record);
   ELASTIC_DECL void spend_time(const journal_record& record);
   ELASTIC_DECL void note_in_attempt(const job_event& event);
@@ -14076,6 +14084,9 @@ class job_view {
   /// Whether the last attempt goes on.
   bool is_open_ = false;
   bool is_stopping_ = false;
+  /// Workers are being started, and these have ended meanwhile.
+  bool is_starting_ = false;
+  std::vector<journal_record> early_ends_;
   bool will_restart_ = false;
   std::vector<viewed_worker> workers_;
   std::int64_t began_us_ = 0;
@@ -18960,7 +18971,8 @@ ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::p
 
 ELASTIC_DECL std::string log_layout::file_name_of(std::string run_id) {
   for (char& letter : run_id) {
-    if (letter == '/' || letter == '\0') letter = '_';
+    const bool is_control = static_cast<unsigned char>(letter) < ' ' || letter == '\x7f';
+    if (letter == '/' || is_control) letter = '_';
   }
   return run_id.substr(0, 128);
 }
@@ -30491,9 +30503,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   /// Does not host a server, because this program hosts the one at the endpoint for several jobs,
   /// or another node does. Call it before the first round.
   /// @param is_beside_server  the server is in this process, so that both end together
-  void use_server(bool is_beside_server) {
+  /// @param was_reached       this program has reached it before: one that does not answer now is
+  ///                          waited for only as after a lost connection
+  void use_server(bool is_beside_server, bool was_reached) {
     is_host_ = false;
     is_beside_server_ = is_beside_server;
+    was_reached_ = was_reached;
   }
 
   std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
@@ -30585,6 +30600,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   /// The number of this node.
   std::uint64_t number_ = 0;
   bool is_beside_server_ = false;
+  bool was_reached_ = false;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<candidate> candidate_;
@@ -34872,6 +34888,7 @@ inline void describe(job_event& event, record_rows& rows) {
   journal_text(rows, "run_id", event.run_id);
   journal_text(rows, "backend", event.backend);
   journal_text(rows, "role", event.role);
+  journal_text(rows, "host", event.host);
   journal_text(rows, "peer", event.peer);
   journal_text(rows, "lines", event.lines);
   journal_numbers(rows, "pids", event.pids);
@@ -35921,9 +35938,14 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view progr
   return {exit_usage, fmt::format("{}: error: {}\n", program, sentence), true};
 }
 
-ELASTIC_DECL int leave(const early_exit& exit) {
-  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
-  return exit.code;
+ELASTIC_DECL int leave(const early_exit& exit, std::string_view program) {
+  std::FILE* const stream = exit.to_stderr ? stderr : stdout;
+  if (std::fputs(exit.text.c_str(), stream) >= 0 && std::fflush(stream) == 0) return exit.code;
+  if (exit.to_stderr) return exit.code;
+  const std::string problem = errno_text(errno);
+  std::fputs(fmt::format("{}: error: stdout cannot be written: {}\n", program, problem).c_str(),
+             stderr);
+  return exit_unwritten;
 }
 
 }  // namespace elastic
@@ -43528,7 +43550,7 @@ class role_plan {
   // Finds the endpoints that several roles share.
   ELASTIC_DECL void find_meetings();
   ELASTIC_DECL std::shared_ptr<const rendezvous_registry> backends_beside_server(
-      bool is_beside_server) const;
+      const circumstances& around) const;
 
   asio::any_io_executor executor_;
   job options_;
@@ -44474,8 +44496,7 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
   sequence_ = record.sequence;
   node_ = record.node;
   spend_time(record);
-  apply(record);
-  note_in_attempt(record.event);
+  apply_in_order(record);
   phase_ = phase_after(record.event, phase_);
 }
 
@@ -44528,6 +44549,23 @@ ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
       break;
     default: break;
   }
+}
+
+/// A worker may end while others are being started, and before it is recorded that all were.
+ELASTIC_DECL void job_view::apply_in_order(const journal_record& record) {
+  using kind = job_event::type;
+  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
+  const bool is_early = is_starting_ && record.event.kind == kind::worker_ended;
+  if (is_early && early_ends_.size() < most) {
+    early_ends_.push_back(record);
+    return;
+  }
+  is_starting_ = record.event.kind == kind::workers_starting;
+  const std::vector<journal_record> early = std::exchange(early_ends_, {});
+  const bool is_start = record.event.kind == kind::workers_started;
+  if (is_start) apply(record);
+  for (const journal_record& end : early) apply(end);
+  if (!is_start) apply(record);
 }
 
 ELASTIC_DECL void job_view::apply(const journal_record& record) {
@@ -44621,6 +44659,7 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       attempts_.back().reached_us = record.time_us;
       break;
   }
+  note_in_attempt(event);
 }
 
 /// A replica runs again, beside those that ran on, which is an attempt of its own unless one that
@@ -46797,8 +46836,10 @@ class trace_events {
   std::int64_t process_;
   std::int64_t shift_us_;
   std::int64_t now_us_ = 0;
-  /// One for each role; without roles there is one.
-  std::deque<lane> lanes_;
+  /// One for each role, by its name; without roles there is one.
+  std::map<std::string, lane> lanes_;
+  /// By the present epoch of each. A journal may have many roles.
+  std::map<std::int64_t, lane*> lane_of_epoch_;
   /// That of the present record.
   lane* at_ = nullptr;
   std::vector<std::string> events_;
@@ -48349,6 +48390,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   event.max_restarts = spec_.max_restarts;
   if (group_.stayers().is_on()) event.state = replace_name;
   event.pid = ::getpid();
+  if (std::string host = host_name(); host != node()) event.host = std::move(host);
   journal_.record(std::move(event));
 }
 
@@ -56751,6 +56793,19 @@ ELASTIC_DECL void rendezvous_link::notify() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/length_check.hpp ----
+
+namespace elastic::detail {
+
+/// Refuses a value that the server or the store would refuse anyway, by the name of its option.
+inline void check_length(std::string_view option, std::string_view value, std::size_t most_bytes) {
+  if (value.size() <= most_bytes) return;
+  throw error(errc::invalid_argument, fmt::format("{}: it has {} bytes, and up to {} are allowed",
+                                                  option, value.size(), most_bytes));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/candidate_addresses.hpp ----
 
 namespace elastic::detail {
@@ -56847,13 +56902,6 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
   for (std::size_t place = 0; place < of->list.size(); ++place) {
     of->known[place] = co_await resolve_addresses(of->list[place].host);
   }
-}
-
-/// Refuses a value that a server would refuse anyway.
-inline void check_length(std::string_view option, std::string_view value, std::size_t most_bytes) {
-  if (value.size() <= most_bytes) return;
-  throw error(errc::invalid_argument, fmt::format("{}: it has {} bytes, and up to {} are allowed",
-                                                  option, value.size(), most_bytes));
 }
 
 /// The setting `worker_networks`, after a check that it is usable.
@@ -57076,7 +57124,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
     });
   }
   if (parameters_.secret) link_->set_hang_up_patience(handshake_patience);
-  link_->start(executor, settings_.join_timeout);
+  const duration patience =
+      was_reached_ ? limits::rendezvous_reconnect_timeout : settings_.join_timeout;
+  link_->start(executor, patience);
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
@@ -57433,6 +57483,7 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   if (parameters_.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
   }
+  check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
   }
@@ -66801,6 +66852,7 @@ inline std::string no_pause_after_success(int replica) {
 }
 
 ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pending) {
+  if (asked_resume_) return pending->settle(false, "not paused: the replicas are being resumed");
   if (is_paused_) return pending->settle(true, "the replicas are paused already");
   if (asked_pause_) return pending->settle(false, "not paused: a pause is asked for already");
   if (is_saving_) return pending->settle(false, "not paused: a checkpoint is being saved");
@@ -66812,7 +66864,10 @@ ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pend
 }
 
 ELASTIC_DECL void replica_run::begin_resume(std::shared_ptr<pending_command> pending) {
-  if (!is_paused_) return pending->settle(false, "not resumed: the replicas are not paused");
+  // One that comes beside another is answered like one that comes after it.
+  if (!is_paused_ || asked_resume_) {
+    return pending->settle(false, "not resumed: the replicas are not paused");
+  }
   if (stop_) return pending->settle(false, "not resumed: the replicas are being stopped");
   asked_resume_ = std::move(pending);
   happened_.set();
@@ -67355,10 +67410,13 @@ ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
 
 /// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
 ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_beside_server(
-    bool is_beside_server) const {
+    const circumstances& around) const {
   const auto backends = services_.backends ? new_shared<rendezvous_registry>(*services_.backends)
                                            : new_shared<rendezvous_registry>();
-  backends->add("c10d", [is_beside_server](const rendezvous_parameters& parameters) {
+  const bool is_beside_server = around.is_beside_server;
+  // It answers when all roles start again. If not, the node that hosted it has left the job.
+  const bool is_known = around.restarts > 0;
+  backends->add("c10d", [is_beside_server, is_known](const rendezvous_parameters& parameters) {
     const auto dialect = parameters.conf.find("dialect");
     if (dialect != parameters.conf.end() && dialect->second != "auto") {
       throw error(errc::invalid_argument,
@@ -67366,7 +67424,7 @@ ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_besi
                   "torchrun");
     }
     auto handler = new_shared<c10d_rendezvous>(parameters);
-    handler->use_server(is_beside_server);
+    handler->use_server(is_beside_server, is_known);
     return handler;
   });
   return backends;
@@ -67423,7 +67481,7 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
   try {
     if (!which.has_world) return std::make_shared<replica_set>(config, services);
     if (!meeting_of(role).empty()) {
-      services.backends = backends_beside_server(around.is_beside_server);
+      services.backends = backends_beside_server(around);
     }
     if (node_bound(options_.roles, which) == 1) {
       services.backends = backends_that_move(services.backends, which, services.log);
@@ -68259,15 +68317,31 @@ ELASTIC_DECL void role_run::open_journal() {
   journal_ = new_shared<role_journal>(path, log_);
 }
 
+/// How a role meets with other nodes, or, for a role of one node in a job of several, how another
+/// role does. None: the job has one node.
+inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<role>& roles,
+                                                             const role& which) {
+  const auto has_several_nodes = [](const role& each) {
+    return !each.config.standalone && each.config.rendezvous.max_nodes > 1;
+  };
+  if (has_several_nodes(which)) return which.config.rendezvous;
+  const auto other = std::find_if(roles.begin(), roles.end(), has_several_nodes);
+  if (other == roles.end()) return std::nullopt;
+  rendezvous_parameters meeting = other->config.rendezvous;
+  const std::string& own = which.config.rendezvous.local_addr;
+  if (!own.empty()) meeting.local_addr = own;
+  return meeting;
+}
+
 /// Where workers of other nodes find those of this one.
-inline task<std::string> address_for_roles(launch_config config) {
-  const rendezvous_parameters& meeting = config.rendezvous;
-  if (config.standalone || meeting.max_nodes == 1) co_return std::string("127.0.0.1");
-  if (!meeting.local_addr.empty()) co_return local_address_named(meeting.local_addr);
+inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
+  if (!meeting) co_return std::string("127.0.0.1");
+  if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
   std::vector<std::string> towards;
-  const bool is_host = !meeting.endpoint.empty() && meeting.endpoint.find('/') == std::string::npos;
+  const std::string& endpoint = meeting->endpoint;
+  const bool is_host = !endpoint.empty() && endpoint.find('/') == std::string::npos;
   if (is_host) {
-    const std::string first = meeting.endpoint.substr(0, meeting.endpoint.find(','));
+    const std::string first = endpoint.substr(0, endpoint.find(','));
     towards.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
   }
   task<std::string> finding = reachable_address(std::string(), std::move(towards));
@@ -68276,9 +68350,10 @@ inline task<std::string> address_for_roles(launch_config config) {
 
 ELASTIC_DECL task<void> role_run::open_board() {
   std::vector<std::string> names;
+  const std::vector<role>& roles = plan_->options().roles;
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     names.push_back(name_of(place));
-    task<std::string> finding = address_for_roles(plan_->options().roles[place].config);
+    task<std::string> finding = address_for_roles(meeting_of_nodes(roles, roles[place]));
     entries_[place].address = co_await std::move(finding);
   }
   const auto board = new_shared<role_board>(strand_, std::move(names), log_);
@@ -71261,17 +71336,16 @@ inline std::string role_of_run(const job_event& event) {
 }
 
 ELASTIC_DECL auto trace_events::lane_of(const journal_record& record) -> lane& {
-  for (lane& each : lanes_) {
-    if (each.epoch == record.epoch) return each;
-  }
+  const auto present = lane_of_epoch_.find(record.epoch);
+  if (present != lane_of_epoch_.end()) return *present->second;
   std::string role = role_of_run(record.event);
-  for (lane& each : lanes_) {
-    if (each.role == role) return each;
-  }
-  lane& made = lanes_.emplace_back();
-  made.role = std::move(role);
-  made.process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
-  return made;
+  const auto [place, is_new] = lanes_.try_emplace(role);
+  lane& found = place->second;
+  if (!is_new) return found;
+  found.role = std::move(role);
+  found.process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
+  lane_of_epoch_.try_emplace(found.epoch, &found);
+  return found;
 }
 
 ELASTIC_DECL void trace_events::add(const trace_event& event) {
@@ -71306,7 +71380,10 @@ ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
 ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
   end_workers();
   leave();
+  const auto before = lane_of_epoch_.find(at_->epoch);
+  if (before != lane_of_epoch_.end() && before->second == at_) lane_of_epoch_.erase(before);
   at_->epoch = record.epoch;
+  lane_of_epoch_[record.epoch] = at_;
   name("process_name", 0,
        at_->role.empty() ? record.node : fmt::format("{} on {}", at_->role, record.node));
   name("thread_name", 0, "agent");
