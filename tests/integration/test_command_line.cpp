@@ -454,12 +454,14 @@ TEST_CASE("elasticrun: a closed stdout and stderr do not end the job",
 TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
   const std::string journal = folder / "journal";
-  const auto job = et::elasticrun(
-      {"--standalone", "--journal", journal, "--no-python", ELASTIC_PUPPET, "exit", "0"});
-  REQUIRE(elastic::test::run_program(job).code == 0);
+  const std::string status = "unix:" + std::string(folder / "status");
+  elastic::test::running_program job(
+      et::elasticrun({"--standalone", "--journal", journal, "--status", status, "-t", "3",
+                      "--no-python", ELASTIC_PUPPET, "line", "ready", "await", folder / "end"}));
+  job.await_out("ready");
   const std::vector<et::arguments> commands = {
-      {"--help"},           {"--version"},      {"status", "--help"}, {"doctor"},
-      {"explain", journal}, {"trace", journal}, {"status", journal}};
+      {"--help"},           {"--version"},      {"status", "--help"},         {"doctor"},
+      {"explain", journal}, {"trace", journal}, {"status", "--watch", status}};
   for (const et::arguments& words : commands) {
     INFO(words.front());
     et::arguments command = {"/bin/sh", "-c", "exec \"$@\" >/dev/full", "sh"};
@@ -469,6 +471,8 @@ TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elastic
     CHECK(result.code == 1);
     CHECK(result.err == "elasticrun: error: stdout cannot be written: No space left on device\n");
   }
+  std::ofstream(folder / "end").put('\n');
+  CHECK(job.wait().code == 0);
 }
 
 TEST_CASE("elasticrun: without arguments of its own a job leaves nothing in the temporary folder",
