@@ -13,6 +13,8 @@ Each part is measured so many times (--parts), with that many nodes:
                the first worker of the new world
   etcd-N       over etcd, directory-N: over a directory. The agent of rank 0 is killed, or another
                one: until the first worker of the new world
+  start-N      the last node starts, over c10d, etcd and a directory, in turns: until all work
+  requests-N   what an idle job asks of its etcd, in so many seconds
   round-N      a worker is killed: until all run again, with three endpoints and with one, in turns
   idle-N       messages between the servers of an idle job with three endpoints
   torchrun-N   its agent that hosts is killed: never
@@ -46,13 +48,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 import rendezvous
 from contenders import (Stamps, describe_machine, end, find_leader, find_torches, free_endpoints,
                         parse_arguments, start)
 
 PARTS = ("leader-3=200,leader-8=200,leader-32=200,crowd-1000=200,return-3=200,return-8=200,"
-         "etcd-3=200,directory-3=200,round-8=200,idle-3=30,torchrun-3=3,death-2=10,death-8=10,"
+         "etcd-3=200,directory-3=200,start-8=40,requests-3=60,round-8=200,idle-3=30,torchrun-3=3,death-2=10,death-8=10,"
          "death-32=10,join-3=10,paired-8=100")
 LAST_CALL = "0.3"
 PATIENCE = 30
@@ -172,9 +175,9 @@ class Job:
         work."""
         for node in range(count - 1):
             self.add(node)
-            if node == 0:
+            if node == 0 and self.backend == "c10d":
                 self.await_host()
-        settle()
+        settle(0.1 if self.backend == "c10d" else 0.5)
         began = time.monotonic_ns()
         self.add(count - 1)
         _, finish = self.await_world(count)
@@ -315,6 +318,53 @@ def measure_etcd(arguments, count, rounds):
 def measure_directory(arguments, count, rounds):
     with tempfile.TemporaryDirectory(prefix="elastic_benchmark_") as directory:
         return measure_place(arguments, count, rounds, "file", directory)
+
+
+def print_start(arguments, count, rounds):
+    with etcd() as endpoint, tempfile.TemporaryDirectory(prefix="elastic_benchmark_") as directory:
+        places = {"c10d": ("c10d", None, 20), "etcd": ("etcd", endpoint, 40),
+                  "a directory": ("file", directory, 60)}
+
+        def make(name):
+            return Job(arguments, str(count), *places[name][:2])
+
+        def start_last(job, _name):
+            milliseconds = job.start_last(count)
+            job.stop()
+            job.id += "'"
+            job.words[job.words.index("--rdzv-id") + 1] = job.id
+            return milliseconds
+
+        results = measure(rounds, tuple(places), make, start_last)
+    for name, times in results.items():
+        yield line(f"{count} nodes over {name}, the last one starts: all work", times,
+                   places[name][2])
+
+
+def requests_of(endpoint):
+    """By method, those that an etcd has answered."""
+    with urllib.request.urlopen(f"http://{endpoint}/metrics") as answer:
+        text = answer.read().decode()
+    handled = re.findall(r'^grpc_server_handled_total\{.*grpc_method="(\w+)".*\} (\S+)$', text,
+                         re.MULTILINE)
+    counts = collections.Counter()
+    for method, number in handled:
+        counts[method] += int(float(number))
+    return counts
+
+
+def print_requests(arguments, count, seconds):
+    with etcd() as endpoint:
+        job = Job(arguments, str(count), "etcd", endpoint).fill(count)
+        time.sleep(5)
+        before = requests_of(endpoint)
+        time.sleep(seconds)
+        asked = requests_of(endpoint) - before
+        job.end()
+    words = ", ".join(f"{number} {method}" for method, number in sorted(asked.items()))
+    return [f"an idle job of {count} nodes over etcd asks in {seconds} s: {words or 'nothing'} "
+            f"(bound {seconds / 5:.0f} in all: "
+            f"{'reached' if sum(asked.values()) <= seconds / 5 else 'not reached'})"]
 
 
 def measure_return(arguments, count, rounds):
@@ -639,7 +689,8 @@ def main():
     print("| ms | n | median | quartiles | 95 % | worst | bounds | load |")
     print("| --- " * 8 + "|", flush=True)
     of = {"leader": print_leader, "crowd": print_crowd, "return": print_return,
-          "etcd": print_etcd, "directory": print_directory, "round": print_round,
+          "etcd": print_etcd, "directory": print_directory, "start": print_start,
+          "requests": print_requests, "round": print_round,
           "idle": print_idle, "torchrun": print_torchrun, "death": print_death,
           "join": print_join, "paired": print_paired}
     for what, count, rounds in parts_of(arguments):
