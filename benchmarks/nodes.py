@@ -55,8 +55,8 @@ from contenders import (Stamps, describe_machine, end, find_leader, find_torches
                         parse_arguments, start)
 
 PARTS = ("leader-3=200,leader-8=200,leader-32=200,crowd-1000=200,return-3=200,return-8=200,"
-         "etcd-3=200,directory-3=200,start-8=40,requests-3=60,round-8=200,idle-3=30,torchrun-3=3,death-2=10,death-8=10,"
-         "death-32=10,join-3=10,paired-8=100")
+         "etcd-3=200,directory-3=200,start-8=40,requests-3=60,round-8=200,idle-3=30,"
+         "torchrun-3=3,death-2=10,death-8=10,death-32=10,join-3=10,paired-8=100")
 LAST_CALL = "0.3"
 PATIENCE = 30
 NAME = "ELASTIC_BENCHMARK_NODE"
