@@ -160,6 +160,7 @@
 #include <elastic/net/detail/impl/http_response_parser.ipp>
 #include <elastic/net/detail/impl/message_frame.ipp>
 #include <elastic/net/detail/impl/port_choice.ipp>
+#include <elastic/net/detail/impl/port_lease.ipp>
 #include <elastic/net/detail/impl/secure_session.ipp>
 #include <elastic/net/detail/impl/stream_listener.ipp>
 #include <elastic/net/detail/impl/tcp_message_channel.ipp>
@@ -262,7 +263,6 @@
 #include <elastic/rendezvous/native/detail/impl/rendezvous_message.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_service.ipp>
 #include <elastic/roles/detail/impl/moving_rendezvous.ipp>
-#include <elastic/roles/detail/impl/port_book.ipp>
 #include <elastic/roles/detail/impl/port_probe.ipp>
 #include <elastic/roles/detail/impl/replica_ledger.ipp>
 #include <elastic/roles/detail/impl/replica_run.ipp>

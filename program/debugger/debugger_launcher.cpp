@@ -4,8 +4,6 @@
 #include <program/debugger/debugger_launcher.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/net/endpoint.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/local_interface.hpp>
@@ -48,19 +46,6 @@ std::string address_of(const elastic::debugger_plan& plan) {
 
 bool is_wildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
-elastic::endpoint place_of(const elastic::debugger_plan& plan) {
-  elastic::endpoint place(address_of(plan), plan.port);
-  if (place.port == 0) {
-    place.port = elastic::free_port(place.host.find(':') == std::string::npos ? "0.0.0.0" : "::");
-  } else if (is_listened_at(place.port)) {
-    throw error(errc::address_in_use,
-                fmt::format("--debug-address: somebody listens at port {} of {}; leave the port "
-                            "out for a free one",
-                            place.port, elastic::host_name()));
-  }
-  return place;
-}
-
 /// One line: where the debugger listens, and what to do.
 std::string invitation(int rank, const elastic::endpoint& place) {
   const std::string node = elastic::host_name();
@@ -81,6 +66,20 @@ debugger_launcher::debugger_launcher(elastic::debugger_plan plan,
                                      elastic::logger log)
     : plan_(std::move(plan)), inner_(std::move(inner)), log_(std::move(log)) {}
 
+elastic::endpoint debugger_launcher::choose_place() {
+  elastic::endpoint place(address_of(plan_), plan_.port);
+  if (place.port == 0) {
+    port_ = elastic::detail::lease_port();
+    place.port = port_.port();
+  } else if (is_listened_at(place.port)) {
+    throw error(errc::address_in_use,
+                fmt::format("--debug-address: somebody listens at port {} of {}; leave the port "
+                            "out for a free one",
+                            place.port, elastic::host_name()));
+  }
+  return place;
+}
+
 elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
     elastic::process_spec spec) {
   const int world_size = number_in(spec, "WORLD_SIZE");
@@ -93,7 +92,7 @@ elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
   const bool is_debugged = number_in(spec, "RANK") == *plan_.rank;
   elastic::endpoint place;
   if (is_debugged) {
-    place = place_of(plan_);
+    place = choose_place();
     insert_debugpy(spec, to_text(place));
   }
   elastic::task<std::unique_ptr<elastic::child>> starting = inner_->launch(std::move(spec));

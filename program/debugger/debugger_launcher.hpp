@@ -5,6 +5,8 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/cli/debugger_plan.hpp>
+#include <elastic/net/detail/port_lease.hpp>
+#include <elastic/net/endpoint.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -25,13 +27,18 @@ class debugger_launcher final : public elastic::process_launcher {
                     elastic::logger log);
 
   /// Errors, besides those of the interface: `errc::invalid_argument` if the job has no such rank,
-  /// or this node no such address; `errc::address_in_use` if somebody listens at the port.
+  /// or this node no such address; `errc::address_in_use` if somebody listens at the port;
+  /// `errc::connection_failed` if no port is free.
   elastic::task<std::unique_ptr<elastic::child>> launch(elastic::process_spec spec) override;
 
  private:
+  elastic::endpoint choose_place();
+
   elastic::debugger_plan plan_;
   std::shared_ptr<elastic::process_launcher> inner_;
   elastic::logger log_;
+  /// That of the last start, if the plan names none.
+  elastic::detail::port_lease port_;
 };
 
 /// Puts debugpy between Python with its flags and the script of a worker.

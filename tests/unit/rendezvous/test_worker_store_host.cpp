@@ -3,6 +3,7 @@
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/net/detail/port_lease.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -103,6 +104,23 @@ CO_TEST("workers' store: it listens at every address if the user wants that, als
     const rendezvous_round::master_endpoint at = co_await host.serve("127.0.0.1", true, meeting);
     CHECK(is_open("127.0.0.1", at.port));
     CHECK(is_open("127.0.0.3", at.port) == wants_all);
+    co_await host.stop();
+  }
+}
+
+CO_TEST("workers' store: one that the worker of rank 0 serves has another port in each round",
+        "[rendezvous]") {
+  rendezvous_parameters parameters;
+  parameters.share_worker_store = false;
+  worker_store_host host(parameters);
+  const meeting_place nowhere;
+  std::uint16_t former = 0;
+  for (int round = 0; round < 3; ++round) {
+    const rendezvous_round::master_endpoint at = co_await host.serve("127.0.0.1", true, nowhere);
+    CHECK_FALSE(at.served_by_agent);
+    CHECK(at.port != former);
+    CHECK_FALSE(elastic::detail::port_lease::of(at.port));
+    former = at.port;
     co_await host.stop();
   }
 }

@@ -3,7 +3,7 @@
 
 // What the workers of a job learn about its roles, and which ports they get.
 
-#include <elastic/roles/detail/port_book.hpp>
+#include <elastic/net/detail/port_lease.hpp>
 #include <elastic/roles/detail/role_board.hpp>
 #include <elastic/roles/detail/role_post.hpp>
 
@@ -22,7 +22,7 @@
 
 namespace role_board_tests {
 
-using elastic::detail::port_book;
+using elastic::detail::port_lease;
 using elastic::detail::role_board;
 using elastic::detail::role_post;
 using elastic::detail::roles_document;
@@ -216,12 +216,20 @@ TEST_CASE("role post: an agent hears of news until it is gone", "[roles]") {
   CHECK(stage.heard == revisions{2, 3});
 }
 
-TEST_CASE("port book: no port is given twice", "[roles]") {
-  port_book book;
-  std::set<std::uint16_t> taken;
-  constexpr int count = 200;
-  for (int i = 0; i < count; ++i) taken.insert(book.take());
-  CHECK(taken.size() == count);
+TEST_CASE("role post: no other job gets a port of a worker, until the worker has another",
+          "[roles]") {
+  stage stage;
+  auto post = stage.post_of_rollout({"http"});
+  post->choose_ports({0, 1});
+  const std::uint16_t first = post->ports(0).at("http");
+  const std::uint16_t second = post->ports(1).at("http");
+  CHECK_FALSE(port_lease::of(first));
+  CHECK_FALSE(port_lease::of(second));
+  post->choose_ports({1});
+  CHECK_FALSE(port_lease::of(first));
+  CHECK(port_lease::of(second));
+  post.reset();
+  CHECK(port_lease::of(first));
 }
 
 }  // namespace role_board_tests

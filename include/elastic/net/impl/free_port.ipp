@@ -9,6 +9,7 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/detail/port_choice.hpp>
+#include <elastic/net/detail/port_lease.hpp>
 
 #include <sys/socket.h>
 
@@ -48,7 +49,8 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
   for (int tried = 0; tried < tries; ++tried) {
     const std::optional<std::uint16_t> chosen = detail::port_below(first_of_kernel, random);
     if (!chosen) break;
-    if (detail::bound_port({parsed, *chosen}) != 0) return *chosen;
+    const bool is_free = detail::bound_port({parsed, *chosen}) != 0;
+    if (is_free && detail::port_lease::of(*chosen)) return *chosen;
   }
   const std::uint16_t of_kernel = detail::bound_port({parsed, 0});
   if (of_kernel == 0) {

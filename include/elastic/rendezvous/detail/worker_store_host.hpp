@@ -6,6 +6,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/address_filter.hpp>
+#include <elastic/net/detail/port_lease.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -46,12 +47,12 @@ class worker_store_host {
                                           look_up names = find_listen_point);
 
   /// Serves a new store. Result: its endpoint, with the address that the user chose for this node,
-  /// or else `reachable`. If agents do not serve the store, only picks a free port for the worker
-  /// of rank 0. The port is open at that address and at loopback, as `listen_point` describes. It
-  /// is open at every address if the user asked for that, or if `reachable` is a loopback address
-  /// and other hosts take part, because they know this host by another address. A name keeps the
-  /// addresses to which it first resolved, so that a later failure of the resolver opens no further
-  /// address.
+  /// or else `reachable`. If agents do not serve the store, only chooses a port for the worker of
+  /// rank 0, another one than in the round before. The port is open at that address and at
+  /// loopback, as `listen_point` describes. It is open at every address if the user asked for that,
+  /// or if `reachable` is a loopback address and other hosts take part, because they know this host
+  /// by another address. A name keeps the addresses to which it first resolved, so that a later
+  /// failure of the resolver opens no further address.
   ///
   /// @param reachable  a numeric address of this host
   /// @param meeting    where the nodes meet: the port is also open at its addresses, if they are
@@ -62,7 +63,7 @@ class worker_store_host {
   /// @param besides    a further protocol on the same port; null: none
   /// With `ports::kept`, the previous store must have been stopped. If another program has taken
   /// its port meanwhile, the new store uses any free port.
-  /// Errors: `errc::connection_failed`, naming the address.
+  /// Errors: `errc::connection_failed`, naming the address, or saying that no port is free.
   /// Cancellation: all types; no store is served then.
   ELASTIC_DECL task<rendezvous_round::master_endpoint> serve(
       std::string reachable, bool is_alone, meeting_place meeting,
@@ -96,6 +97,8 @@ class worker_store_host {
   logger log_;
   std::shared_ptr<store_meter> meter_;
   look_up look_up_;
+  /// Where the worker of rank 0 serves the store, if agents do not.
+  port_lease master_port_;
   /// The addresses of each name that was resolved.
   std::map<std::string, listen_point> known_;
   std::unique_ptr<tcp_store_server> server_;

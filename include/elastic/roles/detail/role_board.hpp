@@ -6,7 +6,6 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
-#include <elastic/roles/detail/port_book.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -22,7 +21,7 @@ namespace elastic::detail {
 /// What the workers of a job are told of its roles: the file of ELASTIC_ROLES. It is replaced at
 /// once by each change; changes of the same moment make one file.
 ///
-/// Thread-safety: its strand; `file`, `revision` and `ports` any thread.
+/// Thread-safety: its strand; `file` and `revision` any thread.
 class role_board : public std::enable_shared_from_this<role_board> {
  public:
   /// Is told the revision of each new file; returns whether it wants to hear of the next.
@@ -47,7 +46,6 @@ class role_board : public std::enable_shared_from_this<role_board> {
   const asio::any_io_executor& strand() const { return strand_; }
   const std::string& file() const { return file_; }
   std::int64_t revision() const { return revision_; }
-  port_book& ports() { return ports_; }
   /// What is known now, which the file may not have yet.
   const roles_document& document() const { return document_; }
 
@@ -69,7 +67,6 @@ class role_board : public std::enable_shared_from_this<role_board> {
 
   asio::any_io_executor strand_;
   logger log_;
-  port_book ports_;
   /// Of its own; empty: there is none.
   std::string folder_;
   std::string file_;

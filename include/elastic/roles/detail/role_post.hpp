@@ -6,6 +6,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
+#include <elastic/net/detail/port_lease.hpp>
 #include <elastic/roles/detail/role_board.hpp>
 
 #include <cstddef>
@@ -36,7 +37,6 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   /// @param ports    the names of the ports that each of them gets
   ELASTIC_DECL role_post(std::shared_ptr<role_board> board, std::size_t role, int workers,
                          std::set<std::string> ports, place here);
-  ELASTIC_DECL ~role_post() override;
 
   /// A worker of this node that runs.
   struct running {
@@ -73,6 +73,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   place here_;
   /// By local rank.
   std::vector<port_map> ports_;
+  std::vector<std::vector<port_lease>> leases_;
   /// The workers of all nodes of the round, by their ranks, and those that run.
   std::vector<roles_document::worker> met_;
   std::vector<roles_document::worker> workers_;

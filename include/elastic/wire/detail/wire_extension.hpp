@@ -6,6 +6,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/port_lease.hpp>
 #include <elastic/wire/detail/pmi_node.hpp>
 #include <elastic/wire/detail/wire_place.hpp>
 #include <elastic/wire/wire_terms.hpp>
@@ -54,6 +55,7 @@ class wire_extension final : public agent_extension {
  private:
   bool has(wire_up kind) const { return terms_.kinds.contains(kind); }
   ELASTIC_DECL task<wire_place> place_of_workers(rendezvous_round round, assigned_ranks ranks);
+  ELASTIC_DECL void choose_ports(wire_place& mine);
   ELASTIC_DECL task<std::vector<wire_place>> learn_places(rendezvous_round round, wire_place mine);
   ELASTIC_DECL task<void> await_readers(rendezvous_round round);
   ELASTIC_DECL task<void> run_inner(bool may_restart);
@@ -67,6 +69,8 @@ class wire_extension final : public agent_extension {
   std::string kinds_;
   /// The nodes of the round in the order of their ranks; empty before the first.
   std::vector<wire_place> places_;
+  /// Those of this node's workers.
+  std::vector<port_lease> ports_;
   /// Null without MPI, and before the first round.
   std::unique_ptr<pmi_node> pmi_;
   bool has_noted_variables_ = false;

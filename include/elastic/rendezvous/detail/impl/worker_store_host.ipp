@@ -6,7 +6,6 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/net/local_address.hpp>
 
 #include <algorithm>
@@ -34,7 +33,8 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
   if (!share_) {
-    at.port = free_port(reachable);
+    master_port_ = lease_port();
+    at.port = master_port_.port();
     co_return at;
   }
   tcp_store_server::options options;

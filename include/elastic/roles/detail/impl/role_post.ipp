@@ -19,13 +19,8 @@ ELASTIC_DECL role_post::role_post(std::shared_ptr<role_board> board, std::size_t
       role_(role),
       names_(std::move(ports)),
       here_(std::move(here)),
-      ports_(static_cast<std::size_t>(workers)) {}
-
-ELASTIC_DECL role_post::~role_post() {
-  for (const port_map& each : ports_) {
-    for (const auto& [name, port] : each) board_->ports().give_back(port);
-  }
-}
+      ports_(static_cast<std::size_t>(workers)),
+      leases_(static_cast<std::size_t>(workers)) {}
 
 ELASTIC_DECL void role_post::open(asio::any_io_executor executor,
                                   std::function<void(std::int64_t)> call) {
@@ -64,11 +59,14 @@ ELASTIC_DECL bool role_post::tell(std::int64_t revision) {
 
 ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots) {
   for (const std::size_t slot : slots) {
-    // While the last ones are taken, none of them is a new one: who asks there asks in vain.
+    // While the last ones are held, none of them is a new one: who asks there asks in vain.
     port_map chosen;
-    for (const std::string& name : names_) chosen.emplace(name, board_->ports().take());
-    for (const auto& [name, port] : ports_[slot]) board_->ports().give_back(port);
+    std::vector<port_lease> held;
+    for (const std::string& name : names_) {
+      chosen.emplace(name, held.emplace_back(lease_port()).port());
+    }
     ports_[slot] = std::move(chosen);
+    leases_[slot] = std::move(held);
   }
 }
 

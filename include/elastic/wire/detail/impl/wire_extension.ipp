@@ -8,7 +8,6 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/local_interface.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -20,25 +19,11 @@
 #include <cstddef>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
-
-/// Ports that were free on every address of this host a moment ago, all different.
-inline std::vector<std::uint16_t> free_ports(std::size_t count) {
-  std::set<std::uint16_t> ports;
-  // The kernel seldom gives one of them again so soon.
-  for (std::size_t tries = 64 * count; ports.size() < count && tries > 0; --tries) {
-    ports.insert(free_port("0.0.0.0"));
-  }
-  if (ports.size() < count) {
-    throw error(errc::connection_failed, fmt::format("no {} ports are free on this host", count));
-  }
-  return {ports.begin(), ports.end()};
-}
 
 /// Rounds may share a store.
 inline std::string places_prefix(const rendezvous_round& round) {
@@ -89,9 +74,20 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
     task<std::string> finding = reachable_address(std::string(), {master});
     mine.address = co_await std::move(finding);
   }
-  if (has(wire_up::jax) && mine.base_rank == 0) mine.coordinator_port = free_ports(1).front();
-  if (has(wire_up::tf)) mine.ports = free_ports(static_cast<std::size_t>(mine.workers));
+  choose_ports(mine);
   co_return mine;
+}
+
+ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
+  // While those of the last round are held, none of them is a new one.
+  std::vector<port_lease> held;
+  if (has(wire_up::jax) && mine.base_rank == 0) {
+    mine.coordinator_port = held.emplace_back(lease_port()).port();
+  }
+  for (int worker = 0; has(wire_up::tf) && worker < mine.workers; ++worker) {
+    mine.ports.push_back(held.emplace_back(lease_port()).port());
+  }
+  ports_ = std::move(held);
 }
 
 ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvous_round round,
