@@ -244,6 +244,7 @@
 #include <elastic/rendezvous/native/detail/impl/candidate_message.ipp>
 #include <elastic/rendezvous/native/detail/impl/exclusion_list.ipp>
 #include <elastic/rendezvous/native/detail/impl/former_world.ipp>
+#include <elastic/rendezvous/native/detail/impl/job_file_fingerprint.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_connector.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_network.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_record.ipp>
@@ -251,6 +252,7 @@
 #include <elastic/rendezvous/native/detail/impl/leader_visitor.ipp>
 #include <elastic/rendezvous/native/detail/impl/message_rows.ipp>
 #include <elastic/rendezvous/native/detail/impl/network_identity.ipp>
+#include <elastic/rendezvous/native/detail/impl/node_contact.ipp>
 #include <elastic/rendezvous/native/detail/impl/registered_leader.ipp>
 #include <elastic/rendezvous/native/detail/impl/registry_connector.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>

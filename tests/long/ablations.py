@@ -41,7 +41,8 @@ TESTS = {
 }
 SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
-    "leader_connector", "own_fence", "rendezvous_coordinator", "rendezvous_link", "vote_machine")]
+    "leader_connector", "node_contact", "own_fence", "rendezvous_coordinator", "rendezvous_link",
+    "vote_machine")]
 VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
 C10D = "rendezvous/native/detail/impl/c10d_rendezvous.ipp"
 CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
@@ -50,6 +51,7 @@ LINK = "rendezvous/native/detail/impl/rendezvous_link.ipp"
 LEADER = "rendezvous/native/detail/impl/registered_leader.ipp"
 REGISTRY = "rendezvous/native/detail/impl/registry_connector.ipp"
 FORMER = "rendezvous/native/detail/impl/former_world.ipp"
+CONTACT = "rendezvous/native/detail/impl/node_contact.ipp"
 COORDINATOR = "rendezvous/native/detail/impl/rendezvous_coordinator.ipp"
 
 # The rule, its file, the text there, the text that replaces it, and the simulations that may
@@ -170,13 +172,14 @@ RULES = [
     ("restarts are the greatest count that a node reports",
      COORDINATOR, "restarts_ = std::max(restarts_, request.former->restarts);", "", "native"),
     ("a node is gone only if both of its connections end",
-     COORDINATOR, "if (!entry.link_ended_at || entry.witness) return silent_until;",
-     "if (!entry.link_ended_at) return silent_until;", "candidates one_way native"),
+     CONTACT, "if (!link_ended_at_ || witness) return silent_until;",
+     "if (!link_ended_at_) return silent_until;", "candidates one_way native"),
     ("... also if the second one is still to come",
-     COORDINATOR, "return entry.has_witness ? silent_until : *entry.link_ended_at",
-     "return *entry.link_ended_at", "native"),
+     CONTACT, "return has_witness_ ? silent_until : *link_ended_at_",
+     "return *link_ended_at_", "native"),
     ("... and connections from before the node came back are forgotten",
-     COORDINATOR, "if (node.witness) drop(*node.witness);", "", "native"),
+     COORDINATOR, "for (const connection former : node.contact.connections()) drop(former);",
+     "if (node.contact.link) drop(*node.contact.link);", "native"),
     ("nodes learn of a round when the registry has it",
      LEADER, "return !needs_record && has_lease();", "return has_lease();", "registry"),
     ("a leader that cannot write the record leads until its lease ends",

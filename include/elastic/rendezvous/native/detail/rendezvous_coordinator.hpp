@@ -10,6 +10,7 @@
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>
 #include <elastic/rendezvous/native/detail/member_queue.hpp>
+#include <elastic/rendezvous/native/detail/node_contact.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/native/detail/round_register.hpp>
 #include <elastic/rendezvous/node_id.hpp>
@@ -49,7 +50,7 @@ namespace elastic::detail {
 class rendezvous_coordinator {
  public:
   /// A connection, by its owner's number. Never reused.
-  using connection = std::uint64_t;
+  using connection = node_contact::connection;
 
   /// The two ends of a connection, as the server sees them; numeric.
   struct addresses {
@@ -194,14 +195,8 @@ class rendezvous_coordinator {
 
  private:
   struct member {
-    std::optional<connection> link;
+    node_contact contact;
     addresses ends;
-    time_point heard;
-    /// The second connection, of a node that has one, and when each of them ended.
-    bool has_witness = false;
-    std::optional<connection> witness;
-    std::optional<time_point> link_ended_at;
-    std::optional<time_point> witness_ended_at;
     /// When its wait for a place ends; empty: it does not wait.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
@@ -350,9 +345,6 @@ class rendezvous_coordinator {
   ELASTIC_DECL void wake_for_fence(time_point now);
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
-  ELASTIC_DECL time_point lost_at(const member& entry) const;
-  // For a node without a connection.
-  ELASTIC_DECL static time_point last_end_of(const member& entry);
   ELASTIC_DECL void give_up(const node_id& node, time_point now);
   ELASTIC_DECL void remove(const node_id& node, std::string_view how, time_point now);
   ELASTIC_DECL std::optional<node_id> missing_participant() const;

@@ -5,7 +5,7 @@
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <elastic/base/limits.hpp>
-#include <elastic/base/printable_text.hpp>
+#include <elastic/rendezvous/native/detail/job_file_fingerprint.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -25,44 +25,6 @@ namespace elastic::detail {
 inline std::string sizes_of(const rendezvous_settings& settings) {
   if (!settings.node_counts.empty()) return node_counts_text(settings.node_counts);
   return fmt::format("{}:{}", settings.min_nodes, settings.max_nodes);
-}
-
-/// The parts of a fingerprint by their names.
-inline std::map<std::string_view, std::string_view> parts_of(std::string_view fingerprint) {
-  std::map<std::string_view, std::string_view> parts;
-  while (!fingerprint.empty()) {
-    const std::string_view part = fingerprint.substr(0, fingerprint.find(' '));
-    fingerprint.remove_prefix(std::min(part.size() + 1, fingerprint.size()));
-    const std::size_t equals = std::min(part.find('='), part.size());
-    parts.emplace(part.substr(0, equals), part.substr(equals));
-  }
-  return parts;
-}
-
-/// The names of the parts in which two fingerprints differ, or that one of them lacks; empty: none,
-/// or one of the two is empty.
-inline std::string fingerprint_difference(std::string_view left, std::string_view right) {
-  if (left.empty() || right.empty() || left == right) return {};
-  constexpr int most_named = 5;
-  const auto lefts = parts_of(left);
-  auto rights = parts_of(right);
-  std::vector<std::string_view> names;
-  for (const auto& [name, digest] : lefts) {
-    const auto same = rights.find(name);
-    if (same == rights.end() || same->second != digest) names.push_back(name);
-    if (same != rights.end()) rights.erase(same);
-  }
-  for (const auto& [name, digest] : rights) names.push_back(name);
-  std::string text;
-  int named = 0;
-  for (const std::string_view name : names) {
-    if (++named > most_named) break;
-    const std::string shown = printable_line(name);
-    if (!text.empty()) text += ", ";
-    text += shown.empty() ? "a nameless part" : shown;
-  }
-  if (named > most_named) text += " and more";
-  return text;
 }
 
 ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log,
@@ -140,7 +102,7 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
     return;
   }
   const node_id node = position->second;
-  members_.at(node).heard = now;
+  members_.at(node).contact.heard = now;
   std::visit([&](const auto& content) { take(node, content, now); }, request);
   settle(now);
 }
@@ -150,9 +112,8 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   if (const auto second = witnesses_.find(from); second != witnesses_.end()) {
     member& of = members_.at(second->second);
     witnesses_.erase(second);
-    of.witness.reset();
-    of.witness_ended_at = now;
-    wake_at(lost_at(of));
+    of.contact.end_witness(now);
+    wake_at(of.contact.lost_at(settings_));
     wake_for_fence(now);
     return;
   }
@@ -161,9 +122,8 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   const node_id node = position->second;
   member& gone = members_.at(node);
   nodes_.erase(position);
-  gone.link.reset();
-  gone.link_ended_at = now;
-  wake_at(lost_at(gone));
+  gone.contact.end_link(now);
+  wake_at(gone.contact.lost_at(settings_));
   wake_for_fence(now);
   note_absence(node, gone, now);
 }
@@ -180,8 +140,8 @@ ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
   std::optional<time_point> since = last_loss_;
   for (const auto& [node, other] : members_) {
     if (!other.was_in_newest || node.number.high == own_node_) continue;
-    if (other.link || other.witness) return time_point::max();
-    since = std::max(since.value_or(time_point::min()), last_end_of(other));
+    if (other.contact.link || other.contact.witness) return time_point::max();
+    since = std::max(since.value_or(time_point::min()), other.contact.last_end());
   }
   return since ? *since + settings_.reconnect_grace / 2 : time_point::max();
 }
@@ -191,10 +151,7 @@ ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
   is_own_fenced_ = true;
   for (auto& [node, entry] : members_) {
     if (node.number.high != own_node_) continue;
-    std::vector<connection> ended;
-    if (entry.link) ended.push_back(*entry.link);
-    if (entry.witness) ended.push_back(*entry.witness);
-    for (const connection link : ended) {
+    for (const connection link : entry.contact.connections()) {
       disconnected(link, now);
       dropped_.push_back(link);
     }
@@ -231,17 +188,11 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
   // The node knows before the server does that its former connections are useless.
-  if (node.link) drop(*node.link);
-  if (node.witness) drop(*node.witness);
+  for (const connection former : node.contact.connections()) drop(former);
   nodes_[from] = request.node;
-  node.link = from;
+  node.contact.begin(from, request.has_witness, now);
   node.ends = ends_[from];
-  node.heard = now;
-  node.link_ended_at.reset();
   note_arrival(request.node, node);
-  node.has_witness = request.has_witness;
-  node.witness.reset();
-  node.witness_ended_at.reset();
   node.hosts = request.hosts;
   node.former = request.former;
   node.has_reports = request.has_reports;
@@ -267,7 +218,7 @@ ELASTIC_DECL std::size_t rendezvous_coordinator::most_connected() const {
 
 ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, time_point now) {
   const auto known = members_.find(node);
-  const bool takes_up_its_own = known != members_.end() && known->second.link;
+  const bool takes_up_its_own = known != members_.end() && known->second.contact.link;
   if (takes_up_its_own || nodes_.size() < most_connected()) return true;
   if (idle_.size() == 0) return false;
   // A node that still wants something connects again, and is welcomed again.
@@ -321,10 +272,9 @@ ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const
     dropped_.push_back(from);
     return;
   }
-  member& of = position->second;
-  if (of.witness) drop(*of.witness);
-  of.witness = from;
-  of.witness_ended_at.reset();
+  node_contact& contact = position->second.contact;
+  if (contact.witness) drop(*contact.witness);
+  contact.begin_witness(from);
   witnesses_[from] = node;
 }
 
@@ -547,7 +497,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (request.keep_out > duration::zero()) {
     keep_out({members_.at(node).name, request.keep_out, request.why}, now);
   }
-  drop(*members_.at(node).link);
+  drop(*members_.at(node).contact.link);
   remove(node, "left", now);
 }
 
@@ -586,7 +536,7 @@ ELASTIC_DECL void rendezvous_coordinator::expect(std::uint64_t number, time_poin
   const node_id node = former_node(number);
   state_.participants.emplace(node, static_cast<int>(state_.participants.size()));
   member& entry = members_[node];
-  entry.heard = until - settings_.silence();
+  entry.contact.heard = until - settings_.silence();
   entry.has_asked = true;
   wake_at(until);
 }
@@ -793,42 +743,23 @@ ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node, membe
 ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_point now) const {
   std::vector<node_id> overdue;
   for (const auto& [node, entry] : counted(members_)) {
-    if (lost_at(entry) <= now) overdue.push_back(node);
+    if (entry.contact.lost_at(settings_) <= now) overdue.push_back(node);
   }
   return overdue;
 }
 
-ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
-  const time_point silent_until = entry.heard + settings_.silence();
-  if (!entry.link_ended_at || entry.witness) return silent_until;
-  if (!entry.witness_ended_at) {
-    // The end of the witness may be on its way, and the node alive. Nodes of earlier releases have
-    // none.
-    return entry.has_witness ? silent_until : *entry.link_ended_at + settings_.reconnect_grace;
-  }
-  // The last packets of a dead process may get lost once.
-  const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
-  if (last - first > settings_.reconnect_grace) return silent_until;
-  return last + settings_.reconnect_grace;
-}
-
-ELASTIC_DECL time_point rendezvous_coordinator::last_end_of(const member& entry) {
-  const time_point first = entry.link_ended_at.value_or(entry.heard);
-  return std::max(first, entry.witness_ended_at.value_or(first));
-}
-
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
-  const member& entry = members_.at(node);
-  const time_point ended_at = entry.link ? now : last_end_of(entry);
+  const node_contact& contact = members_.at(node).contact;
+  const time_point ended_at = contact.link ? now : contact.last_end();
   last_loss_ = std::max(last_loss_.value_or(ended_at), ended_at);
-  if (entry.link) drop(*entry.link);
-  remove(node, entry.link ? "is silent" : "is gone", now);
+  if (contact.link) drop(*contact.link);
+  remove(node, contact.link ? "is silent" : "is gone", now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
   member& entry = members_.at(node);
-  if (entry.witness) drop(*entry.witness);
+  if (entry.contact.witness) drop(*entry.contact.witness);
   idle_.remove(entry.idle);
   gone_.remove(entry.gone);
   end_pause(node, now);
@@ -852,7 +783,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
 ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
   for (const auto& [node, rank] : counted(state_.participants)) {
     const auto position = members_.find(node);
-    if (position == members_.end() || !position->second.link) return node;
+    if (position == members_.end() || !position->second.contact.link) return node;
   }
   return std::nullopt;
 }
@@ -920,7 +851,7 @@ ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const member& entry, rendezvous_answer reply) {
-  if (entry.link) answers_.push_back({*entry.link, std::move(reply)});
+  if (entry.contact.link) answers_.push_back({*entry.contact.link, std::move(reply)});
 }
 
 ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
@@ -1065,7 +996,7 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
 ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connection> {
   std::vector<connection> list;
   for (const auto& [node, entry] : members_) {
-    if (entry.link) list.push_back(*entry.link);
+    if (entry.contact.link) list.push_back(*entry.contact.link);
   }
   return list;
 }
@@ -1073,7 +1004,7 @@ ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connectio
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = own_fence();
   for (const auto& [node, entry] : counted(members_)) {
-    wake_at(lost_at(entry));
+    wake_at(entry.contact.lost_at(settings_));
     if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_without_end(node, entry, now)) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
