@@ -97,6 +97,8 @@ class worker_group {
     bool has_stayed = false;
     /// How often workers had failed when it was started; for a replica, how often this one had.
     int restart_count = 0;
+    /// Whether its start has been reported (see `worker_group::on_start`).
+    bool is_start_reported = false;
   };
 
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
@@ -116,6 +118,10 @@ class worker_group {
   /// stopped when one has aborted. It must end by itself; its result is one sentence for the
   /// report.
   ELASTIC_DECL void look_last(std::function<task<std::string>()> look);
+
+  /// Sets a function, which must not throw, that is called when all workers of a start have been
+  /// started. The journal learns of those that have ended meanwhile only after the call.
+  void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
   /// Sets a function, which must not throw, that is called for each step that a worker reports.
   void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
@@ -361,7 +367,7 @@ class worker_group {
 
   ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
                                     job_event::suspicion suspicion = job_event::suspicion::none);
-  ELASTIC_DECL void note_end_in_journal(const process_set::process_end& end);
+  ELASTIC_DECL void note_end_in_journal(const worker& entry);
 
   // The worker that a process is or descends from. If the pid was reused meanwhile, the only harm
   // is a timer that belongs to another process of the worker's tree.
@@ -397,7 +403,9 @@ class worker_group {
   /// told.
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
+  ELASTIC_DECL void report_start();
   ELASTIC_DECL void tell_of_start();
+  ELASTIC_DECL void note_early_ends();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
@@ -519,6 +527,7 @@ class worker_group {
   std::optional<stop_plan> on_failure_;
   /// Empty: there is no last look.
   std::function<task<std::string>()> look_;
+  std::function<void()> on_start_;
   std::function<void(std::int64_t)> on_step_;
   std::function<void()> on_prepared_;
   /// Empty: nothing is added.

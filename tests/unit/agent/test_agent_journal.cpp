@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/launch/job.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
@@ -11,6 +12,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -29,6 +31,13 @@ std::vector<job_event> events_of(const agent_stage& stage, job_event::type kind)
     if (record.event.kind == kind) events.push_back(record.event);
   }
   return events;
+}
+
+/// What `job::view` shows after these events.
+job::snapshot snapshot_of(const agent_stage& stage) {
+  job::snapshot state;
+  for (const journal_record& record : stage.journal->after(0)) state.apply(record.event);
+  return state;
 }
 
 TIME_TEST("agent: the journal of a job that succeeds", "[agent]") {
@@ -82,6 +91,69 @@ TIME_TEST("agent: the journal tells the cause of a restart, and what it cost", "
   CHECK(stop_event.signal == SIGTERM);
   CHECK(stop_event.allowed == 30.0);
   CHECK(events_of(stage, job_event::type::workers_started)[1].attempt == 1);
+}
+
+TIME_TEST("agent: the journal tells the start before the end of a worker that ends early",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->hold_at = 1;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(0);
+  co_await stage.pass(3s);
+  CHECK(stage.decisions() == "agent_started rendezvous_started round_joined workers_starting");
+  stage.launcher->let_go();
+  co_await stage.quiet();
+  CHECK(stage.decisions() ==
+        "agent_started rendezvous_started round_joined workers_starting workers_started "
+        "worker_ended");
+  CHECK(events_of(stage, job_event::type::workers_started)[0].seconds == 3.0);
+  CHECK(events_of(stage, job_event::type::workers_started)[0].pids.size() == 2);
+  const job::snapshot state = snapshot_of(stage);
+  REQUIRE(state.workers.size() == 2);
+  CHECK(state.workers[0].end == exit_status::exited(0));
+  CHECK_FALSE(state.workers[0].is_running);
+  CHECK(state.workers[1].is_running);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(events_of(stage, job_event::type::worker_ended).size() == 2);
+}
+
+TIME_TEST("agent: the journal tells early ends in their order, also of workers that fail at once",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.nproc_per_node = 3;
+  stage.launcher->hold_at = 0;
+  stage.start();
+  co_await stage.quiet();
+  stage.launcher->on_start = [](test::fake_process& process) { process.exit(9); };
+  stage.worker(1).exit(8);
+  co_await stage.quiet();
+  stage.worker(0).exit(7);
+  co_await stage.quiet();
+  stage.launcher->let_go();
+  co_await stage.end();
+  std::vector<std::int64_t> codes;
+  for (const job_event& end : events_of(stage, job_event::type::worker_ended)) {
+    codes.push_back(end.exit_code.value_or(-1));
+  }
+  CHECK(codes == std::vector<std::int64_t>{8, 7, 9});
+  CHECK(stage.decisions().find("workers_started worker_ended") != std::string::npos);
+}
+
+TIME_TEST("agent: the journal tells the end of a worker whose start was given up", "[agent]") {
+  agent_stage stage(time);
+  stage.launcher->hold_at = 1;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(3);
+  co_await stage.quiet();
+  stage.agent().stop(stop_request());
+  co_await stage.end();
+  CHECK(events_of(stage, job_event::type::workers_started).empty());
+  const auto ends = events_of(stage, job_event::type::worker_ended);
+  REQUIRE(ends.size() == 1);
+  CHECK(ends[0].exit_code == 3);
 }
 
 TIME_TEST("agent: the journal tells a failure that is the last, and a node that came", "[agent]") {

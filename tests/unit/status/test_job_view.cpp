@@ -151,7 +151,8 @@ TEST_CASE("job view: each way in which an attempt ends", "[status]") {
   CHECK((view.activity() == agent_activity::running) == (end == attempt_end::none));
 }
 
-TEST_CASE("job view: a worker that ends before all are known to run has ended", "[status]") {
+TEST_CASE("job view: takes the journal of an older version, with ends before the start",
+          "[status]") {
   journal_story story;
   story.begin();
   const bool are_replicas = GENERATE(false, true);
@@ -169,11 +170,9 @@ TEST_CASE("job view: a worker that ends before all are known to run has ended", 
   started_event.pids = {300, 301};
   const job_view view = view_of(story.tell(started_event).records);
   REQUIRE(view.workers().size() == 2);
-  CHECK(view.workers()[0].state == condition::succeeded);
   CHECK(view.workers()[0].pid == 300);
-  CHECK(view.workers()[1].state == condition::failed);
-  CHECK(view.attempts().back().end == attempt_end::failure);
   CHECK(view.exits().at("exit:0") == 1);
+  CHECK(view.exits().at("exit:3") == 1);
 }
 
 TEST_CASE("job view: a worker that ends during a start that fails has ended", "[status]") {

@@ -502,14 +502,16 @@ class agent_run {
     } else {
       extension_->begin_attempt(round);
     }
+    group_.on_start([this, round, ranks = *ranks, starting] {
+      const std::optional<worker_starts> starts = extension_->starts();
+      journal_.note_workers(round, ranks, starts, starting);
+      if (starts) starts_.add(*starts);
+    });
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
     // The last workers may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
-    const std::optional<worker_starts> starts = extension_->starts();
-    journal_.note_workers(round, *ranks, starts, starting);
-    if (starts) starts_.add(*starts);
     telemetry_.record_start(group_);
     const time_point ended = std::exchange(epoch_ended_, std::nullopt).value_or(starting);
     catch_up_.since = ended;

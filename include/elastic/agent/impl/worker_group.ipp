@@ -165,7 +165,7 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   co_await with_rollback(
       start_some(worker_identities(spec_, round, ranks), std::move(slots), job), stop(at_once));
   attempt_.state = worker_state::healthy;
-  tell_of_start();
+  report_start();
   update_state();
 }
 
@@ -187,8 +187,21 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   return next;
 }
 
-/// Tells the role link about the started workers. Some may have ended while others were being
-/// started.
+/// Some workers may have ended while others were being started.
+ELASTIC_DECL void worker_group::report_start() {
+  tell_of_start();
+  if (on_start_) on_start_();
+  note_early_ends();
+}
+
+/// From now on, the journal learns of the end of each of these workers at once.
+ELASTIC_DECL void worker_group::note_early_ends() {
+  for (const std::size_t slot : attempt_.ended) {
+    if (!attempt_.workers[slot].is_start_reported) note_end_in_journal(attempt_.workers[slot]);
+  }
+  for (worker& each : attempt_.workers) each.is_start_reported = true;
+}
+
 ELASTIC_DECL void worker_group::tell_of_start() {
   if (!roles_) return;
   std::vector<pid_t> pids;
@@ -220,7 +233,7 @@ ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::strin
   std::vector<worker_identity> identities;
   for (const worker& each : attempt_.workers) identities.push_back(each.identity);
   co_await start_some(std::move(identities), std::move(slots), job);
-  tell_of_start();
+  report_start();
 }
 
 ELASTIC_DECL task<void> worker_group::start_replicas(rendezvous_round round, assigned_ranks ranks,
@@ -234,7 +247,7 @@ ELASTIC_DECL task<void> worker_group::start_replicas(rendezvous_round round, ass
   co_await with_rollback(start_each(round, ranks, std::move(run_id), std::move(counts)),
                          stop(at_once));
   attempt_.state = worker_state::healthy;
-  tell_of_start();
+  report_start();
   update_state();
 }
 
@@ -290,6 +303,7 @@ ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<
       continue;
     }
     next.workers[slot] = std::move(attempt_.workers.at(slot));
+    next.workers[slot].is_start_reported = false;
     next.steps[slot] = attempt_.steps.at(slot);
     next.files[slot] = std::move(attempt_.files.at(slot));
     if (spec_.function) next.sheets[slot] = std::move(attempt_.sheets.at(slot));
@@ -313,7 +327,7 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   at_once.signal = SIGKILL;
   co_await with_rollback(start_some(identities, std::move(others), job), stop(at_once));
   attempt_.state = worker_state::healthy;
-  tell_of_start();
+  report_start();
   update_state();
 }
 
@@ -486,6 +500,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
+  note_early_ends();
   hooks_.hurry();
   if (roles_) roles_->stopped();
   announce_stop(plan);
@@ -555,7 +570,8 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     look_into_abort(end);
     update_state();
     note_cause(end);
-    note_end_in_journal(end);
+    const worker& ended = attempt_.workers.at(end.index);
+    if (ended.is_start_reported) note_end_in_journal(ended);
     if (on_replica_end_) on_replica_end_(end.index);
   };
   return parts;
@@ -993,10 +1009,10 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
 }
 
 /// Workers that ended because they were told to are only counted, once all have ended.
-ELASTIC_DECL void worker_group::note_end_in_journal(const process_set::process_end& end) {
-  const worker_group::worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& entry) {
   if (entry.stopped_by_agent) return;
-  std::string reason = end.status.success() ? std::string() : end.status.text();
+  const exit_status& status = entry.end->status;
+  std::string reason = status.success() ? std::string() : status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
   note_in_journal(job_event::type::worker_ended, entry, std::move(reason));

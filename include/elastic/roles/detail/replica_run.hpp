@@ -98,6 +98,7 @@ class replica_run {
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
   ELASTIC_DECL task<void> prepare(next_life next, time_point due);
   ELASTIC_DECL task<void> start_again(next_life next);
+  ELASTIC_DECL void note_next_life(const next_life& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
   // Of a role in a job of several: those that are going to be started.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);

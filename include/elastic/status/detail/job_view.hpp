@@ -226,7 +226,6 @@ class job_view {
 
  private:
   ELASTIC_DECL void begin_run(const journal_record& record);
-  ELASTIC_DECL void apply_in_order(const journal_record& record);
   ELASTIC_DECL void apply(const journal_record& record);
   ELASTIC_DECL void spend_time(const journal_record& record);
   ELASTIC_DECL void note_in_attempt(const job_event& event);
@@ -274,9 +273,6 @@ class job_view {
   /// Whether the last attempt goes on.
   bool is_open_ = false;
   bool is_stopping_ = false;
-  /// Workers are being started, and these have ended meanwhile.
-  bool is_starting_ = false;
-  std::vector<journal_record> early_ends_;
   bool will_restart_ = false;
   std::vector<viewed_worker> workers_;
   std::int64_t began_us_ = 0;

@@ -337,6 +337,9 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   choose_ports(all);
   std::vector<int> failures;
   for (const std::size_t replica : all) failures.push_back(ledger_.failures(replica));
+  group_.on_start([this, alone, ranks, starting] {
+    journal_.note_workers(alone, ranks, std::nullopt, starting);
+  });
   task<void> begin = start_ == 0
                          ? group_.start(alone, ranks, run_id_, 0)
                          : group_.start_replicas(alone, ranks, run_id_, failures);
@@ -344,7 +347,6 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   for (std::size_t replica = 0; replica < group_.workers().size(); ++replica) {
     ledger_.started(replica, time_.now());
   }
-  journal_.note_workers(alone, ranks, std::nullopt, starting);
   telemetry_.record_start(group_);
   if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
@@ -424,25 +426,29 @@ ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
 ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
   const std::size_t replica = next.replica;
   choose_ports({replica});
+  group_.on_start([this, next = std::move(next)] { note_next_life(next); });
   task<void> starting = group_.restart(replica, run_id_, ledger_.failures(replica));
   co_await std::move(starting);
   ledger_.started(replica, time_.now());
   ++restarts_;
-  const duration took = time_.now() - next.ended;
   const worker_group::worker& entry = group_.workers()[replica];
   log_.info("{} replica {} runs again as pid {}", spec_.role, replica, entry.pid);
+  announce(entry.identity.rank);
+}
+
+ELASTIC_DECL void replica_run::note_next_life(const next_life& next) {
+  const worker_group::worker& entry = group_.workers()[next.replica];
   job_event event;
   event.kind = job_event::type::ranks_replaced;
   event.state = "worker_failed";
-  event.reason = std::move(next.cause);
+  event.reason = next.cause;
   event.attempt = entry.restart_count;
   event.rank = entry.identity.rank;
   event.ranks = {entry.identity.rank};
   event.pid = entry.pid;
-  event.count = static_cast<std::int64_t>(group_.running()) - 1;
-  event.seconds = std::chrono::duration<double>(took).count();
+  event.count = static_cast<std::int64_t>(group_.running()) - (entry.end ? 0 : 1);
+  event.seconds = std::chrono::duration<double>(time_.now() - next.ended).count();
   services_.journal->record(std::move(event));
-  announce(entry.identity.rank);
 }
 
 ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& replicas) {

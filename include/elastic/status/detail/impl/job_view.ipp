@@ -45,7 +45,7 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
   sequence_ = record.sequence;
   node_ = record.node;
   spend_time(record);
-  apply_in_order(record);
+  apply(record);
   phase_ = phase_after(record.event, phase_);
 }
 
@@ -98,23 +98,6 @@ ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
       break;
     default: break;
   }
-}
-
-/// A worker may end while others are being started, and before it is recorded that all were.
-ELASTIC_DECL void job_view::apply_in_order(const journal_record& record) {
-  using kind = job_event::type;
-  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
-  const bool is_early = is_starting_ && record.event.kind == kind::worker_ended;
-  if (is_early && early_ends_.size() < most) {
-    early_ends_.push_back(record);
-    return;
-  }
-  is_starting_ = record.event.kind == kind::workers_starting;
-  const std::vector<journal_record> early = std::exchange(early_ends_, {});
-  const bool is_start = record.event.kind == kind::workers_started;
-  if (is_start) apply(record);
-  for (const journal_record& end : early) apply(end);
-  if (!is_start) apply(record);
 }
 
 ELASTIC_DECL void job_view::apply(const journal_record& record) {
