@@ -5,6 +5,8 @@
 // succeeds, fails or is stopped.
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/roles/role_group.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 #include <support/asio.hpp>
@@ -24,6 +26,7 @@
 #include <mutex>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -384,6 +387,29 @@ TEST_CASE("roles: a role that cannot be started ends the job", "[integration][ro
   } catch (const error& failure) {
     CHECK(failure.code() == elastic::errc::program_not_found);
   }
+}
+
+/// A clock that breaks at a pause as short as the first one of who waits for a port.
+struct broken_clock final : elastic::time_source {
+  elastic::system_time clock;
+  elastic::time_point now() const override { return clock.now(); }
+  elastic::wall_time wall_now() const override { return clock.wall_now(); }
+  elastic::task<void> sleep_until(elastic::time_point deadline) override {
+    if (deadline - now() <= std::chrono::milliseconds(5)) {
+      throw std::runtime_error("the clock is broken");
+    }
+    return clock.sleep_until(deadline);
+  }
+};
+
+TEST_CASE("roles: one whose ports cannot be watched ends the job", "[integration][roles]") {
+  program host;
+  host.services.time = std::make_shared<broken_clock>();
+  role& rollout = host.add_script(
+      "rollout", ": ${port.http}; exec " + std::string(ELASTIC_PUPPET) + " hang");
+  rollout.ready_at = role_readiness::port;
+  rollout.ready_port = "http";
+  CHECK_THROWS_WITH(host.run(), "the clock is broken");
 }
 
 TEST_CASE("roles: stopped, all end at the same time, and the job has a result",

@@ -73,6 +73,8 @@ class role_run : public std::enable_shared_from_this<role_run> {
     /// None until it starts, and again between two restarts of the job.
     std::optional<role_plan::runner> runner;
     std::optional<run_result> result;
+    /// What broke in its last life; null: nothing.
+    std::exception_ptr failure = {};
     /// The address of this node for workers of other roles.
     std::string address = {};
     /// Waits for the ports of those that run; null: for none.

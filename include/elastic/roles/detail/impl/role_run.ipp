@@ -13,6 +13,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/base/when_all.hpp>
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
@@ -369,17 +370,22 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
   self.probe->spawn(note_open_ports(role, machine_.restarts(), std::move(waits)));
 }
 
+/// A role whose ports cannot be watched would never be ready, so it ends.
+/// Errors: none.
 ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts,
                                                   std::vector<task<void>> waits) {
   const auto self = shared_from_this();
-  const std::size_t count = waits.size();
-  task<concurrent_outcome> waiting =
-      run_concurrently(strand_, count, cancelled_by::first_failure, std::move(waits));
-  const concurrent_outcome ends = co_await std::move(waiting);
-  for (const std::exception_ptr& failure : ends.failures) {
-    if (failure) std::rethrow_exception(failure);
+  try {
+    co_await when_all(std::move(waits));
+    note_ready(role, restarts);
+  } catch (...) {
+    const std::exception_ptr failure = std::current_exception();
+    if (is_cancellation(failure)) throw;
+    entries_[role].failure = failure;
+    stop_request request;
+    request.reason = fmt::format("the ports of role '{}' cannot be watched", name_of(role));
+    stop(entries_[role], request);
   }
-  note_ready(role, restarts);
 }
 
 /// As an agent leaves its own: one in the temporary folder is removed after success.
@@ -448,7 +454,7 @@ inline role_extension::worker_signal signal_of_role(const role_plan::runner& run
 ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   entry& self = entries_[role];
   self.result.reset();
-  std::exception_ptr failure;
+  self.failure = nullptr;
   try {
     const int restarts = machine_.restarts();
     const elastic::role& which = plan_->options().roles[role];
@@ -480,12 +486,12 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     task<void> running = keep_result(std::move(living), self.result);
     co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
   } catch (...) {
-    failure = std::current_exception();
+    self.failure = std::current_exception();
   }
   self.runner.reset();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
   board_->clear_workers(role);
-  role_end end = end_of(role, failure);
+  role_end end = end_of(role, self.failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
   carry_out(machine_.ended(role, std::move(end)));
 }
