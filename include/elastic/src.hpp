@@ -188,6 +188,7 @@
 #include <elastic/process/detail/impl/oom_kills.ipp>
 #include <elastic/process/detail/impl/pidfd_child.ipp>
 #include <elastic/process/detail/impl/port_use.ipp>
+#include <elastic/process/detail/impl/proc_file.ipp>
 #include <elastic/process/detail/impl/proc_snapshot.ipp>
 #include <elastic/process/detail/impl/process_handle.ipp>
 #include <elastic/process/detail/impl/process_slot.ipp>

@@ -22,6 +22,8 @@ struct sockets_to_port {
   std::set<std::uint64_t> connected = {};
   std::set<std::uint64_t> connecting = {};
   std::set<std::uint64_t> listening = {};
+  /// Whether the tables were read to their ends.
+  bool is_whole = true;
 };
 
 /// Parses the format of /proc/net/tcp and tcp6; skips other lines.
@@ -31,7 +33,8 @@ ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, socke
 /// many connections.
 ///
 /// @param most_files  the most processes and descriptors to inspect
-/// Result: empty if `most_files` was not enough, or if /proc does not show them.
+/// Result: empty if `most_files` was not enough, if the host has more sockets than
+/// `limits::socket_table_bytes` hold, or if /proc does not show them.
 ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
                                                       std::size_t most_files);
 

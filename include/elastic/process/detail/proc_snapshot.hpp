@@ -34,8 +34,6 @@ struct proc_snapshot {
 /// progress.
 ELASTIC_DECL bool is_stuck(const proc_snapshot& before, const proc_snapshot& now);
 
-ELASTIC_DECL std::string text_of(const std::string& path);
-
 /// Takes a snapshot of a process; needs no privilege over it. Empty if there is no such process, or
 /// it has ended.
 ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid);

@@ -4,17 +4,13 @@
 
 #include <elastic/inspection/detail/process_facts.hpp>
 
-#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/diagnosis/detail/process_texts.hpp>
+#include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/detail/tree_usage.hpp>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -26,12 +22,9 @@
 
 namespace elastic::detail {
 
-/// Reads a small file of /proc; empty if it is gone or this user may not read it.
-inline std::string read_proc_file(const std::string& path) {
-  std::array<char, 4096> bytes;
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file ? ::read(file.get(), bytes.data(), bytes.size()) : 0;
-  std::string text(bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+/// A small file of /proc without the end of its last line.
+inline std::string proc_text(const std::string& path) {
+  std::string text = read_proc_file(path, limits::proc_file_bytes);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
   return text;
 }
@@ -47,10 +40,10 @@ inline std::optional<long> system_call_in(std::string_view text) {
 inline thread_facts facts_of_thread(const std::string& folder, pid_t id) {
   thread_facts facts;
   facts.id = id;
-  facts.name = read_proc_file(folder + "/comm");
-  facts.state = parse_process_state(read_proc_file(folder + "/stat"));
-  facts.wait_channel = parse_wait_channel(read_proc_file(folder + "/wchan"));
-  facts.system_call = system_call_in(read_proc_file(folder + "/syscall"));
+  facts.name = proc_text(folder + "/comm");
+  facts.state = parse_process_state(proc_text(folder + "/stat"));
+  facts.wait_channel = parse_wait_channel(proc_text(folder + "/wchan"));
+  facts.system_call = system_call_in(proc_text(folder + "/syscall"));
   return facts;
 }
 
@@ -91,19 +84,19 @@ inline std::uint64_t signal_mask_in(std::string_view status, std::string_view na
 }
 
 ELASTIC_DECL std::optional<std::uint64_t> unsettled_signals(pid_t pid) {
-  const std::string status = read_proc_file(fmt::format("/proc/{}/status", pid));
+  const std::string status = proc_text(fmt::format("/proc/{}/status", pid));
   if (status.empty()) return std::nullopt;
   return signal_mask_in(status, "\nSigPnd:") | signal_mask_in(status, "\nShdPnd:") |
          signal_mask_in(status, "\nSigBlk:");
 }
 
 ELASTIC_DECL process_state main_thread_state(pid_t pid) {
-  return parse_process_state(read_proc_file(fmt::format("/proc/{0}/task/{0}/stat", pid)));
+  return parse_process_state(proc_text(fmt::format("/proc/{0}/task/{0}/stat", pid)));
 }
 
 ELASTIC_DECL duration main_thread_time(pid_t pid) {
   // "RAN WAITED SLICES", in ns.
-  const std::string text = read_proc_file(fmt::format("/proc/{0}/task/{0}/schedstat", pid));
+  const std::string text = proc_text(fmt::format("/proc/{0}/task/{0}/schedstat", pid));
   std::int64_t ran = 0;
   std::from_chars(text.data(), text.data() + text.size(), ran);
   return std::chrono::nanoseconds(ran);

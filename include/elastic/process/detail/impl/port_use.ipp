@@ -4,7 +4,8 @@
 
 #include <elastic/process/detail/port_use.hpp>
 
-#include <elastic/process/detail/proc_snapshot.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 
 #include <algorithm>
@@ -105,7 +106,10 @@ bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
 inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
   sockets_to_port sockets;
   for (const char* table : {"tcp", "tcp6"}) {
-    find_sockets(text_of(fmt::format("/proc/{}/net/{}", pid, table)), port, sockets);
+    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
+    const std::string text = read_proc_file(path, limits::socket_table_bytes);
+    if (text.size() == limits::socket_table_bytes) sockets.is_whole = false;
+    find_sockets(text, port, sockets);
   }
   return sockets;
 }
@@ -121,7 +125,8 @@ ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t 
     }
     return best == port_use::connected;
   });
-  return is_seen ? std::optional(best) : std::nullopt;
+  const bool is_sure = is_seen && (sockets.is_whole || best == port_use::connected);
+  return is_sure ? std::optional(best) : std::nullopt;
 }
 
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
@@ -132,7 +137,8 @@ ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
     is_found = sockets.listening.contains(inode);
     return is_found;
   });
-  return is_seen ? std::optional(is_found) : std::nullopt;
+  const bool is_sure = is_seen && (sockets.is_whole || is_found);
+  return is_sure ? std::optional(is_found) : std::nullopt;
 }
 
 }  // namespace elastic::detail

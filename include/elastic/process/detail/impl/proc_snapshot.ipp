@@ -4,11 +4,12 @@
 
 #include <elastic/process/detail/proc_snapshot.hpp>
 
+#include <elastic/base/limits.hpp>
+#include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -26,20 +27,15 @@ ELASTIC_DECL bool is_stuck(const proc_snapshot& before, const proc_snapshot& now
   return now.state == 'D' && !now.dumps_core && before == now;
 }
 
-ELASTIC_DECL std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 /// The state of the thread with this folder in /proc; '?' if it is gone.
 inline char state_of_thread(const std::string& folder) {
-  const auto entry = parse_process_stat(text_of(folder + "/stat"));
+  const auto entry = parse_process_stat(read_proc_file(folder + "/stat", limits::proc_file_bytes));
   return entry ? entry->state : '?';
 }
 
 ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
   const std::string folder = fmt::format("/proc/{}", pid);
-  const auto entry = parse_process_stat(text_of(folder + "/stat"));
+  const auto entry = parse_process_stat(read_proc_file(folder + "/stat", limits::proc_file_bytes));
   if (!entry || entry->dead()) return std::nullopt;
   proc_snapshot sight;
   sight.state = entry->state;
@@ -53,7 +49,7 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
     thread = position->path();
     break;
   }
-  sight.waits_in = text_of(thread + "/wchan");
+  sight.waits_in = read_proc_file(thread + "/wchan", limits::proc_file_bytes);
   if (sight.waits_in == "0") sight.waits_in.clear();
   std::ifstream status(folder + "/status");
   for (std::string name; status >> name; std::getline(status, name)) {

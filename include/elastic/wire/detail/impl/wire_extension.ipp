@@ -10,6 +10,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/local_interface.hpp>
+#include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <fstream>
 #include <iterator>
 #include <string_view>
 
@@ -210,15 +210,12 @@ ELASTIC_DECL bool wire_extension::has_other_mpi() const {
   for (const attempt_worker& worker : context_.workers()) {
     const auto slot = static_cast<std::size_t>(worker.local_rank);
     if (worker.pid == 0 || !worker.end.empty() || !pmi_->is_silent(slot)) continue;
-    std::ifstream maps(fmt::format("/proc/{}/maps", worker.pid));
-    constexpr int most_lines = 20'000;
-    std::string line;
-    for (int lines = 0; lines < most_lines && std::getline(maps, line); ++lines) {
-      const bool is_of_it = std::any_of(
-          std::begin(libraries), std::end(libraries),
-          [&](std::string_view name) { return line.find(name) != std::string::npos; });
-      if (is_of_it) return true;
-    }
+    const std::string path = fmt::format("/proc/{}/maps", worker.pid);
+    const std::string maps = read_proc_file(path, limits::memory_map_bytes);
+    const bool is_of_it = std::any_of(
+        std::begin(libraries), std::end(libraries),
+        [&](std::string_view name) { return maps.find(name) != std::string::npos; });
+    if (is_of_it) return true;
   }
   return false;
 }
