@@ -59,11 +59,11 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 # "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
-    "agent": ["agent_journal", "agent_telemetry", "command_reply", "line_template",
+    "agent": ["agent_journal", "agent_telemetry", "command_reply", "inbox_service", "line_template",
               "pending_command", "request_inbox", "role_link", "run_files"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tcp", "base64", "blocking",
-             "concurrent_run", "descriptor_share", "executor_work", "joined_text",
+             "concurrent_run", "descriptor_share", "endless", "executor_work", "joined_text",
              "json_document", "json_fields", "json_object", "json_text", "mailbox", "stable_order",
              "mount_table", "named_factories", "nearest_name", "new_shared", "random", "record",
              "required", "ring", "unique_fd", "waiters"],

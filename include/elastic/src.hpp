@@ -46,6 +46,7 @@
 #include <elastic/base/detail/impl/blocking.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>
 #include <elastic/base/detail/impl/descriptor_share.ipp>
+#include <elastic/base/detail/impl/endless.ipp>
 #include <elastic/base/detail/impl/executor_work.ipp>
 #include <elastic/base/detail/impl/json_document.ipp>
 #include <elastic/base/detail/impl/json_fields.ipp>

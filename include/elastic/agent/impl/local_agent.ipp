@@ -10,6 +10,7 @@
 #include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/arrivals.hpp>
 #include <elastic/agent/detail/command_reply.hpp>
+#include <elastic/agent/detail/inbox_service.hpp>
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/program_environment.hpp>
@@ -25,6 +26,7 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/endless.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/mailbox.hpp>
 #include <elastic/base/detail/new_shared.hpp>
@@ -51,19 +53,12 @@
 #include <exception>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
 namespace elastic {
 
 namespace detail {
-
-/// Closes the inbox, even if the context is destroyed while the agent runs.
-struct inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~inbox_closer() { inbox->close(); }
-};
 
 /// One run of an agent, from its first round to its end. Everything runs on its strand.
 class agent_run {
@@ -831,12 +826,6 @@ class agent_run {
     co_await stop_requested_.wait();
   }
 
-  /// Awaits `work` and then never returns. Ends only by cancellation.
-  task<void> endless(task<void> work) {
-    co_await std::move(work);
-    co_await time_.sleep_until(time_point::max());
-  }
-
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
 
   void take_change(rendezvous_change change) {
@@ -1309,14 +1298,12 @@ ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
   agent_services services = complete(std::exchange(options_.services, {}), strand);
   // Moved into the run: they may refer to the context, which this object may outlive.
-  detail::agent_run run(strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
-                        std::move(services), std::exchange(options_.notice, {}),
-                        std::exchange(options_.meeting, {}), options_.job_may_grow);
-  const detail::inbox_closer closer{inbox_};
-  inbox_->open(strand, [&run](const detail::agent_request& request) {
-    std::visit([&](const auto& content) { run.take(content); }, request);
-  });
-  co_return co_await run.run();
+  const auto run = detail::new_shared<detail::agent_run>(
+      strand, options_.workers, std::exchange(options_.rendezvous, nullptr), std::move(services),
+      std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}),
+      options_.job_may_grow);
+  task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
+  co_return co_await std::move(serving);
 }
 
 }  // namespace elastic

@@ -75,7 +75,6 @@ class diagnosis_extension final : public agent_extension {
   };
 
   ELASTIC_DECL void enter_round(const rendezvous_round& round);
-  ELASTIC_DECL task<void> run_inner(bool may_restart);
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
   ELASTIC_DECL task<look> inspect(time_point deadline);
   ELASTIC_DECL task<look> inspect_twice(time_point deadline);

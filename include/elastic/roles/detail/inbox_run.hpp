@@ -14,27 +14,9 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace elastic::detail {
-
-/// Closes the inbox, also if the context is destroyed while the run goes on.
-struct run_inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~run_inbox_closer() { inbox->close(); }
-};
-
-/// Gives what comes through the inbox to the run, while `work` runs, which is a part of it.
-template <class Run, class Result>
-task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
-                         std::shared_ptr<Run> run, task<Result> work) {
-  const run_inbox_closer closer{inbox};
-  inbox->open(strand, [&run](const agent_request& request) {
-    std::visit([&](const auto& content) { run->take(content); }, request);
-  });
-  co_return co_await std::move(work);
-}
 
 /// Runs `work` on the strand to its end. To cancel the caller is a request to stop, through the
 /// inbox, so that there is a result in any case. The caller's cancellation state is afterwards as

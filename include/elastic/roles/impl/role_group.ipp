@@ -4,6 +4,7 @@
 
 #include <elastic/roles/role_group.hpp>
 
+#include <elastic/agent/detail/inbox_service.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>

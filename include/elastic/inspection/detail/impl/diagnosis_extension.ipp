@@ -4,6 +4,7 @@
 
 #include <elastic/inspection/detail/diagnosis_extension.hpp>
 
+#include <elastic/base/detail/endless.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -60,13 +61,7 @@ ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::beside_workers(bool may_restart) {
-  co_await race(run_inner(may_restart), round_->answer_all(), watch());
-}
-
-/// Ends only by cancellation.
-ELASTIC_DECL task<void> diagnosis_extension::run_inner(bool may_restart) {
-  co_await inner_->beside_workers(may_restart);
-  co_await context_.time->sleep_until(time_point::max());
+  co_await race(endless(inner_->beside_workers(may_restart)), round_->answer_all(), watch());
 }
 
 // ---- this node's workers ------------------------------------------------------------------------

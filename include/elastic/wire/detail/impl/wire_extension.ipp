@@ -5,6 +5,7 @@
 #include <elastic/wire/detail/wire_extension.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/endless.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -182,13 +183,7 @@ ELASTIC_DECL task<void> wire_extension::beside_workers(bool may_restart) {
     co_await inner_->beside_workers(may_restart);
     co_return;
   }
-  co_await race(run_inner(may_restart), pmi_->serve(), notice_other_mpi());
-}
-
-/// Ends by cancellation alone.
-ELASTIC_DECL task<void> wire_extension::run_inner(bool may_restart) {
-  co_await inner_->beside_workers(may_restart);
-  co_await context_.time->sleep_until(time_point::max());
+  co_await race(endless(inner_->beside_workers(may_restart)), pmi_->serve(), notice_other_mpi());
 }
 
 /// A program of Open MPI runs on without a word, each process as a world of its own.
