@@ -247,6 +247,8 @@
 #include <elastic/rendezvous/native/detail/impl/exclusion_list.ipp>
 #include <elastic/rendezvous/native/detail/impl/former_world.ipp>
 #include <elastic/rendezvous/native/detail/impl/job_file_fingerprint.ipp>
+#include <elastic/rendezvous/native/detail/impl/job_file_record.ipp>
+#include <elastic/rendezvous/native/detail/impl/job_file_registry.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_connector.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_network.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_record.ipp>

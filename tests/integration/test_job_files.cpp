@@ -20,6 +20,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -546,29 +547,43 @@ TEST_CASE("job file: a node with another file is turned away if no role is in bo
           "[integration][roles]") {
   const job_stage stage(R"(name = "grpo"
 nodes = "1:2"
-rdzv_backend = "c10d"
 rdzv_conf = "last_call_timeout=0.5"
 [role.trainer]
 command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET await FILES/done"]
 )");
-  const words place{"--rdzv-endpoint",
-                    fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
+  const std::string backend = GENERATE("c10d", "file", "etcd");
+  INFO(backend);
+  std::optional<elastic::test::etcd_server> server;
+  std::string endpoint = fmt::format("127.0.0.1:{}", elastic::test::reserved_port());
+  if (backend == "file") endpoint = stage.folder / "meeting";
+  if (backend == "etcd") endpoint = server.emplace().endpoint();
+  std::filesystem::create_directory(stage.folder / "meeting");
+  const words place{"--rdzv-backend", backend, "--rdzv-endpoint", endpoint};
   const auto first = stage.start(place);
   first->await_out("trainer of 1\n");
   std::string other = elastic::test::file_text(stage.file());
   other.replace(other.find("role.trainer"), 12, "role.learner");
   std::ofstream(stage.folder / "other.toml") << other;
-  const program_result refused = elastic::test::run_program(
-      elasticrun_stage::elasticrun({{"--job", stage.folder / "other.toml"}, place}),
-      stage.environment());
+  const auto start_other = [&] {
+    return elastic::test::run_program(
+        elasticrun_stage::elasticrun({{"--job", stage.folder / "other.toml"}, place}),
+        stage.environment());
+  };
+  const program_result refused = start_other();
   INFO(refused.err);
   CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, contains_text("they differ in role.trainer, role.learner; start all "
-                                        "nodes with the same file"));
+  CHECK_THAT(refused.err, contains_text("the job 'grpo/trainer' was begun with another job file "
+                                        "than that of this node: they differ in role.trainer, "
+                                        "role.learner; start all nodes with the same file"));
   CHECK(refused.out.empty());
   std::ofstream(stage.folder / "done") << "done";
   CHECK(first->wait().code == 0);
   CHECK(first->out() == "trainer of 1\n");
+  // The job from the first file is over, so that another one may begin.
+  const program_result later = start_other();
+  INFO(later.err);
+  CHECK(later.code == 0);
+  CHECK(later.out == "trainer of 1\n");
   CHECK(stage.left.processes_become(0));
 }
 

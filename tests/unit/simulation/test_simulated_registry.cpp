@@ -14,6 +14,7 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/job_file_registry.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/registry_connector.hpp>
@@ -49,6 +50,7 @@ using elastic::rendezvous_round;
 using elastic::task;
 using elastic::time_point;
 using elastic::detail::c10d_rendezvous;
+using elastic::detail::job_file_registry;
 using elastic::detail::leader_registry;
 using elastic::detail::registry_connector;
 using elastic::test::manual_time;
@@ -96,16 +98,32 @@ class registry_world {
  public:
   /// @param grace  how long a leader leads that cannot reach the registry
   registry_world(manual_time& time, elastic::detail::random_source& random, duration grace)
-      : mesh(time, random), keys(time, random), grace_(grace) {}
+      : mesh(time, random),
+        keys(time, random),
+        other_keys(time, random),
+        shared_keys(time, random),
+        grace_(grace) {}
 
   std::shared_ptr<rendezvous_handler> make_handler(int node, rendezvous_parameters parameters) {
+    return make_handler(node, std::move(parameters), keys);
+  }
+
+  /// @param of_role  the keys of the run id
+  std::shared_ptr<rendezvous_handler> make_handler(int node, rendezvous_parameters parameters,
+                                                   simulated_network& of_role) {
     registry_connector::options options;
     options.run_id = parameters.run_id;
     options.settings = parameters.settings();
     options.registry_grace = grace_;
-    options.registry = [this, node] {
-      return std::make_shared<leader_registry>(keys.keys_of(node), std::nullopt);
+    options.registry = [&of_role, node] {
+      return std::make_shared<leader_registry>(of_role.keys_of(node), std::nullopt);
     };
+    const auto fingerprint = parameters.conf.find("fingerprint");
+    if (fingerprint != parameters.conf.end()) {
+      options.fingerprint = fingerprint->second;
+      options.job_files =
+          std::make_shared<job_file_registry>(shared_keys.keys_of(node), std::nullopt);
+    }
     options.network = std::make_shared<mesh_network>(mesh, node, last_place_);
     options.time = parameters.time;
     options.log = parameters.log;
@@ -119,11 +137,16 @@ class registry_world {
 
   void end() {
     keys.end();
+    other_keys.end();
+    shared_keys.end();
     mesh.end();
   }
 
   simulated_mesh mesh;
   simulated_network keys;
+  /// Those of another role, and those of the whole job.
+  simulated_network other_keys;
+  simulated_network shared_keys;
 
  private:
   duration grace_;
@@ -313,6 +336,118 @@ TIME_TEST("registry: the last node takes over after the lease, however often oth
     elastic::test::start(time, elastic::test::passed(node->shutdown()));
   }
   co_await time.sleep_until(time.now() + 1min);
+}
+
+// ---- roles whose leaders compare their job files ------------------------------------------------
+
+/// Two nodes, each of which begins a role of a job from a file.
+class two_roles {
+ public:
+  two_roles(manual_time& time, std::uint64_t seed) : time_(time), random_{seed} {}
+
+  simulated_network& shared_keys() { return world_.shared_keys; }
+  simulated_mesh& mesh() { return world_.mesh; }
+
+  /// A node of number 0 or 1 begins its role.
+  void begin(int node, const std::string& fingerprint) {
+    rendezvous_parameters parameters;
+    parameters.run_id = node == 0 ? "job/trainer" : "job/learner";
+    parameters.min_nodes = 1;
+    parameters.max_nodes = 2;
+    parameters.share_worker_store = false;
+    parameters.conf["fingerprint"] = fingerprint;
+    parameters.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time_);
+    handlers[node] = world_.make_handler(node, std::move(parameters),
+                                         node == 0 ? world_.keys : world_.other_keys);
+    rounds[node] = elastic::test::start(time_, handlers[node]->next_round());
+  }
+
+  /// Runs for as long as it takes to begin a role, or to be refused.
+  task<void> pass() { return time_.sleep_until(time_.now() + 50s); }
+
+  task<void> end() {
+    world_.end();
+    for (const auto& handler : handlers) {
+      if (handler) elastic::test::start(time_, elastic::test::passed(handler->shutdown()));
+    }
+    return time_.sleep_until(time_.now() + 1min);
+  }
+
+  std::shared_ptr<rendezvous_handler> handlers[2];
+  std::shared_ptr<elastic::test::task_outcome<rendezvous_round>> rounds[2];
+
+ private:
+  manual_time& time_;
+  elastic::detail::random_source random_;
+  registry_world world_{time_, random_, 60s};
+};
+
+TIME_TEST("registry: of two roles that begin at once from different files, one is refused",
+          "[rendezvous]") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    INFO(seed);
+    two_roles job(time, seed);
+    if (seed % 2 == 0) job.shared_keys().lose_one_in(3);
+    job.begin(0, "a=1 role.trainer=2");
+    job.begin(1, "a=1 role.learner=3");
+    co_await job.pass();
+    const int winner = job.rounds[0]->value ? 0 : 1;
+    const int loser = 1 - winner;
+    CHECK(job.rounds[winner]->value);
+    CHECK_FALSE(job.rounds[loser]->value);
+    CHECK(job.rounds[loser]->code() == elastic::errc::invalid_argument);
+    const std::string running = winner == 0 ? "job/trainer" : "job/learner";
+    CHECK(job.rounds[loser]->what().find("the job '" + running + "' was begun with another job "
+                                         "file than that of this node") == 0);
+    co_await job.end();
+  }
+}
+
+TIME_TEST("registry: two roles from one file begin at once", "[rendezvous]") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    INFO(seed);
+    two_roles job(time, seed);
+    if (seed % 2 == 0) job.shared_keys().lose_one_in(3);
+    for (const int node : {0, 1}) job.begin(node, "a=1 role.trainer=2 role.learner=3");
+    co_await job.pass();
+    for (const int node : {0, 1}) CHECK(job.rounds[node]->value);
+    job_file_registry files(job.shared_keys().keys_of(0), std::nullopt);
+    const job_file_registry::sight seen = co_await files.look();
+    REQUIRE(seen.record);
+    CHECK(seen.record->leaders.size() == 2);
+    co_await job.end();
+  }
+}
+
+TIME_TEST("registry: a role begins from another file when the former leaders are gone",
+          "[rendezvous]") {
+  two_roles job(time, 1);
+  job.begin(0, "a=1");
+  co_await job.pass();
+  REQUIRE(job.rounds[0]->value);
+  // A host without power tells nobody, and a node that leaves does.
+  const bool is_lost = GENERATE(false, true);
+  if (is_lost) {
+    job.mesh().part(0);
+  } else {
+    co_await job.handlers[0]->shutdown();
+  }
+  job.begin(1, "a=2");
+  co_await job.pass();
+  CHECK(job.rounds[1]->value);
+  co_await job.end();
+}
+
+TIME_TEST("registry: a role begins when the keys of its job can be reached", "[rendezvous]") {
+  two_roles job(time, 1);
+  job.shared_keys().part(0);
+  job.begin(0, "a=1");
+  co_await job.pass();
+  CHECK_FALSE(job.rounds[0]->ended);
+  job.shared_keys().mend(0);
+  co_await job.pass();
+  CHECK(job.rounds[0]->value);
+  co_await job.end();
 }
 
 }  // namespace simulated_registry_tests

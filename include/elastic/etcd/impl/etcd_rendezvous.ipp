@@ -171,13 +171,20 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
     co_await refuse_former_state(former, key, remedy);
     parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
   };
-  place.keys = [options, parameters] {
-    etcd_options again = options;
-    again.first_patience = again.patience;
-    // The registry's user already logs that it waits.
-    again.log = logger();
-    return v3_keys(new_shared<etcd_client>(std::move(again)), parameters);
+  etcd_options again = options;
+  again.first_patience = again.patience;
+  // The registry's user already logs that it waits.
+  again.log = logger();
+  place.keys = [again, parameters] {
+    return v3_keys(new_shared<etcd_client>(again), parameters);
   };
+  if (const std::string job = compared_job(parameters); !job.empty()) {
+    rendezvous_parameters of_job = parameters;
+    of_job.run_id = job;
+    place.shared_keys = [again, of_job] {
+      return v3_keys(new_shared<etcd_client>(again), of_job);
+    };
+  }
   return make_registered(std::move(parameters), std::move(place));
 }
 

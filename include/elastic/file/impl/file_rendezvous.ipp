@@ -10,6 +10,8 @@
 #include <elastic/rendezvous/native/registered_rendezvous.hpp>
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -27,6 +29,14 @@ inline task<void> prepare_directory(std::string directory, rendezvous_parameters
   const std::string remedy = "remove the directory";
   co_await refuse_former_state(keys, former, remedy);
   parameters.log.info("meeting in the directory '{}'", directory);
+}
+
+/// The same, and the directory that all roles of the job share.
+inline task<void> prepare_directories(std::function<task<void>()> prepare, std::string shared,
+                                      std::shared_ptr<time_source> time) {
+  co_await prepare();
+  file_keys keys(std::move(shared), std::move(time));
+  co_await keys.prepare();
 }
 
 }  // namespace detail
@@ -52,6 +62,15 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   place.keys = [directory, time = parameters.time] {
     return detail::new_shared<file_keys>(directory, time);
   };
+  if (const std::string job = detail::compared_job(parameters); !job.empty()) {
+    const std::string shared = parameters.endpoint + "/" + key_directory_name(job);
+    place.prepare = [prepare = place.prepare, shared, time = parameters.time] {
+      return detail::prepare_directories(prepare, shared, time);
+    };
+    place.shared_keys = [shared, time = parameters.time] {
+      return detail::new_shared<file_keys>(shared, time);
+    };
+  }
   return make_registered_rendezvous(std::move(parameters), std::move(place));
 }
 

@@ -32,6 +32,9 @@ struct registry_place {
   /// Makes the keys of this job alone. Called once for the node, and once for each time that its
   /// agent leads; each result is used on its own strand.
   std::function<std::shared_ptr<versioned_keys>()> keys;
+  /// Makes keys that all roles of a job share, in which their leaders compare the files that the
+  /// job is from. Called once, for the node. Empty: files without a common role are not compared.
+  std::function<std::shared_ptr<versioned_keys>()> shared_keys;
   /// Hosts that the other nodes reach, too: this host is known by an address in their network.
   std::vector<std::string> towards;
 };
@@ -53,6 +56,10 @@ namespace detail {
 /// The same, for a caller that tries the rendezvous before it chooses it.
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
+
+/// The run id of the whole job whose roles compare the files that they are from; empty: this is no
+/// such role.
+ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters);
 
 /// Refuses a registry at which nodes of a release before 0.1 have met.
 /// @param key     where that release kept its state

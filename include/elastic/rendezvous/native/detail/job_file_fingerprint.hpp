@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,17 @@ namespace elastic::detail {
 /// Result: the names of the parts in which the two differ, or that one of them lacks, at most five,
 /// printable; empty: none, or one of the two is empty. Thread-safety: any thread.
 ELASTIC_DECL std::string fingerprint_difference(std::string_view left, std::string_view right);
+
+/// Why a node cannot take part in a job that runs from a file with another fingerprint, in one
+/// sentence; empty: it can. Thread-safety: any thread.
+/// @param run_id  of what runs
+ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_id,
+                                                          std::string_view running,
+                                                          std::string_view own);
+
+/// The job of "JOB/ROLE", or "JOB/ROLE_1"; empty: the run id is no role's. Thread-safety: any
+/// thread.
+ELASTIC_DECL std::string_view job_of_role(std::string_view run_id);
 
 }  // namespace elastic::detail
 

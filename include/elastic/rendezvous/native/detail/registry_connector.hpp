@@ -7,6 +7,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/message_channel.hpp>
+#include <elastic/rendezvous/native/detail/job_file_record.hpp>
+#include <elastic/rendezvous/native/detail/job_file_registry.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/registered_leader.hpp>
@@ -37,6 +39,10 @@ class registry_connector final : public message_connector {
     duration registry_grace = std::chrono::seconds(60);
     /// Makes the registry, once for this object, and once for each term in which this agent leads.
     std::function<std::shared_ptr<leader_registry>()> registry;
+    /// The job file of this node, and where the nodes of all roles note theirs. Null: no file is
+    /// compared there.
+    std::string fingerprint;
+    std::shared_ptr<job_file_registry> job_files;
     std::shared_ptr<leader_network> network;
     std::shared_ptr<report_exchange> reports;
     std::shared_ptr<time_source> time;
@@ -75,7 +81,8 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL std::string connected_to() const override;
   std::string problem() const override { return problem_; }
 
-  /// Errors: `errc::invalid_argument` if the registry has values of another job;
+  /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
+  /// of the job runs from another job file;
   /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
   /// Cancellation: all types; nothing else ends the search for a leader.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
@@ -92,6 +99,13 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_leader();
   ELASTIC_DECL task<std::shared_ptr<message_channel>> ask(leader_record record);
   ELASTIC_DECL void throw_if_over() const;
+
+  // Notes the job file of this node when its agent begins to lead. Nodes that follow a leader have
+  // its file, or it refuses them. Result: whether the registry answered.
+  ELASTIC_DECL task<bool> note_job_file();
+  ELASTIC_DECL task<bool> try_note_job_file();
+  // The run id of a role that runs from such a record's file; empty: none does.
+  ELASTIC_DECL task<std::string> running_role(job_file_record record);
 
   // ---- leading --------------------------------------------------------------------------------
 
@@ -117,6 +131,8 @@ class registry_connector final : public message_connector {
   std::int64_t claimed_round_ = -1;
   duration claimed_wait_{};
   time_point claimed_at_;
+  /// The term of this agent for which its job file is noted.
+  std::int64_t noted_term_ = 0;
   std::shared_ptr<registered_leader> leader_;
   std::shared_ptr<store> agents_;
   std::string problem_;

@@ -9,6 +9,8 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/job_file_fingerprint.hpp>
+#include <elastic/rendezvous/native/detail/job_file_registry.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/registry_connector.hpp>
@@ -36,6 +38,10 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
   options.registry = [keys = place.keys, secret = parameters.secret] {
     return new_shared<leader_registry>(keys(), secret);
   };
+  if (place.shared_keys) {
+    options.fingerprint = parameters.conf["fingerprint"];
+    options.job_files = new_shared<job_file_registry>(place.shared_keys(), parameters.secret);
+  }
   options.reports = parameters.reports;
   options.time = parameters.time;
   options.log = parameters.log;
@@ -70,6 +76,11 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
     return make_registry_connector(parameters, place);
   };
   return new_shared<c10d_rendezvous>(std::move(parameters), std::move(name), std::move(make));
+}
+
+ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters) {
+  if (!parameters.conf.contains("fingerprint")) return {};
+  return std::string(job_of_role(parameters.run_id));
 }
 
 ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,

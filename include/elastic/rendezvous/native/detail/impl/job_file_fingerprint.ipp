@@ -11,6 +11,8 @@
 #include <map>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace elastic::detail {
 
 /// The parts of a fingerprint by their names.
@@ -47,6 +49,22 @@ ELASTIC_DECL std::string fingerprint_difference(std::string_view left, std::stri
   }
   if (named > most_named) text += " and more";
   return text;
+}
+
+ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_id,
+                                                          std::string_view running,
+                                                          std::string_view own) {
+  const std::string other_parts = fingerprint_difference(running, own);
+  if (other_parts.empty()) return std::nullopt;
+  return fmt::format(
+      "the job '{}' was begun with another job file than that of this node: they differ in {}; "
+      "start all nodes with the same file",
+      run_id, other_parts);
+}
+
+ELASTIC_DECL std::string_view job_of_role(std::string_view run_id) {
+  const std::size_t end = run_id.rfind('/');
+  return end == std::string_view::npos ? std::string_view() : run_id.substr(0, end);
 }
 
 }  // namespace elastic::detail

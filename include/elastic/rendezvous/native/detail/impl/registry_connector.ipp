@@ -7,7 +7,9 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/when_all.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/rendezvous/native/detail/job_file_fingerprint.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -70,7 +72,10 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
     co_await end_own_leader();
     if (seen_) {
       const std::shared_ptr<message_channel> channel = co_await try_leader();
-      if (channel) co_return channel;
+      if (channel) {
+        const bool is_noted = co_await note_job_file();
+        if (is_noted) co_return channel;
+      }
     }
     const std::optional<leader_registry::sight> before = seen_;
     const bool is_known = co_await look();
@@ -135,19 +140,86 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_lead
   co_return nullptr;
 }
 
-ELASTIC_DECL auto registry_connector::ask(leader_record record)
-    -> task<std::shared_ptr<message_channel>> {
-  const auto connector = chosen_.network->connector_to(record.at);
-  const std::shared_ptr<message_channel> channel = co_await connector->connect();
+/// The term of who leads the job at the other end of a channel; empty: nobody does.
+inline task<std::optional<std::int64_t>> term_of_leader(std::shared_ptr<message_channel> channel,
+                                                        std::string run_id, std::string password) {
   candidate_messages::seek asked;
-  asked.run_id = chosen_.run_id;
-  asked.list = record.password;
+  asked.run_id = std::move(run_id);
+  asked.list = std::move(password);
   channel->send(candidate_text(candidate_request(asked)));
   const std::string message = co_await channel->receive();
   const candidate_answer answer = parse_candidate_answer(message);
   const auto* leads = std::get_if<candidate_messages::leads>(&answer);
-  if (leads != nullptr && leads->term == record.kept.term) co_return channel;
+  co_return leads == nullptr ? std::nullopt : std::optional(leads->term);
+}
+
+ELASTIC_DECL auto registry_connector::ask(leader_record record)
+    -> task<std::shared_ptr<message_channel>> {
+  const auto connector = chosen_.network->connector_to(record.at);
+  const std::shared_ptr<message_channel> channel = co_await connector->connect();
+  auto asking = term_of_leader(channel, chosen_.run_id, record.password);
+  const std::optional<std::int64_t> term = co_await std::move(asking);
+  if (term == record.kept.term) co_return channel;
   throw error(errc::connection_failed, "it does not lead the job");
+}
+
+// ---- job files ----------------------------------------------------------------------------------
+
+ELASTIC_DECL task<bool> registry_connector::note_job_file() {
+  const bool is_due =
+      chosen_.job_files && reaches_own_process() && noted_term_ != connected_.kept.term;
+  if (!is_due) co_return true;
+  try {
+    bool is_noted = false;
+    while (!is_noted) is_noted = co_await try_note_job_file();
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    problem_ = failure.what();
+    co_return false;
+  }
+  noted_term_ = connected_.kept.term;
+  co_return true;
+}
+
+/// Result: false if another agent was faster.
+ELASTIC_DECL task<bool> registry_connector::try_note_job_file() {
+  const job_file_registry::sight seen = co_await chosen_.job_files->look();
+  job_file_record next;
+  next.fingerprint = chosen_.fingerprint;
+  if (seen.record && seen.record->fingerprint == next.fingerprint) {
+    next = *seen.record;
+  } else if (seen.record) {
+    const std::string role = co_await running_role(*seen.record);
+    const auto why = objection_to_file(role, seen.record->fingerprint, chosen_.fingerprint);
+    if (!role.empty() && why) throw error(errc::invalid_argument, *why);
+  }
+  if (!next.note({chosen_.run_id, connected_.at, connected_.password})) co_return true;
+  co_return co_await chosen_.job_files->try_put(std::move(next), seen.version);
+}
+
+/// Errors: none, whatever the agent does.
+inline task<void> ask_of_role(std::shared_ptr<message_connector> connector,
+                              job_file_record::leader leader,
+                              std::shared_ptr<std::string> running) {
+  try {
+    const std::shared_ptr<message_channel> channel = co_await connector->connect();
+    auto asking = term_of_leader(channel, leader.run_id, leader.password);
+    const std::optional<std::int64_t> term = co_await std::move(asking);
+    if (term) *running = std::move(leader.run_id);
+  } catch (const error&) {
+    // It leads no more.
+  }
+}
+
+ELASTIC_DECL task<std::string> registry_connector::running_role(job_file_record record) {
+  const auto running = new_shared<std::string>();
+  std::vector<task<void>> asking;
+  for (const job_file_record::leader& each : record.leaders) {
+    asking.push_back(ask_of_role(chosen_.network->connector_to(each.at), each, running));
+  }
+  const time_point limit = chosen_.time->now() + leader_attempt;
+  co_await with_deadline(*chosen_.time, limit, when_all(std::move(asking)));
+  co_return *running;
 }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect_again() {

@@ -317,12 +317,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection_to_file(
     std::string_view fingerprint) const {
   if (members_.empty()) return std::nullopt;
-  const std::string other_parts = fingerprint_difference(fingerprint_, fingerprint);
-  if (other_parts.empty()) return std::nullopt;
-  return fmt::format(
-      "the job '{}' was begun with another job file than that of this node: they differ in {}; "
-      "start all nodes with the same file",
-      run_id_, other_parts);
+  return detail::objection_to_file(run_id_, fingerprint_, fingerprint);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,

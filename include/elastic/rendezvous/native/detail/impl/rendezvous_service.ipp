@@ -11,6 +11,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/native/detail/job_file_fingerprint.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
 #include <algorithm>
@@ -195,12 +196,6 @@ ELASTIC_DECL void rendezvous_service::limit_nodes(connection id, const rendezvou
   if (nodes < most) return;
   refuse(id, fmt::format("{} at this server have {} nodes, which is the most",
                          own_ ? "the jobs beside its own" : "the jobs", most));
-}
-
-/// The job of "JOB/ROLE", or "JOB/ROLE_1"; empty: the run id is no role's.
-inline std::string_view job_of_role(std::string_view run_id) {
-  const std::size_t end = run_id.rfind('/');
-  return end == std::string_view::npos ? std::string_view() : run_id.substr(0, end);
 }
 
 ELASTIC_DECL void rendezvous_service::compare_files(connection id,
