@@ -150,8 +150,9 @@ class marked_logs final : public elastic::logs_specs {
 };
 
 std::shared_ptr<elastic::output_sink> console_of(const std::shared_ptr<elastic::output_sink>& sink,
-                                                 const asio::any_io_executor& strand, int fd) {
-  return sink ? sink : elastic::make_console_writer(strand, fd);
+                                                 const asio::any_io_executor& strand, int fd,
+                                                 const elastic::logger& log) {
+  return sink ? sink : elastic::make_console_writer(strand, fd, log);
 }
 
 }  // namespace
@@ -161,10 +162,12 @@ merged_output::merged_output(const asio::any_io_executor& strand, std::string ro
                              elastic::agent_services& services)
     : time_(std::move(time)) {
   const std::string marker = fmt::format("\x1e{:016x}:", elastic::detail::random_source().next());
-  out_ = std::make_shared<merged_console>(strand, role, marker, time_,
-                                          console_of(services.console_out, strand, STDOUT_FILENO));
-  err_ = std::make_shared<merged_console>(strand, role, marker, time_,
-                                          console_of(services.console_err, strand, STDERR_FILENO));
+  out_ = std::make_shared<merged_console>(
+      strand, role, marker, time_,
+      console_of(services.console_out, strand, STDOUT_FILENO, services.log));
+  err_ = std::make_shared<merged_console>(
+      strand, role, marker, time_,
+      console_of(services.console_err, strand, STDERR_FILENO, services.log));
   services.logs = std::make_shared<marked_logs>(services.logs, marker, out_, err_);
   services.console_out = out_;
   services.console_err = err_;

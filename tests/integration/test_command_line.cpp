@@ -451,6 +451,22 @@ TEST_CASE("elasticrun: a closed stdout and stderr do not end the job",
   }
 }
 
+TEST_CASE("elasticrun: output that is lost on the console is reported",
+          "[integration][elasticrun]") {
+  for (const et::arguments& options :
+       {et::arguments{"-t", "3"}, {"--log-format", "json"}, {"--merge-output"}}) {
+    INFO(options.front());
+    et::arguments command = {"/bin/sh", "-c", "exec \"$@\" >/dev/full", "sh"};
+    const auto job = et::puppets(options, {"line", "x", "line", "y"});
+    command.insert(command.end(), job.begin(), job.end());
+    const auto result = elastic::test::run_program(command);
+    CHECK(result.code == 0);
+    const std::string report = "output can no longer be shown on stdout: No space left on device";
+    CHECK_THAT(result.err, et::contains_text(report));
+    CHECK(result.err.find(report) == result.err.rfind(report));
+  }
+}
+
 TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
   const std::string journal = folder / "journal";

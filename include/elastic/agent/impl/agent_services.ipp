@@ -47,8 +47,12 @@ ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io
   if (!services.hook_launcher) {
     services.hook_launcher = detail::make_guarded_launcher(services, strand);
   }
-  if (!services.console_out) services.console_out = make_console_writer(strand, STDOUT_FILENO);
-  if (!services.console_err) services.console_err = make_console_writer(strand, STDERR_FILENO);
+  if (!services.console_out) {
+    services.console_out = make_console_writer(strand, STDOUT_FILENO, services.log);
+  }
+  if (!services.console_err) {
+    services.console_err = make_console_writer(strand, STDERR_FILENO, services.log);
+  }
   return services;
 }
 

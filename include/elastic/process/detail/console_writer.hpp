@@ -10,6 +10,7 @@
 #include <elastic/process/detail/console_target.hpp>
 #include <elastic/process/output_sink.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace elastic::detail {
@@ -46,7 +47,7 @@ class console_writer final : public output_sink {
   ELASTIC_DECL void give_up(int number);
 
   logger log_;
-  int name_;
+  std::string name_;
   console_target target_;
   bool is_dropping_ = false;
   // Becomes readable when the target has room; made when first needed.

@@ -10,17 +10,26 @@
 #include <elastic/base/error.hpp>
 
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace elastic::detail {
 
 ELASTIC_DECL console_writer::console_writer(const asio::any_io_executor& executor, int fd,
                                             logger log)
-    : log_(std::move(log)), name_(fd), target_(fd), room_(executor), turn_(executor, 1) {
+    : log_(std::move(log)),
+      name_(fd == STDOUT_FILENO   ? "stdout"
+            : fd == STDERR_FILENO ? "stderr"
+                                  : fmt::format("descriptor {}", fd)),
+      target_(fd),
+      room_(executor),
+      turn_(executor, 1) {
   is_dropping_ = !target_;
 }
 
@@ -67,7 +76,7 @@ ELASTIC_DECL bool console_writer::open_room() {
 
 ELASTIC_DECL void console_writer::give_up(int number) {
   is_dropping_ = true;
-  log_.warning("output can no longer be shown on descriptor {}: {}", name_, errno_text(number));
+  log_.warning("output can no longer be shown on {}: {}", name_, errno_text(number));
 }
 
 }  // namespace elastic::detail
