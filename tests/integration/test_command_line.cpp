@@ -467,6 +467,21 @@ TEST_CASE("elasticrun: output that is lost on the console is reported",
   }
 }
 
+TEST_CASE("elasticrun: a limit on the size of files ends neither the job nor its guards",
+          "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  et::arguments command = {"/bin/sh", "-c", "ulimit -f 8 && exec \"$@\"", "sh"};
+  const auto job =
+      et::elasticrun({"--standalone", "--log-dir", folder.path(), "-t", "3", "--no-python",
+                      "/bin/sh", "-c", "yes | head -c 100000; echo end"});
+  command.insert(command.end(), job.begin(), job.end());
+  const auto result = elastic::test::run_program(command);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, et::contains_text("]:end\n"));
+  CHECK_THAT(result.err, et::contains_text("cannot be written, output is lost: File too large"));
+  CHECK_THAT(result.err, !et::contains_text("workers have no guard"));
+}
+
 TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
   const std::string journal = folder / "journal";

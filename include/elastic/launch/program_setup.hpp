@@ -13,7 +13,8 @@ namespace elastic {
 /// Makes a program that runs jobs independent of the signal handling and the descriptors that it
 /// inherited. Call it first in `main`.
 ///
-/// SIGPIPE is ignored, because a closed terminal must not end the job. SIGCHLD gets its default
+/// SIGPIPE and SIGXFSZ are ignored, because neither a closed terminal nor a log file that has
+/// reached the limit on the size of files (`ulimit -f`) must end the job. SIGCHLD gets its default
 /// handling, because ignoring it would hide how workers end. A closed standard stream becomes
 /// /dev/null, so that no other descriptor of the job takes its number. glibc is told to map each
 /// block of 64 KiB or more separately for the whole life of the program: by default, the first such

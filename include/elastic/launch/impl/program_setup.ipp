@@ -17,6 +17,7 @@ namespace elastic {
 
 ELASTIC_DECL void set_up_program() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   for (int fd = 0; fd < 3; ++fd) {
     // `open` returns the lowest free number, which is the missing one.

@@ -12,7 +12,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,51 +29,52 @@ ELASTIC_DECL unique_fd above_passed(unique_fd fd) {
   return unique_fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first));
 }
 
+/// Result: whether the whole guard was written; `errno` says why not.
 inline bool write_guard_image(int fd) {
-  return ::write(fd, guard_image, sizeof guard_image) == static_cast<ssize_t>(sizeof guard_image);
+  std::string_view rest(reinterpret_cast<const char*>(guard_image), sizeof guard_image);
+  while (!rest.empty()) {
+    const ssize_t written = ::write(fd, rest.data(), rest.size());
+    if (written < 0) return false;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// Gives the guard a descriptor that no stream of the child takes, or says why there is none.
+inline guard_file with_descriptor(guard_file file, unique_fd fd) {
+  if (fd) file.fd = above_passed(std::move(fd));
+  if (!file.fd) file.problem = errno_text(errno);
+  return file;
 }
 
 /// A file that the user named, such as the installed guard.
 inline guard_file named_guard(const std::string& path) {
-  guard_file file{unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path, {}};
-  if (!file.fd) {
-    file.problem = errno_text(errno);
-  } else if (::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
-    file.problem = errno_text(errno);
-    file.fd.reset();
+  unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd && ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
+    return {{}, path, errno_text(errno)};
   }
-  file.fd = above_passed(std::move(file.fd));
-  return file;
+  return with_descriptor({{}, path, {}}, std::move(fd));
 }
 
 /// A file that exists only in memory. A system may forbid executing it.
 inline guard_file guard_in_memory() {
-  guard_file file{{}, "memory", {}};
   const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   unique_fd fd(::memfd_create("elastic-guard", flags | MFD_EXEC));
   // Kernels before 6.3 know neither MFD_EXEC nor the policy that requires it.
   if (!fd && errno == EINVAL) fd = unique_fd(::memfd_create("elastic-guard", flags));
-  if (!fd || !write_guard_image(fd.get())) {
-    file.problem = errno_text(errno);
-    return file;
-  }
-  ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-  file.fd = above_passed(std::move(fd));
-  return file;
+  if (fd && !write_guard_image(fd.get())) return {{}, "memory", errno_text(errno)};
+  if (fd) ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  return with_descriptor({{}, "memory", {}}, std::move(fd));
 }
 
 /// A file without a name in `folder`.
 inline guard_file guard_in(const std::string& folder) {
-  guard_file file{{}, fmt::format("a file in {}", folder), {}};
+  const std::string name = fmt::format("a file in {}", folder);
   const unique_fd written(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0700));
-  if (written && write_guard_image(written.get())) {
-    // A file that is open for writing cannot be executed, so reopen it for reading.
-    const std::string path = fmt::format("/proc/self/fd/{}", written.get());
-    file.fd = unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  }
-  if (!file.fd) file.problem = errno_text(errno);
-  file.fd = above_passed(std::move(file.fd));
-  return file;
+  if (!written || !write_guard_image(written.get())) return {{}, name, errno_text(errno)};
+  // A file that is open for writing cannot be executed, so reopen it for reading.
+  const std::string path = fmt::format("/proc/self/fd/{}", written.get());
+  return with_descriptor({{}, name, {}}, unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
 }
 
 ELASTIC_DECL std::optional<guard_file> guard_sources::next() {
