@@ -482,6 +482,16 @@ TEST_CASE("elasticrun: a limit on the size of files ends neither the job nor its
   CHECK_THAT(result.err, !et::contains_text("workers have no guard"));
 }
 
+TEST_CASE("elasticrun: a FIFO in place of the report does not hold up the end",
+          "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  const auto result = elastic::test::run_program(et::elasticrun(
+      {"--standalone", "--log-dir", folder.path(), "--no-python", "/bin/sh", "-c",
+       "cd \"${TORCHELASTIC_ERROR_FILE%/attempt_0/*}\" && mkfifo report.json; exit 3"}));
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, !et::contains_text("cannot be written"));
+}
+
 TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
   const std::string journal = folder / "journal";

@@ -12,6 +12,8 @@
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -141,6 +143,19 @@ TEST_CASE("role board: what cannot be written is said once, and the workers keep
   stage.board->set_state(0, "stopped");
   stage.settle();
   CHECK(stage.file().roles[0].state == "stopped");
+}
+
+TEST_CASE("role board: whatever lies in the way of the file makes room for it", "[roles]") {
+  stage stage;
+  const std::string draft = stage.board->file() + ".new";
+  const std::filesystem::path victim = draft + ".victim";
+  SECTION("a FIFO, which nobody reads") { REQUIRE(::mkfifo(draft.c_str(), 0600) == 0); }
+  SECTION("a link to another file") { std::filesystem::create_symlink(victim, draft); }
+  stage.board->set_state(0, "running");
+  stage.settle();
+  CHECK(stage.file().roles[0].state == "running");
+  CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(stage.board->file())));
+  CHECK_FALSE(std::filesystem::exists(victim));
 }
 
 TEST_CASE("role post: the workers of all nodes are on the board while they run", "[roles]") {

@@ -10,6 +10,8 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 
+#include <unistd.h>
+
 #include <fstream>
 #include <functional>
 #include <optional>
@@ -48,6 +50,8 @@ inline left_log_directory leave_log_directory(log_layout layout,
   const std::string path = layout.report_file();
   closed.layout = std::move(layout);
   if (path.empty() || report.empty()) return closed;
+  // Whatever a worker left there makes room: a FIFO would wait for a reader.
+  ::unlink(path.c_str());
   std::ofstream file(path);
   file << report;
   if (!file.flush()) closed.problem = fmt::format("the report '{}' cannot be written", path);

@@ -120,8 +120,10 @@ ELASTIC_DECL void role_board::write() const {
     throw error(errc::file_access, fmt::format("the file of the roles '{}' cannot be written: {}",
                                                file_, errno_text(errno)));
   };
+  // Whatever lies there makes room: a link would be followed, and a FIFO would wait for a reader.
+  ::unlink(fresh.c_str());
   constexpr mode_t of_user = 0600;
-  unique_fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, of_user));
+  unique_fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of_user));
   check(static_cast<bool>(file));
   for (std::string_view rest = text; !rest.empty();) {
     const ssize_t written = ::write(file.get(), rest.data(), rest.size());
