@@ -44,4 +44,7 @@ inline constexpr std::size_t doctor_connections = 64;
 /// The largest size of the file of a job of several roles.
 inline constexpr std::size_t job_file_bytes = 1024 * 1024;
 
+/// How many parts a key in that file may have, such as the three of `role.trainer.command`.
+inline constexpr int key_parts = 16;
+
 }  // namespace elasticrun::limits

@@ -206,6 +206,57 @@ std::string_view option_in(std::string_view argument) {
   return argument.substr(0, argument.find('='));
 }
 
+// ---- the depth of keys --------------------------------------------------------------------------
+
+/// Where a text of TOML ends whose first quote is at the front.
+std::size_t end_of_toml_text(std::string_view text) {
+  const char quote = text.front();
+  const bool has_lines = text.size() >= 3 && text[1] == quote && text[2] == quote;
+  const std::size_t length = has_lines ? 3 : 1;
+  std::size_t at = length;
+  while (at < text.size()) {
+    if (text[at] == '\n' && !has_lines) return at;
+    if (text[at] == '\\' && quote == '"') {
+      at += 2;
+    } else if (text[at] != quote) {
+      ++at;
+    } else {
+      const std::size_t quotes = std::min(text.find_first_not_of(quote, at), text.size()) - at;
+      // Before the three that end it, a text of several lines may have two of its own.
+      if (quotes >= length) return at + std::min(quotes, has_lines ? length + 2 : length);
+      at += quotes;
+    }
+  }
+  return text.size();
+}
+
+/// The line of the first key with more than `limits::key_parts` parts; 0 if there is none. The
+/// parser nests a table for each part, until its stack is used up.
+toml::source_index line_of_deep_key(std::string_view text) {
+  toml::source_index line = 1;
+  int parts = 1;
+  while (!text.empty()) {
+    const char next = text.front();
+    std::size_t length = 1;
+    if (next == '"' || next == '\'') {
+      length = std::min(end_of_toml_text(text), text.size());
+      const std::string_view passed = text.substr(0, length);
+      line += static_cast<toml::source_index>(std::count(passed.begin(), passed.end(), '\n'));
+    } else if (next == '#') {
+      length = std::min(text.find('\n'), text.size());
+    } else if (next == '\n') {
+      ++line;
+      parts = 1;
+    } else if (next == '=' || next == ',' || next == '[' || next == '{') {
+      parts = 1;
+    } else if (next == '.' && ++parts > limits::key_parts) {
+      return line;
+    }
+    text.remove_prefix(length);
+  }
+  return 0;
+}
+
 class job_file_reader {
  public:
   static constexpr const char* standard_input = "standard input";
@@ -286,6 +337,11 @@ class job_file_reader {
   }
 
   toml::table parse(std::string_view text) const {
+    if (const toml::source_index line = line_of_deep_key(text)) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}:{}: a key has more than {} parts", source_, line,
+                              limits::key_parts));
+    }
     try {
       return toml::parse(text);
     } catch (const toml::parse_error& failure) {
@@ -351,6 +407,7 @@ class job_file_reader {
     if (key == "role" || key.empty()) bad("the form is ROLE.KEY=VALUE or KEY=VALUE");
     const std::string value = setting.substr(equals + 1);
     where->insert_or_assign(key, value);
+    if (line_of_deep_key(value) != 0) return;
     try {
       toml::table parsed = toml::parse("value = " + value);
       if (parsed.size() != 1) return;

@@ -503,6 +503,34 @@ TEST_CASE("job file: settings and options that cannot be", "[program][roles]") {
                      {{"--nproc-per-node", "2", "--nproc-per-node"}}));
 }
 
+TEST_CASE("job file: a key of too many parts is refused, and texts and comments are no keys",
+          "[program][roles]") {
+  const auto parts = [](int count) {
+    std::string key = "a";
+    for (int i = 1; i < count; ++i) key += i % 2 == 0 ? ".a" : " . \"a.#\"";
+    return key;
+  };
+  constexpr int many = 100'000;  // which the parser would nest until its stack is used up
+  const std::string refusal = "a key has more than 16 parts";
+  CHECK_THROWS_WITH(parse(sound + parts(many) + " = 1"),
+                    Catch::Equals("jobs/job1.toml:24: " + refusal));
+  CHECK_THROWS_WITH(parse("[" + parts(many) + "]"), Catch::Equals("jobs/job1.toml:1: " + refusal));
+  CHECK_THROWS_WITH(parse("text = \"\"\"\n\"\"\"\nx = { y = 'z', " + parts(many) + " = 1 }"),
+                    Catch::Equals("jobs/job1.toml:3: " + refusal));
+  CHECK_THROWS_WITH(parse(parts(17) + " = 1"), elastic::test::contains_text(refusal));
+  CHECK_THROWS_WITH(parse(parts(16) + " = 1"), elastic::test::contains_text("unknown key 'a'"));
+
+  const std::string dots(64, '.');
+  const std::vector<std::string> texts{"\"\\\"" + dots + "\"", "'" + dots + "\\'",
+                                       "\"\"\"\n\"" + dots + "\\\"\"\"\"",
+                                       "'''\n'" + dots + "'''"};
+  for (const std::string& text : texts) {
+    CAPTURE(text);
+    CHECK_NOTHROW(parse("# it's " + dots + "\n" + sound + "env = { A = " + text + " } # " + dots));
+  }
+  CHECK_NOTHROW(parse(sound, {"trainer.env={ A = \"" + dots + "\" }"}));
+}
+
 TEST_CASE("job file: it is read up to its bound", "[program][roles]") {
   const elastic::test::temporary_directory directory;
   const std::string path = directory / "job.toml";
