@@ -492,6 +492,16 @@ TEST_CASE("elasticrun: a FIFO in place of the report does not hold up the end",
   CHECK_THAT(result.err, !et::contains_text("cannot be written"));
 }
 
+TEST_CASE("elasticrun: names from a job file cannot act on the terminal",
+          "[integration][elasticrun]") {
+  elastic::test::temporary_directory folder;
+  const std::string file = folder / "job.toml";
+  std::ofstream(file) << "[role.\"\\u001b[31m\\nX\"]\ncommand = [\"--no-python\", \"true\"]\n";
+  const auto result = elastic::test::run_program(et::elasticrun({"--job", file}));
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, et::contains_text("error: role '\\x1b[31m\n    X': a name is"));
+}
+
 TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
   const std::string journal = folder / "journal";

@@ -26,7 +26,8 @@ inline constexpr int exit_usage = 2;
 /// The exit code if stdout cannot be written, whatever else was done.
 inline constexpr int exit_unwritten = 1;
 
-/// Ends the program with "<program>: error: <sentence>" on stderr.
+/// Ends the program with "<program>: error: <sentence>" on stderr. Control characters in the
+/// sentence are escaped, and lines after its first are indented.
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program = "elasticrun");
 
 /// Prints the text of an early exit. If stdout cannot be written, it says so on stderr.

@@ -5,6 +5,7 @@
 #include <elastic/cli/early_exit.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,7 +15,8 @@
 namespace elastic {
 
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program) {
-  return {exit_usage, fmt::format("{}: error: {}\n", program, sentence), true};
+  const std::string shown = printable_text(sentence, "    ");
+  return {exit_usage, fmt::format("{}: error: {}\n", program, shown), true};
 }
 
 ELASTIC_DECL int leave(const early_exit& exit, std::string_view program) {
