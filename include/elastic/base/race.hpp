@@ -6,7 +6,6 @@
 #include <elastic/base/task.hpp>
 
 #include <cstddef>
-#include <exception>
 #include <utility>
 
 namespace elastic {
@@ -23,16 +22,7 @@ namespace elastic {
 /// threw.
 template <class... Tasks>
 task<std::size_t> race(Tasks... tasks) {
-  auto executor = co_await asio::this_coro::executor;
-  const auto outcome =
-      co_await detail::run_race(executor, sizeof...(Tasks), std::move(tasks)...);
-  const std::size_t first = outcome.order[0];
-  if (outcome.failures[first]) std::rethrow_exception(outcome.failures[first]);
-  for (std::size_t place : outcome.order) {
-    const std::exception_ptr& failure = outcome.failures[place];
-    if (failure && !detail::is_cancellation(failure)) std::rethrow_exception(failure);
-  }
-  co_return first;
+  return detail::run_race(detail::task_list(std::move(tasks)...));
 }
 
 }  // namespace elastic

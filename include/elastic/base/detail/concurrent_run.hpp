@@ -91,15 +91,15 @@ ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor exe
                                                        std::size_t addressees, cancelled_by reason,
                                                        std::vector<task<void>> tasks);
 
-/// The first task to end cancels the others. The caller's requests go to the first `addressees`.
+/// What `race` does, of at least one task.
+ELASTIC_DECL task<std::size_t> run_race(std::vector<task<void>> tasks);
+
 template <class... Tasks>
-task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t addressees,
-                                  Tasks... tasks) {
+std::vector<task<void>> task_list(Tasks... tasks) {
   std::vector<task<void>> list;
   list.reserve(sizeof...(Tasks));
   (list.push_back(std::move(tasks)), ...);
-  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end,
-                          std::move(list));
+  return list;
 }
 
 }  // namespace elastic::detail

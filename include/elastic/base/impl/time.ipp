@@ -8,6 +8,8 @@
 #include <elastic/base/detail/concurrent_run.hpp>
 
 #include <exception>
+#include <utility>
+#include <vector>
 
 namespace elastic {
 
@@ -19,8 +21,9 @@ ELASTIC_DECL task<void> system_time::sleep_until(time_point deadline) {
 ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work) {
   auto executor = co_await asio::this_coro::executor;
   // Requests go only to the work: the deadline stays in force while the work handles them.
-  const auto outcome =
-      co_await detail::run_race(executor, 1, std::move(work), time.sleep_until(deadline));
+  std::vector<task<void>> tasks = detail::task_list(std::move(work), time.sleep_until(deadline));
+  const auto outcome = co_await detail::run_concurrently(
+      executor, 1, detail::cancelled_by::first_end, std::move(tasks));
   const std::exception_ptr& failure = outcome.failures[0];
   const bool expired = outcome.order[0] == 1 && !outcome.failures[1];
   if (!failure) co_return true;

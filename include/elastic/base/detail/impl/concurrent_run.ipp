@@ -43,4 +43,18 @@ ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor exe
       std::move(tasks));
 }
 
+ELASTIC_DECL task<std::size_t> run_race(std::vector<task<void>> tasks) {
+  auto executor = co_await asio::this_coro::executor;
+  const std::size_t count = tasks.size();
+  const auto outcome = co_await run_concurrently(executor, count, cancelled_by::first_end,
+                                                 std::move(tasks));
+  const std::size_t first = outcome.order[0];
+  if (outcome.failures[first]) std::rethrow_exception(outcome.failures[first]);
+  for (const std::size_t place : outcome.order) {
+    const std::exception_ptr& failure = outcome.failures[place];
+    if (failure && !is_cancellation(failure)) std::rethrow_exception(failure);
+  }
+  co_return first;
+}
+
 }  // namespace elastic::detail
