@@ -5,6 +5,7 @@
 #include <elastic/telemetry/detail/output_tails.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 
 #include <utility>
 
@@ -29,7 +30,9 @@ ELASTIC_DECL task<std::optional<output_reader>> output_tails::of(std::int64_t ra
     executor = executor_;
   }
   if (!executor) co_return std::nullopt;
-  co_return co_await asio::co_spawn(executor, ask(shared_from_this(), rank), asio::use_awaitable);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  task<std::optional<output_reader>> asking = ask(shared_from_this(), rank);
+  co_return co_await run_on(executor, std::move(asking), cancellation.slot());
 }
 
 /// Runs on the agent's strand, on which nothing changes meanwhile.

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/registered_leader.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
@@ -412,8 +413,8 @@ ELASTIC_DECL task<void> registered_leader::retire(bool is_job_over) {
     executor = executor_;
   }
   if (!executor) co_return;
-  task<void> leaving = hand_over(is_job_over);
-  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  co_await run_on(*executor, hand_over(is_job_over), cancellation.slot());
 }
 
 ELASTIC_DECL task<void> registered_leader::hand_over(bool is_job_over) {
