@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/task.hpp>
@@ -25,14 +26,14 @@ ELASTIC_DECL std::thread start_thread(std::function<void()> work);
 /// Name the callable first: g++ 12 destroys a temporary in the `co_await` expression twice.
 /// Errors: those of `work`.
 /// Cancellation: all types, at once; the call continues by itself, and its result is discarded.
-ELASTIC_DECL task<void> run_blocking(std::function<void()> work);
+ELASTIC_DECL task<void> run_blocking(executor_work work);
 
 /// The same for a call that has a result.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
   // Shared with the thread, which may outlive this coroutine.
   const auto result = new_shared<std::optional<Result>>();
-  std::function<void()> keeping = [result, work = std::move(work)] { result->emplace(work()); };
+  executor_work keeping = [result, work = std::move(work)] { result->emplace(work()); };
   co_await run_blocking(std::move(keeping));
   co_return std::move(**result);
 }

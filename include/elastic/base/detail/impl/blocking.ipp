@@ -4,7 +4,6 @@
 
 #include <elastic/base/detail/blocking.hpp>
 
-#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/event_flag.hpp>
 
@@ -33,10 +32,13 @@ ELASTIC_DECL std::thread start_thread(std::function<void()> work) {
 /// The state shared between a working thread and the coroutine that waits for it. The executor and
 /// the flag belong to the coroutine, and are cleared when it no longer waits.
 struct blocking_call {
+  blocking_call(asio::any_io_executor waiting, event_flag& over, executor_work doing)
+      : executor(std::move(waiting)), ended(&over), work(std::move(doing)) {}
+
   asio::any_io_executor executor;
   std::mutex mutex;
-  event_flag* ended = nullptr;
-  std::function<void()> work;
+  event_flag* ended;
+  executor_work work;
   std::exception_ptr failure;
 
   static void run(const std::shared_ptr<blocking_call>& call) {
@@ -81,12 +83,10 @@ struct blocking_wait {
   bool has_ended = false;
 };
 
-ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
-  event_flag ended(co_await asio::this_coro::executor);
-  const auto call = new_shared<blocking_call>();
-  call->executor = co_await asio::this_coro::executor;
-  call->ended = &ended;
-  call->work = std::move(work);
+ELASTIC_DECL task<void> run_blocking(executor_work work) {
+  const auto executor = co_await asio::this_coro::executor;
+  event_flag ended(executor);
+  const auto call = new_shared<blocking_call>(executor, ended, std::move(work));
   blocking_wait waiting(call);
   std::function<void()> body = [call] { blocking_call::run(call); };
   try {
