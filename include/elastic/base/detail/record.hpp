@@ -175,15 +175,11 @@ std::string message_text(const Variant& message, const kind_names<Variant>& kind
 ELASTIC_DECL std::size_t kind_index(const json_fields& fields,
                                     std::span<const std::string_view> kinds);
 
-/// Reads the alternative `index` of a variant; `index` is at least `Index`.
-template <class Variant, std::size_t Index = 0>
-Variant read_alternative(const json_fields& fields, std::size_t index) {
-  if constexpr (Index + 1 < std::variant_size_v<Variant>) {
-    if (index != Index) return read_alternative<Variant, Index + 1>(fields, index);
-  }
-  Variant message(std::in_place_index<Index>);
-  read_record(fields, *std::get_if<Index>(&message));
-  return message;
+/// Reads the alternative `index` of a variant.
+template <class Variant, std::size_t... Index>
+void read_alternative(const json_fields& fields, std::size_t index, Variant& message,
+                      std::index_sequence<Index...>) {
+  ((index == Index ? read_record(fields, message.template emplace<Index>()) : void()), ...);
 }
 
 /// Reads a message by its kind. Errors: those of `record_rows`, and an unknown kind.
@@ -191,7 +187,10 @@ template <class Variant>
 Variant read_message(const json_fields& fields, const kind_names<Variant>& kinds) {
   const std::size_t index = kind_index(fields, kinds);
   if (index == kinds.size()) fields.refuse_kind();
-  return read_alternative<Variant>(fields, index);
+  Variant message;
+  constexpr auto alternatives = std::make_index_sequence<std::variant_size_v<Variant>>();
+  read_alternative(fields, index, message, alternatives);
+  return message;
 }
 
 }  // namespace elastic::detail
