@@ -8,6 +8,7 @@
 #include <elastic/agent/detail/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
@@ -33,7 +34,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 
@@ -1164,7 +1164,8 @@ ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_r
   };
   const time_point deadline = deadline_after(time_->now(), patience);
   task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));
-  read = co_await with_deadline(*time_, deadline, std::move(reading));
+  task<void> keeping = detail::keep_result(std::move(reading), read);
+  co_await with_deadline(*time_, deadline, std::move(keeping));
 }
 
 }  // namespace elastic

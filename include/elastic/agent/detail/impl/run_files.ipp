@@ -7,6 +7,7 @@
 #include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -96,8 +97,8 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
     // The directory did not answer before, so it is not touched again.
   } else if (layout_.may_hang()) {
     const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
-    task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
-    closed = co_await with_deadline(time_, deadline, std::move(leaving));
+    task<void> leaving = keep_result(run_blocking<left_log_directory>(std::move(work)), closed);
+    co_await with_deadline(time_, deadline, std::move(leaving));
   } else {
     closed = work();
   }
