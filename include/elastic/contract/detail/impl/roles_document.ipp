@@ -46,14 +46,14 @@ inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)
                             limits::worker_ports));
   }
   for (const auto& [name, value] : object->items()) {
-    const bool is_number = value.is_number_integer() && value >= 1 && value <= 65535;
-    if (!is_number || name.size() > limits::port_name_bytes) {
+    const auto number = value.is_number_integer() ? value.get<std::int64_t>() : 0;
+    if (number < 1 || number > 65535 || name.size() > limits::port_name_bytes) {
       rows.refuse(
           fmt::format("has a port {} that is not a number from 1 to 65535, or whose name has "
                       "more than {} bytes",
                       in_quotes(name), limits::port_name_bytes));
     }
-    ports[name] = value.get<std::uint16_t>();
+    ports[name] = static_cast<std::uint16_t>(number);
   }
 }
 

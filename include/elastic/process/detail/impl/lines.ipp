@@ -8,8 +8,6 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 namespace elastic::detail {
 
 ELASTIC_DECL std::size_t line_cutter::line_size(std::string_view bytes) {

@@ -13,8 +13,6 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 namespace elastic::detail {
 
 ELASTIC_DECL process_slot::process_slot(asio::any_io_executor executor, std::size_t place)

@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
+#include <elastic/base/detail/stable_order.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/native/detail/job_file_fingerprint.hpp>
 
@@ -977,8 +978,9 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
     (is_active ? roster.nodes : others)
         .push_back({entry.key, node.host, node.text(), presence, rank});
   }
-  std::sort(roster.nodes.begin(), roster.nodes.end(),
-            [](const auto& left, const auto& right) { return left.group_rank < right.group_rank; });
+  sort_stably(roster.nodes, [](const auto& left, const auto& right) {
+    return left.group_rank < right.group_rank;
+  });
   roster.nodes.insert(roster.nodes.end(), others.begin(), others.end());
   if (roster.active + roster.waiting < settings_.max_nodes) {
     roster.lost = static_cast<int>(lost_.size());
