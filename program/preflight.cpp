@@ -9,7 +9,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/launch/launch_config.hpp>
-#include <elastic/net/local_interface.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <program/limits.hpp>
 
 #include <netdb.h>
@@ -150,7 +150,7 @@ bool uses_local_address(const elastic::launch_config& job) {
 }  // namespace
 
 void check_local_address(const std::string& text,
-                         const std::vector<elastic::local_interface>& interfaces,
+                         const std::vector<elastic::detail::local_interface>& interfaces,
                          const std::function<bool(const std::string&)>& may_be_host) {
   // Whether this host has an address in a network is found out before the nodes meet.
   if (text.empty() || text.find('/') != std::string::npos) return;
@@ -158,7 +158,7 @@ void check_local_address(const std::string& text,
   elastic::asio::ip::make_address(text, failure);
   if (!failure) return;
   std::string names;
-  for (const elastic::local_interface& each : interfaces) {
+  for (const elastic::detail::local_interface& each : interfaces) {
     if (each.name == text) return;
     names += (names.empty() ? "" : ", ") + each.name;
   }
@@ -185,7 +185,7 @@ std::optional<elastic::early_exit> check_files(const elastic::program_config& co
     check_drain_file(config.program.drain_file);
     if (uses_local_address(config.job)) {
       check_within(limits::host_look_up, [text = config.job.rendezvous.local_addr] {
-        check_local_address(text, elastic::local_interfaces(), may_be_host);
+        check_local_address(text, elastic::detail::local_interfaces(), may_be_host);
       });
     }
   } catch (const elastic::error& refusal) {

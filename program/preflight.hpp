@@ -4,7 +4,7 @@
 
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/cli/program_config.hpp>
-#include <elastic/net/local_interface.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 
 #include <functional>
 #include <optional>
@@ -26,7 +26,7 @@ std::optional<elastic::early_exit> check_files(const elastic::program_config& co
 /// @param may_be_host  false if it is certain that no host has a name
 /// Errors: `errc::invalid_argument`, with the interfaces, if it is none of these.
 void check_local_address(const std::string& text,
-                         const std::vector<elastic::local_interface>& interfaces,
+                         const std::vector<elastic::detail::local_interface>& interfaces,
                          const std::function<bool(const std::string&)>& may_be_host);
 
 }  // namespace elasticrun

@@ -10,4 +10,3 @@
 #include <elastic/net/job_secret.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/net/local_interface.hpp>

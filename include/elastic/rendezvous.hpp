@@ -4,7 +4,6 @@
 
 #include <elastic/rendezvous/exit_barrier.hpp>
 #include <elastic/rendezvous/native.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_factory.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>

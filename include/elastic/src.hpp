@@ -11,6 +11,7 @@
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
 #include <elastic/agent/detail/impl/arrivals.ipp>
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
+#include <elastic/agent/detail/impl/default_logs_specs.ipp>
 #include <elastic/agent/detail/impl/epoch_exchange.ipp>
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
 #include <elastic/agent/detail/impl/job_pause.ipp>
@@ -31,7 +32,6 @@
 #include <elastic/agent/impl/local_agent.ipp>
 #include <elastic/agent/impl/log_layout.ipp>
 #include <elastic/agent/impl/log_options.ipp>
-#include <elastic/agent/impl/logs_specs.ipp>
 #include <elastic/agent/impl/logs_specs_registry.ipp>
 #include <elastic/agent/impl/rank_assignment.ipp>
 #include <elastic/agent/impl/rank_exchange.ipp>
@@ -159,6 +159,7 @@
 #include <elastic/launch/impl/signal_plan.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
+#include <elastic/net/detail/impl/local_interface.ipp>
 #include <elastic/net/detail/impl/message_frame.ipp>
 #include <elastic/net/detail/impl/port_choice.ipp>
 #include <elastic/net/detail/impl/port_lease.ipp>
@@ -175,7 +176,6 @@
 #include <elastic/net/impl/job_secret.ipp>
 #include <elastic/net/impl/keep_alive.ipp>
 #include <elastic/net/impl/local_address.ipp>
-#include <elastic/net/impl/local_interface.ipp>
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
 #include <elastic/process/detail/impl/core_file.ipp>
@@ -184,6 +184,7 @@
 #include <elastic/process/detail/impl/guard_file.ipp>
 #include <elastic/process/detail/impl/guarded_child.ipp>
 #include <elastic/process/detail/impl/limit_reached.ipp>
+#include <elastic/process/detail/impl/line_head.ipp>
 #include <elastic/process/detail/impl/lines.ipp>
 #include <elastic/process/detail/impl/memory_room.ipp>
 #include <elastic/process/detail/impl/oom_kills.ipp>
@@ -204,7 +205,6 @@
 #include <elastic/process/impl/exit_selection.ipp>
 #include <elastic/process/impl/exit_status.ipp>
 #include <elastic/process/impl/guarded_launcher.ipp>
-#include <elastic/process/impl/line_head.ipp>
 #include <elastic/process/impl/log_file.ipp>
 #include <elastic/process/impl/pidfd_launcher.ipp>
 #include <elastic/process/impl/process_set.ipp>
@@ -228,13 +228,13 @@
 #include <elastic/rendezvous/detail/impl/gather.ipp>
 #include <elastic/rendezvous/detail/impl/listen_point.ipp>
 #include <elastic/rendezvous/detail/impl/master_keys.ipp>
+#include <elastic/rendezvous/detail/impl/node_id.ipp>
 #include <elastic/rendezvous/detail/impl/reachable_address.ipp>
 #include <elastic/rendezvous/detail/impl/round_machine.ipp>
 #include <elastic/rendezvous/detail/impl/solo_rendezvous.ipp>
 #include <elastic/rendezvous/detail/impl/static_rendezvous.ipp>
 #include <elastic/rendezvous/detail/impl/worker_store_host.ipp>
 #include <elastic/rendezvous/impl/exit_barrier.ipp>
-#include <elastic/rendezvous/impl/node_id.ipp>
 #include <elastic/rendezvous/impl/rendezvous_factory.ipp>
 #include <elastic/rendezvous/impl/rendezvous_handler.ipp>
 #include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
@@ -322,11 +322,11 @@
 #include <elastic/store/impl/tcp_store.ipp>
 #include <elastic/store/impl/tcp_store_server.ipp>
 #include <elastic/store/impl/versioned_store.ipp>
+#include <elastic/telemetry/detail/impl/event_handler_registry.ipp>
 #include <elastic/telemetry/detail/impl/record_writer.ipp>
 #include <elastic/telemetry/detail/impl/stderr_line.ipp>
 #include <elastic/telemetry/impl/console_event_handler.ipp>
 #include <elastic/telemetry/impl/console_metric_handler.ipp>
-#include <elastic/telemetry/impl/event_handler_registry.ipp>
 #include <elastic/telemetry/impl/job_journal.ipp>
 #include <elastic/telemetry/impl/journal_file.ipp>
 #include <elastic/telemetry/impl/journal_record.ipp>

@@ -6,7 +6,6 @@
 #include <elastic/telemetry/console_metric_handler.hpp>
 #include <elastic/telemetry/event.hpp>
 #include <elastic/telemetry/event_handler.hpp>
-#include <elastic/telemetry/event_handler_registry.hpp>
 #include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/telemetry/journal_file.hpp>

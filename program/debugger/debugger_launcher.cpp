@@ -4,9 +4,9 @@
 #include <program/debugger/debugger_launcher.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/net/local_interface.hpp>
 #include <program/listening_port.hpp>
 
 #include <charconv>
@@ -38,7 +38,7 @@ int number_in(const elastic::process_spec& spec, std::string_view name) {
 
 std::string address_of(const elastic::debugger_plan& plan) {
   try {
-    return elastic::local_address_named(plan.host);
+    return elastic::detail::local_address_named(plan.host);
   } catch (const error& refusal) {
     throw error(errc::invalid_argument, fmt::format("--debug-address: {}", refusal.what()));
   }

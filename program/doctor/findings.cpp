@@ -130,7 +130,7 @@ finding name_finding(const host_facts& facts) {
 
 finding interfaces_finding(const host_facts& facts) {
   std::string text;
-  for (const elastic::local_interface& each : facts.interfaces) {
+  for (const elastic::detail::local_interface& each : facts.interfaces) {
     if (!each.is_up || each.addresses.empty() || each.name == "lo") continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", each.name,
                         each.addresses.front().to_string());

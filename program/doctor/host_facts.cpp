@@ -212,7 +212,7 @@ elastic::task<void> read_network(host_facts& facts) {
     const auto known = std::find(facts.host_addresses.begin(), facts.host_addresses.end(), text);
     if (known == facts.host_addresses.end()) facts.host_addresses.push_back(text);
   }
-  facts.interfaces = elastic::local_interfaces();
+  facts.interfaces = elastic::detail::local_interfaces();
   constexpr int usual_ports[] = {29400, 29500};
   for (const int port : usual_ports) {
     if (is_listened_at(port)) facts.taken_ports.push_back(port);

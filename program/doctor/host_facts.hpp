@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/contract/environment.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/local_interface.hpp>
+#include <elastic/contract/environment.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -55,7 +55,7 @@ struct host_facts {
   std::string host_name;
   /// What the host's own name resolves to.
   std::vector<std::string> host_addresses;
-  std::vector<elastic::local_interface> interfaces;
+  std::vector<elastic::detail::local_interface> interfaces;
   /// The physical ones.
   std::vector<network_card> cards;
   bool is_clock_synchronized = true;

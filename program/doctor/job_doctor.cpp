@@ -11,10 +11,10 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/command_line_facts.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/net/local_interface.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <program/backends.hpp>
@@ -134,7 +134,7 @@ elastic::rendezvous_parameters meeting_of(const elastic::launch_config& config, 
     meeting.endpoint = to_text(elastic::endpoint(config.master_addr, config.master_port));
   }
   meeting.run_id = "doctor-" + meeting.run_id;
-  meeting.local_addr = elastic::local_address_named(meeting.local_addr);
+  meeting.local_addr = elastic::detail::local_address_named(meeting.local_addr);
   const auto secret = elastic::find_variable(config.workers.environment, "ELASTIC_JOB_SECRET_FILE");
   if (secret && !secret->empty()) meeting.conf.emplace("secret_file", *secret);
   // Those that have come go on without the others.

@@ -8,9 +8,9 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/task_group.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/detail/tcp_stream.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/local_interface.hpp>
 #include <program/limits.hpp>
 
 #include <algorithm>
@@ -95,7 +95,7 @@ std::int64_t number_of(const std::string& bytes) {
 }
 
 std::string interface_of(const std::string& address) {
-  for (const elastic::local_interface& each : elastic::local_interfaces()) {
+  for (const elastic::detail::local_interface& each : elastic::detail::local_interfaces()) {
     for (const auto& own : each.addresses) {
       if (own.to_string() == address) return each.name;
     }

@@ -43,7 +43,7 @@ std::map<std::string, torch_state> states() {
   many.wait_list = {{"waiting.example", 5'000'000'000, 0}, {std::string(300, 'w'), 300, 0}};
   // More nodes than PyTorch writes at once, and than a memo numbers by one byte.
   for (int i = 0; i < 3000; ++i) {
-    const elastic::node_id id{"node" + std::to_string(i), i, i % 2};
+    const elastic::detail::node_id id{"node" + std::to_string(i), i, i % 2};
     many.participants[id] = i;
     many.last_heartbeats[id] = time_of("2026-01-02T03:04:05.000000");
   }
@@ -115,7 +115,7 @@ TEST_CASE("torch state: PyTorch reads what is written, and what it writes is rea
     const torch_state complete = again(name);
     CHECK(complete.complete);
     CHECK(complete.participants ==
-          std::map<elastic::node_id, int>{{{"elastic.example", 4242, 1}, 0},
+          std::map<elastic::detail::node_id, int>{{{"elastic.example", 4242, 1}, 0},
                                           {{"joiner.example", 77, 0}, 1}});
     CHECK(complete.last_heartbeats.size() == 2);
     CHECK(complete.last_heartbeats.at({"elastic.example", 4242, 1}) ==

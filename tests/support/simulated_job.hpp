@@ -349,7 +349,7 @@ class simulated_job {
     parameters.share_worker_store = false;
     parameters.join_timeout = join_timeout;
     parameters.last_call_timeout = std::chrono::seconds(3);
-    parameters.identity = node_id{"host", 1, node.id, {random_.next(), random_.next()}};
+    parameters.identity = detail::node_id{"host", 1, node.id, {random_.next(), random_.next()}};
     parameters.time = node.clock;
     local_agent::options options;
     options.workers.program = "worker";

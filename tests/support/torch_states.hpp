@@ -23,7 +23,7 @@ inline detail::torch_time time_of(const std::string& text) {
          std::chrono::microseconds(number(20, 6));
 }
 
-inline node_id node_of(const nlohmann::json& parts) {
+inline detail::node_id node_of(const nlohmann::json& parts) {
   return {parts.at(0), parts.at(1), parts.at(2)};
 }
 

@@ -73,8 +73,8 @@ struct agent_services {
   /// Receives the progress of workers, and learns of each hung worker before it is killed. Default:
   /// none.
   std::shared_ptr<worker_observer> observer = {};
-  /// Decides where the workers' output goes. Default: as in the launch_config, or else a
-  /// `default_logs_specs`.
+  /// Decides where the workers' output goes. Default: as in the launch_config, or else what
+  /// torchrun does.
   std::shared_ptr<logs_specs> logs = {};
   /// Offers the last lines of each worker to viewers of the job. Default: none.
   std::shared_ptr<detail::output_tails> tails = {};

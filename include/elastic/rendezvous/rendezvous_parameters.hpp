@@ -7,7 +7,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <functional>
@@ -45,7 +45,7 @@ struct rendezvous_parameters : rendezvous_settings {
   std::string node_name;
   /// The unique id of this agent; empty: a new one. Set it to make a run reproducible, as rounds
   /// order nodes by it.
-  std::optional<node_id> identity = {};
+  std::optional<detail::node_id> identity = {};
   /// How long this node stays out of the job after it was marked as bad. 0: it may return at once.
   /// Only for jobs without torchrun nodes.
   duration exclude_for = duration::zero();

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/agent/detail/default_logs_specs.hpp>
 #include <elastic/agent/logs_specs.hpp>
 
 #include <elastic/agent/logs_specs_registry.hpp>
@@ -14,7 +15,7 @@
 
 namespace logs_specs_tests {
 
-using elastic::line_head;
+using elastic::detail::line_head;
 using elastic::log_layout;
 using elastic::log_options;
 using elastic::logs_specs;
@@ -45,7 +46,7 @@ class logs_stage {
       identity.rank = 8 + local_rank;
       workers.push_back(identity);
     }
-    auto plans = elastic::default_logs_specs().plan({spec, workers, layout, "node7"});
+    auto plans = elastic::detail::default_logs_specs().plan({spec, workers, layout, "node7"});
     REQUIRE(plans.size() == 3);
     return plans;
   }
@@ -215,7 +216,7 @@ TEST_CASE("logs specs: what cannot be had is refused with the worker_spec", "[ag
 TEST_CASE("logs specs: the registry knows those that were added, and names them", "[agent]") {
   elastic::logs_specs_registry registry;
   CHECK(registry.make("default"));
-  const auto own_specs = std::make_shared<elastic::default_logs_specs>();
+  const auto own_specs = std::make_shared<elastic::detail::default_logs_specs>();
   registry.add("mine", [own_specs] { return own_specs; });
   CHECK(registry.contains("mine"));
   CHECK(registry.make("mine") == own_specs);

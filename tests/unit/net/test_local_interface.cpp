@@ -4,7 +4,7 @@
 // Which address of this host an interface or a network stands for.
 
 #include <elastic/base/error.hpp>
-#include <elastic/net/local_interface.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <support/catch.hpp>
 
 #include <algorithm>
@@ -16,6 +16,10 @@ namespace elastic {
 namespace {
 
 namespace local_interface_test {
+
+using detail::local_address_named;
+using detail::local_interface;
+using detail::local_interfaces;
 
 local_interface up(const std::string& name, const std::vector<std::string>& addresses) {
   local_interface made;

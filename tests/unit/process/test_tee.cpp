@@ -208,7 +208,7 @@ TIME_TEST("tee: lines say when they were read and who wrote them", "[process]") 
   outlets.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
   bench.begin(std::move(outlets), 4711);
   bench.write("one\ntwo\n");
-  const std::string stamp = time_text(time.wall_now()) + " 4711: ";
+  const std::string stamp = detail::time_text(time.wall_now()) + " 4711: ";
   bench.sink.reset();
   co_await bench.end();
   CHECK(bench.console->text == stamp + "one\n" + stamp + "two\n");

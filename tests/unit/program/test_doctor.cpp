@@ -38,7 +38,7 @@ host_facts healthy() {
   facts.temporary_space = std::uint64_t{100} << 30;
   facts.host_name = "node1";
   facts.host_addresses = {"10.0.0.1"};
-  elastic::local_interface interface;
+  elastic::detail::local_interface interface;
   interface.name = "eth0";
   interface.is_up = true;
   interface.addresses = {elastic::asio::ip::make_address("10.0.0.1")};

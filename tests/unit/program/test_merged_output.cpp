@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <program/output/merged_output.hpp>
 
+#include <elastic/agent/detail/default_logs_specs.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/base/race.hpp>
@@ -79,7 +80,7 @@ class output_stage {
 
  private:
   elastic::agent_services& fill() {
-    services_.logs = std::make_shared<elastic::default_logs_specs>();
+    services_.logs = std::make_shared<elastic::detail::default_logs_specs>();
     services_.console_out = out_;
     services_.console_err = std::make_shared<recorder>();
     return services_;

@@ -4,7 +4,7 @@
 
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/net/local_interface.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <support/catch.hpp>
 #include <support/skip.hpp>
 #include <support/stalling_mount.hpp>
@@ -112,11 +112,11 @@ TEST_CASE("preflight: the log directory must be one, or become one", "[program]"
 
 TEST_CASE("preflight: --local-addr is an address, a network, an interface or a host",
           "[program]") {
-  elastic::local_interface lo;
+  elastic::detail::local_interface lo;
   lo.name = "lo";
-  elastic::local_interface eth0;
+  elastic::detail::local_interface eth0;
   eth0.name = "eth0";
-  const std::vector<elastic::local_interface> interfaces{lo, eth0};
+  const std::vector<elastic::detail::local_interface> interfaces{lo, eth0};
   struct row {
     std::string text;
     bool is_looked_up;

@@ -23,7 +23,7 @@ namespace inherited_round_tests {
 using namespace std::chrono_literals;
 using namespace elastic::detail::rendezvous_messages;
 using elastic::duration;
-using elastic::node_id;
+using elastic::detail::node_id;
 using elastic::rendezvous_change;
 using elastic::rendezvous_handler;
 using elastic::rendezvous_settings;

@@ -29,7 +29,7 @@ namespace rendezvous_bounds_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::detail::rendezvous_messages;
-using elastic::node_id;
+using elastic::detail::node_id;
 using elastic::rendezvous_settings;
 using elastic::time_point;
 using elastic::detail::rendezvous_answer;

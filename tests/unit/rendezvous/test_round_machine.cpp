@@ -13,7 +13,7 @@
 namespace round_machine_tests {
 
 using namespace std::chrono_literals;
-using elastic::node_id;
+using elastic::detail::node_id;
 using elastic::rendezvous_settings;
 using elastic::time_point;
 using elastic::detail::apply;

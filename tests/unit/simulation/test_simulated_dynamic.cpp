@@ -31,7 +31,7 @@ namespace simulated_dynamic_tests {
 
 using namespace std::chrono_literals;
 using elastic::duration;
-using elastic::node_id;
+using elastic::detail::node_id;
 using elastic::rendezvous_handler;
 using elastic::task;
 using elastic::time_point;

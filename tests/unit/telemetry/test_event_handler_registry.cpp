@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/telemetry/console_event_handler.hpp>
-#include <elastic/telemetry/event_handler_registry.hpp>
+#include <elastic/telemetry/detail/event_handler_registry.hpp>
 #include <support/catch.hpp>
 
 #include <memory>
@@ -16,7 +16,7 @@ class counting_event_handler final : public elastic::event_handler {
 };
 
 TEST_CASE("event handler registry: knows torchrun's names", "[telemetry]") {
-  const elastic::event_handler_registry registry;
+  const elastic::detail::event_handler_registry registry;
   CHECK(registry.names() == "console, dynamic_rendezvous, null");
   CHECK_NOTHROW(registry.make("null")->record({}));
   CHECK_NOTHROW(registry.make("dynamic_rendezvous")->record({}));
@@ -27,14 +27,14 @@ TEST_CASE("event handler registry: knows torchrun's names", "[telemetry]") {
 
 TEST_CASE("event handler registry: an unknown name is refused with those there are",
           "[telemetry]") {
-  const elastic::event_handler_registry registry;
+  const elastic::detail::event_handler_registry registry;
   REQUIRE_THROWS_WITH(registry.make("scuba"),
                       "there is no event handler 'scuba'; there are: "
                       "console, dynamic_rendezvous, null");
 }
 
 TEST_CASE("event handler registry: takes handlers of one's own", "[telemetry]") {
-  elastic::event_handler_registry registry;
+  elastic::detail::event_handler_registry registry;
   const auto handler = std::make_shared<counting_event_handler>();
   registry.add("mine", [handler] { return handler; });
   registry.add("null", [handler] { return handler; });

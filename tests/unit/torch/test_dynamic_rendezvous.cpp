@@ -277,7 +277,7 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   const auto a = place.node("a");
   const auto b = place.node("b");
   torch_state state;
-  const elastic::node_id torch{"t", 7, 0};
+  const elastic::detail::node_id torch{"t", 7, 0};
   elastic::detail::torch_time torch_clock{1'000'000h};
   state.participants[torch] = 0;
   state.last_heartbeats[torch] = torch_clock;
@@ -312,7 +312,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier is silent and not l
           "[rendezvous]") {
   town place(time);
   place.parameters.max_nodes = 2;
-  const elastic::node_id torch{"t", 7, 0};
+  const elastic::detail::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
   state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
@@ -341,7 +341,7 @@ TIME_TEST("dynamic rendezvous: a new round does not wait for who waits at the ex
   place.parameters.max_nodes = 3;
   place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
   place.parameters.share_worker_store = false;
-  const elastic::node_id torch{"t", 7, 0};
+  const elastic::detail::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
   state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
@@ -372,8 +372,8 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   town place(time);
   place.watched_engine = nullptr;
   place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
-  const elastic::node_id own_id{"a", 1, 0};
-  const elastic::node_id torch{"t", 7, 0};
+  const elastic::detail::node_id own_id{"a", 1, 0};
+  const elastic::detail::node_id torch{"t", 7, 0};
   const auto a = place.node("a");
   const auto first = start(time, a->next_round());
   co_await place.pass(100ms);
@@ -403,7 +403,7 @@ TIME_TEST(
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.share_worker_store = false;
   place.parameters.max_nodes = 3;
-  const elastic::node_id torch{"A", 7, 0};
+  const elastic::detail::node_id torch{"A", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
   state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
@@ -552,7 +552,7 @@ TIME_TEST("dynamic rendezvous: of two heartbeats at once, the one that was store
   const town place(time);
   const auto vault = std::make_shared<fragile_backend>(time);
   const auto node = std::make_shared<elastic::detail::torch_round>(
-      "j", elastic::node_id{"a", 1, 0}, place.parameters.settings(), place.dialect, vault,
+      "j", elastic::detail::node_id{"a", 1, 0}, place.parameters.settings(), place.dialect, vault,
       place.agents, place.parameters.time, place.parameters.log);
   elastic::detail::torch_round::view current_view = co_await node->look();
   co_await node->carry_out(std::move(current_view), elastic::detail::round_action::enter_round);
@@ -611,7 +611,7 @@ TIME_TEST("dynamic rendezvous: a node that ended and died holds up nobody at the
           "[rendezvous]") {
   town place(time);
   place.parameters.max_nodes = 2;
-  const elastic::node_id torch{"t", 7, 0};
+  const elastic::detail::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
   state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
@@ -635,7 +635,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no 
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.max_nodes = 3;
   place.parameters.share_worker_store = false;
-  const elastic::node_id torch{"t", 7, 0};
+  const elastic::detail::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
   state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
@@ -861,14 +861,14 @@ struct mixed_round {
   }
 
   task<bool> is_member(std::string name) {
-    const elastic::node_id node{std::move(name), 1, 0};
+    const elastic::detail::node_id node{std::move(name), 1, 0};
     const torch_state state = co_await place_.state();
     co_return state.participants.count(node) != 0;
   }
 
   town& place_;
   // In the order of ranks first, in the middle or last.
-  const elastic::node_id torch{GENERATE("A", "aa", "t"), 7, 0};
+  const elastic::detail::node_id torch{GENERATE("A", "aa", "t"), 7, 0};
   node_pointer a = place_.node("a");
   node_pointer b = place_.node("b");
   std::shared_ptr<task_outcome<rendezvous_round>> first;
@@ -1160,7 +1160,7 @@ TIME_TEST("dynamic rendezvous: who joins later is told where the workers meet by
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.max_nodes = 2;
   // A node of torchrun is in round 3 already, and said in round 1 where it serves.
-  const elastic::node_id torch{"a", 7, 0};
+  const elastic::detail::node_id torch{"a", 7, 0};
   torch_state state;
   state.round = 3;
   state.participants[torch] = 0;
@@ -1203,7 +1203,7 @@ TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where t
   const bool is_of_agents = GENERATE(false, true);
   if (is_of_agents) co_await worker_store.set("torch.rendezvous.j", "the state");
   if (!is_served) co_await torch_server.stop();
-  const elastic::node_id torch{"z", 7, 0};
+  const elastic::detail::node_id torch{"z", 7, 0};
   torch_state state;
   state.round = 2;
   state.participants[torch] = 0;
@@ -1302,7 +1302,7 @@ TIME_TEST("dynamic rendezvous: a node says that it lives as long as it has a pla
   town place(time);
   const std::vector<std::string> names = {"a", "b"};
   const auto nodes = co_await met_nodes(place, names);
-  const elastic::node_id a{"a", 1, 0};
+  const elastic::detail::node_id a{"a", 1, 0};
   torch_state earlier_state = co_await place.state();
   co_await place.pass(6s);
   torch_state later_state = co_await place.state();

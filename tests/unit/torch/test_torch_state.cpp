@@ -28,7 +28,7 @@ namespace torch_state_tests {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using elastic::errc;
-using elastic::node_id;
+using elastic::detail::node_id;
 using elastic::detail::decode_torch_state;
 using elastic::detail::encode_torch_state;
 using elastic::detail::torch_dialect;

@@ -11,7 +11,7 @@
 namespace torch_state_clock_tests {
 
 using namespace std::chrono_literals;
-using elastic::node_id;
+using elastic::detail::node_id;
 using elastic::time_point;
 using elastic::detail::torch_state;
 using elastic::detail::torch_state_clock;

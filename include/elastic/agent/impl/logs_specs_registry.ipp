@@ -4,6 +4,7 @@
 
 #include <elastic/agent/logs_specs_registry.hpp>
 
+#include <elastic/agent/detail/default_logs_specs.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 
 #include <memory>
@@ -12,7 +13,7 @@ namespace elastic {
 
 ELASTIC_DECL logs_specs_registry::logs_specs_registry()
     : named_factories("there are no logs specs") {
-  add("default", [] { return detail::new_shared<default_logs_specs>(); });
+  add("default", [] { return detail::new_shared<detail::default_logs_specs>(); });
 }
 
 }  // namespace elastic

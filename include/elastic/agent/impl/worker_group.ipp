@@ -4,6 +4,7 @@
 
 #include <elastic/agent/worker_group.hpp>
 
+#include <elastic/agent/detail/default_logs_specs.hpp>
 #include <elastic/agent/detail/program_environment.hpp>
 #include <elastic/agent/detail/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
@@ -109,7 +110,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
-      logs_(services.logs ? services.logs : detail::new_shared<default_logs_specs>()),
+      logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
       journal_(services.journal),

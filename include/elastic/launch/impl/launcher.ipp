@@ -10,8 +10,8 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/detail/worker_preparation.hpp>
 #include <elastic/launch/launch_config.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/local_interface.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 
 #include <cstdint>
 #include <map>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
 #include <elastic/torch/detail/torch_state.hpp>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/torch/detail/torch_dialect.hpp>
 
 #include <chrono>

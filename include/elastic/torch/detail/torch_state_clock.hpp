@@ -4,7 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/torch/detail/torch_state.hpp>
 
 #include <map>

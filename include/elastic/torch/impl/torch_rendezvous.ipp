@@ -11,10 +11,10 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>

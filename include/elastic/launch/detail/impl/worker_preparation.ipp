@@ -15,7 +15,7 @@
 #include <elastic/launch/detail/processor_topology.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/processor_set.hpp>
-#include <elastic/telemetry/event_handler_registry.hpp>
+#include <elastic/telemetry/detail/event_handler_registry.hpp>
 
 #include <algorithm>
 #include <cstddef>

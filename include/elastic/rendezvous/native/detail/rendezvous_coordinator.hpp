@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
@@ -13,7 +14,6 @@
 #include <elastic/rendezvous/native/detail/node_contact.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/native/detail/round_register.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 

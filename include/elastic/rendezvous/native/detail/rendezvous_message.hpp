@@ -4,8 +4,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/telemetry/detail/report_exchange.hpp>

@@ -9,8 +9,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/message_frame.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/detail/store_extension.hpp>
 

@@ -15,9 +15,9 @@
 #include <elastic/base/time.hpp>
 #include <elastic/base/when_all.hpp>
 #include <elastic/contract/detail/macros.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/net/local_interface.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/roles/detail/port_probe.hpp>
 #include <elastic/roles/detail/role_places.hpp>

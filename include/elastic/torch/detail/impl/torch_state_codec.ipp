@@ -7,7 +7,7 @@
 #include <elastic/base/detail/base64.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
 #include <elastic/torch/detail/pickle_reader.hpp>
 #include <elastic/torch/detail/pickle_writer.hpp>

@@ -9,8 +9,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/net/local_interface.hpp>
 #include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>

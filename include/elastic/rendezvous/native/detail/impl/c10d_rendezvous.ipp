@@ -10,10 +10,10 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/length_check.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/native/detail/candidate_addresses.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/detail/network_identity.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>

@@ -6,7 +6,7 @@
 #include <elastic/base/detail/named_factories.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// The event handlers by name: those of this library, and those that you add.
 class event_handler_registry : public detail::named_factories<std::shared_ptr<event_handler>> {
@@ -16,8 +16,8 @@ class event_handler_registry : public detail::named_factories<std::shared_ptr<ev
   ELASTIC_DECL event_handler_registry();
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/telemetry/impl/event_handler_registry.ipp>
+#include <elastic/telemetry/detail/impl/event_handler_registry.ipp>
 #endif

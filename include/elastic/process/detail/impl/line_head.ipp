@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/process/line_head.hpp>
+#include <elastic/process/detail/line_head.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL std::string time_text(wall_time at) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(at);
@@ -59,4 +59,4 @@ ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time at) const {
   return whole;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

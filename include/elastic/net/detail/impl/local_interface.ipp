@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/local_interface.hpp>
+#include <elastic/net/detail/local_interface.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/asio_network.hpp>
@@ -22,9 +22,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 /// None for what is not an address of the internet, or is valid on one link.
 inline std::optional<asio::ip::address> address_of_interface(const sockaddr* address) {
@@ -111,15 +109,13 @@ inline std::string address_in_network(const std::string& text,
   if (found.empty()) {
     throw error(errc::invalid_argument,
                 fmt::format("this host has no address in {}; it has {}", text,
-                            detail::text_of(interfaces)));
+                            text_of(interfaces)));
   }
   throw error(errc::invalid_argument,
               fmt::format("this host has several addresses in {}: {}; name one of them, or its "
                           "interface",
                           text, fmt::join(found, ", ")));
 }
-
-}  // namespace detail
 
 ELASTIC_DECL std::vector<local_interface> local_interfaces() {
   ifaddrs* first = nullptr;
@@ -136,7 +132,7 @@ ELASTIC_DECL std::vector<local_interface> local_interfaces() {
       interfaces.push_back({entry->ifa_name, (entry->ifa_flags & IFF_UP) != 0});
       place = interfaces.end() - 1;
     }
-    const auto address = detail::address_of_interface(entry->ifa_addr);
+    const auto address = address_of_interface(entry->ifa_addr);
     if (address) place->addresses.push_back(*address);
   }
   return interfaces;
@@ -144,18 +140,18 @@ ELASTIC_DECL std::vector<local_interface> local_interfaces() {
 
 ELASTIC_DECL std::string local_address_named(const std::string& text,
                                              const std::vector<local_interface>& interfaces) {
-  if (text.find('/') != std::string::npos) return detail::address_in_network(text, interfaces);
+  if (text.find('/') != std::string::npos) return address_in_network(text, interfaces);
   for (const local_interface& each : interfaces) {
-    if (each.name == text) return detail::address_of(each);
+    if (each.name == text) return address_of(each);
   }
   return text;
 }
 
 ELASTIC_DECL std::string local_address_named(const std::string& text) {
-  detail::asio_error_code failure;
+  asio_error_code failure;
   asio::ip::make_address(text, failure);
   if (text.empty() || !failure) return text;
   return local_address_named(text, local_interfaces());
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

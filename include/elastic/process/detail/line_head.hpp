@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
 ELASTIC_DECL std::string time_text(wall_time at);
@@ -48,8 +48,8 @@ class line_head {
   std::vector<piece> pieces_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/impl/line_head.ipp>
+#include <elastic/process/detail/impl/line_head.ipp>
 #endif

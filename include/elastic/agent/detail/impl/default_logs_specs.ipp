@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/logs_specs.hpp>
+#include <elastic/agent/detail/default_logs_specs.hpp>
 
 #include <elastic/agent/detail/line_template.hpp>
 #include <elastic/base/detail/json_text.hpp>
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
     const logs_specs::attempt_logs& attempt) {
@@ -35,7 +35,7 @@ ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
 ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
                                                                 const std::string& path,
                                                                 log_file::rotation rotation) {
-  return log_file::open(path, rotation, detail::real_syscalls, layout.may_hang());
+  return log_file::open(path, rotation, real_syscalls, layout.may_hang());
 }
 
 ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attempt_logs& attempt,
@@ -73,7 +73,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attem
   plan.json = as_json;
   const line_head head =
       as_json ? object_head(attempt, who, is_err)
-              : detail::line_template(spec.log_line_prefix_template).head_of(who, attempt.host);
+              : line_template(spec.log_line_prefix_template).head_of(who, attempt.host);
   if (teed || as_json) plan.prefix = head;
   if (matches) {
     plan.matches.filters =
@@ -94,10 +94,10 @@ ELASTIC_DECL line_head default_logs_specs::object_head(const logs_specs::attempt
   line_head head(R"({"time":")");
   head.add_time();
   head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
-                            detail::json_string(attempt.host), detail::json_string(who.role_name),
+                            json_string(attempt.host), json_string(who.role_name),
                             who.rank, who.local_rank, attempt.layout.attempt()));
   head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
   return head;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

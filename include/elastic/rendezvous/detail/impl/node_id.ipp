@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 
 #include <elastic/net/host_name.hpp>
 
@@ -13,16 +13,12 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline constexpr int local_id_random_bits = 40;
 
-}  // namespace detail
-
 ELASTIC_DECL std::string node_id::text() const {
-  const std::int64_t count = local_id >> detail::local_id_random_bits;
+  const std::int64_t count = local_id >> local_id_random_bits;
   return fmt::format("{}_{}_{}", host, pid, count > 0 ? count - 1 : local_id);
 }
 
@@ -48,11 +44,11 @@ ELASTIC_DECL node_id new_node(const std::string& host) {
 }
 
 ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
-  constexpr std::int64_t end = std::int64_t{1} << detail::local_id_random_bits;
+  constexpr std::int64_t end = std::int64_t{1} << local_id_random_bits;
   node_id node = new_node(host);
   const auto random = static_cast<std::int64_t>(new_node_number().low % end);
   node.local_id = (node.local_id + 1) * end + random;
   return node;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

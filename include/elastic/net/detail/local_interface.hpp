@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A network interface of this host.
 struct local_interface {
@@ -38,8 +38,8 @@ ELASTIC_DECL std::string local_address_named(const std::string& text,
 /// one system call at most.
 ELASTIC_DECL std::string local_address_named(const std::string& text);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/impl/local_interface.ipp>
+#include <elastic/net/detail/impl/local_interface.ipp>
 #endif

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Identifies one agent in a rendezvous. The order of the ids, which is the same on every node,
 /// gives the nodes of a round their ranks.
@@ -65,8 +65,8 @@ ELASTIC_DECL node_id new_node(const std::string& host);
 /// Errors: those of `new_node_number`.
 ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/impl/node_id.ipp>
+#include <elastic/rendezvous/detail/impl/node_id.ipp>
 #endif
