@@ -5,3 +5,5 @@
 #include <elastic/health/agent_message.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/health/liveness_settings.hpp>
+#include <elastic/health/worker_channels.hpp>
+#include <elastic/health/worker_message.hpp>

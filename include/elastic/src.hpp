@@ -128,8 +128,8 @@
 #include <elastic/health/detail/impl/rate_gate.ipp>
 #include <elastic/health/detail/impl/timer_fifo.ipp>
 #include <elastic/health/detail/impl/timer_request.ipp>
-#include <elastic/health/detail/impl/worker_channels.ipp>
 #include <elastic/health/detail/impl/worker_liveness.ipp>
+#include <elastic/health/impl/worker_channels.ipp>
 #include <elastic/inspection/detail/impl/diagnosis_extension.ipp>
 #include <elastic/inspection/detail/impl/inspected_workers.ipp>
 #include <elastic/inspection/detail/impl/inspection_answer.ipp>

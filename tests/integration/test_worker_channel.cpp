@@ -1,10 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Real workers in Python that use elasticrun's control channel.
+// Real workers in Python that use the control channel of elasticrun, or of a program that launches
+// them by itself.
 
+#include <elastic/base/event_flag.hpp>
+#include <elastic/contract/environment.hpp>
+#include <elastic/health/worker_channels.hpp>
 #include <elastic/process/detail/process_tree.hpp>
+#include <elastic/process/pidfd_launcher.hpp>
+#include <support/asio.hpp>
 #include <support/catch.hpp>
+#include <support/co_test.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
@@ -14,13 +21,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -530,6 +542,84 @@ TEST_CASE("worker channel: a timer file that is not a FIFO is named and left alo
       stage.environment({{"TORCHELASTIC_ENABLE_FILE_TIMER", "1"},
                          {"TORCHELASTIC_TIMER_FILE", elsewhere / "precious"}}));
   CHECK_THAT(shown.out, contains_text("timer=none"));
+}
+
+// ---- a program of one's own -------------------------------------------------------------------
+
+/// Workers of a program that starts them with a launcher, and what they report.
+struct own_workers {
+  explicit own_workers(asio::any_io_executor executor)
+      : launcher(executor), trains(executor), channels(std::move(executor), options()) {}
+
+  elastic::worker_channels::options options() {
+    elastic::worker_channels::options settings;
+    settings.message = [this](int local_rank, const auto& message) {
+      const auto* const report = std::get_if<elastic::worker_messages::progress>(&message);
+      if (report == nullptr) return;
+      progress[local_rank] = *report;
+      trains.set();
+    };
+    settings.hung = [this](const elastic::worker_channels::hung_worker& found) {
+      hung = found;
+      running.at(found.local_rank)->signal(found.signal);
+    };
+    return settings;
+  }
+
+  elastic::task<void> start(int local_rank, std::string scenario) {
+    elastic::environment_map environment = elastic::environment_from(environ);
+    for (const auto& [name, value] : channels.environment()) environment[name] = value;
+    environment["LOCAL_RANK"] = environment["RANK"] = std::to_string(local_rank);
+    environment["TORCHELASTIC_RESTART_COUNT"] = "0";
+    elastic::process_spec worker;
+    worker.program = "python3";
+    worker.arguments = {ELASTIC_SOURCE_DIR "/tests/integration/python/channel_worker.py", scenario};
+    worker.environment = elastic::environment_entries(environment);
+    running[local_rank] = co_await launcher.launch(worker);
+    channels.started(local_rank);
+  }
+
+  elastic::task<elastic::exit_status> end_of(int local_rank) {
+    const elastic::exit_status status = co_await running.at(local_rank)->wait();
+    channels.ended(local_rank);
+    co_await running.at(local_rank)->end_tree();
+    co_return status;
+  }
+
+  elastic::pidfd_launcher launcher;
+  std::map<int, std::unique_ptr<elastic::child>> running;
+  std::map<int, elastic::worker_messages::progress> progress;
+  std::optional<elastic::worker_channels::hung_worker> hung;
+  elastic::event_flag trains;
+  elastic::worker_channels channels;
+};
+
+CO_TEST("worker channels: workers of a launcher report, save, and are found to be hung",
+        "[integration][channel]") {
+  own_workers workers(co_await asio::this_coro::executor);
+  workers.channels.open(2);
+  co_await workers.start(0, "preempted");
+  co_await workers.start(1, "stuck_section");
+  co_await workers.trains.wait();
+  const elastic::worker_messages::progress& made = workers.progress.at(0);
+  CHECK(made.step == 1);
+  CHECK(made.total == 10);
+  CHECK(made.text == "training");
+  CHECK(made.metrics.at("loss") == 0.5);
+  const elastic::checkpoint_outcome outcome =
+      co_await workers.channels.checkpoint(std::chrono::seconds(25));
+  CHECK(outcome.asked == 1);
+  CHECK(outcome.saved == 1);
+  const elastic::exit_status killed = co_await workers.end_of(1);
+  CHECK(killed.signal() == SIGKILL);
+  REQUIRE(workers.hung);
+  CHECK(workers.hung->local_rank == 1);
+  CHECK_THAT(workers.hung->reason, contains_text("section 'save' took "));
+  workers.running.at(0)->signal(SIGTERM);
+  const elastic::exit_status ended = co_await workers.end_of(0);
+  CHECK(ended.success());
+  co_await workers.channels.close();
+  CHECK_FALSE(workers.channels.is_open());
 }
 
 }  // namespace channel_test

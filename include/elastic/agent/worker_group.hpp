@@ -26,10 +26,8 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/detail/control_message.hpp>
-#include <elastic/health/detail/worker_channels.hpp>
-#include <elastic/health/detail/worker_channels_options.hpp>
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/health/worker_channels.hpp>
+#include <elastic/health/worker_message.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -334,10 +332,10 @@ class worker_group {
                             const agent_services& services, log_layout& layout);
   ELASTIC_DECL process_set::services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
-  ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
+  ELASTIC_DECL worker_channels::options channel_options(const agent_services& services);
   ELASTIC_DECL std::string statement_of(int local_rank, const char* statement,
                                         const std::string& reason) const;
-  ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
+  ELASTIC_DECL void end_hung(const worker_channels::hung_worker& found);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(worker_observer::hung_worker hung) const;
 
@@ -351,7 +349,10 @@ class worker_group {
 
   // Sends the pending signals to hung workers, which no hook inspects any more.
   ELASTIC_DECL void send_pending_kills();
-  ELASTIC_DECL void pass_on(int local_rank, const detail::worker_messages::progress& progress);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::worker_message& message);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::progress& progress);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::no_restart& wish);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
 
   template <class Call>
   void tell_observer(Call call) {
@@ -538,7 +539,7 @@ class worker_group {
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
-  detail::worker_channels channels_;
+  worker_channels channels_;
   detail::survivors survivors_;
   attempt attempt_;
   detail::hang_hooks hooks_;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/detail/survivors.hpp>
 
-#include <elastic/health/detail/worker_channels.hpp>
+#include <elastic/health/worker_channels.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
 #include <support/log_recorder.hpp>
@@ -26,10 +26,9 @@ using namespace std::chrono_literals;
 using elastic::duration;
 using elastic::log_level;
 using elastic::task;
+using elastic::worker_channels;
 using elastic::detail::survivors;
 using elastic::detail::survivors_options;
-using elastic::detail::worker_channels;
-using elastic::detail::worker_channels_options;
 using elastic::test::channel_peer;
 using elastic::test::log_recorder;
 using elastic::test::manual_time;
@@ -38,10 +37,10 @@ using elastic::test::manual_time;
 /// control channel.
 struct node {
   explicit node(manual_time& clock) : time(clock) {
-    worker_channels_options channel_options;
+    worker_channels::options channel_options;
     channel_options.time = shared_clock();
     channel_options.log = log->log();
-    channel_options.events.epoch = [this](int local_rank, const auto& message) {
+    channel_options.message = [this](int local_rank, const auto& message) {
       mine->take(local_rank, message);
     };
     channels = std::make_unique<worker_channels>(time.context().get_executor(), channel_options);

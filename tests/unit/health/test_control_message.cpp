@@ -26,7 +26,7 @@ namespace control_message_tests {
 using namespace std::chrono_literals;
 namespace messages {
 using namespace elastic::control_messages;
-using namespace elastic::detail::worker_messages;
+using namespace elastic::worker_messages;
 }  // namespace messages
 using elastic::error;
 using elastic::control_messages::agent_message;
@@ -35,7 +35,7 @@ using elastic::detail::parse_agent_message;
 using elastic::detail::parse_timer_request;
 using elastic::detail::parse_worker_message;
 using elastic::detail::to_line;
-using elastic::detail::worker_message;
+using elastic::worker_messages::worker_message;
 using elastic::test::contains_text;
 
 /// What the other side reads of a message.

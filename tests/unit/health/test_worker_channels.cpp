@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/detail/worker_channels.hpp>
+#include <elastic/health/worker_channels.hpp>
 
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/health/detail/control_message.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
 #include <support/log_recorder.hpp>
@@ -23,6 +26,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -36,14 +40,13 @@ using elastic::log_level;
 using elastic::task;
 using elastic::time_point;
 using elastic::wall_time;
-using elastic::detail::liveness_verdict;
-using elastic::detail::worker_channels;
+using elastic::worker_channels;
 using elastic::test::log_recorder;
 using elastic::test::manual_time;
 using elastic::test::temporary_directory;
 namespace messages {
 using namespace elastic::control_messages;
-using namespace elastic::detail::worker_messages;
+using namespace elastic::worker_messages;
 }  // namespace messages
 using texts = std::vector<std::string>;
 
@@ -74,20 +77,20 @@ struct stage {
     if (instance) return *instance;
     options.time = leaping_clock;
     options.log = log->log();
-    options.events.hung = [this](int rank, const liveness_verdict& verdict) {
-      hung.push_back(fmt::format("{}: {} ({})", rank, verdict.reason, verdict.signal));
+    options.hung = [this](const worker_channels::hung_worker& found) {
+      hung.push_back(fmt::format("{}: {} ({})", found.local_rank, found.reason, found.signal));
     };
-    options.events.progress = [this](int rank, const messages::progress& report) {
-      progress.push_back(
-          fmt::format("{}: {} of {} {}", rank, report.step, report.total, report.text));
+    options.message = [this](int rank, const messages::worker_message& message) {
+      if (const auto* report = std::get_if<messages::progress>(&message)) {
+        progress.push_back(
+            fmt::format("{}: {} of {} {}", rank, report->step, report->total, report->text));
+      } else if (const auto* wish = std::get_if<messages::no_restart>(&message)) {
+        notices.push_back(fmt::format("{}: no restart: {}", rank, wish->reason));
+      } else if (const auto* notice = std::get_if<messages::bad_node>(&message)) {
+        notices.push_back(fmt::format("{}: bad node: {}", rank, notice->reason));
+      }
     };
-    options.events.no_restart = [this](int rank, const std::string& reason) {
-      notices.push_back(fmt::format("{}: no restart: {}", rank, reason));
-    };
-    options.events.bad_node = [this](int rank, const std::string& reason) {
-      notices.push_back(fmt::format("{}: bad node: {}", rank, reason));
-    };
-    options.events.owner_of = [](pid_t pid) {
+    options.owner_of = [](pid_t pid) {
       return pid >= 100 && pid < 102 ? std::optional<int>(pid - 100) : std::nullopt;
     };
     instance = std::make_unique<worker_channels>(time.context().get_executor(), options);
@@ -114,7 +117,7 @@ struct stage {
   std::shared_ptr<leaping_time> leaping_clock;
   std::shared_ptr<log_recorder> log;
   int count;
-  elastic::detail::worker_channels_options options;
+  worker_channels::options options;
   texts hung;
   texts progress;
   texts notices;
@@ -150,7 +153,6 @@ TIME_TEST("channels: a worker is welcomed at the address that its environment na
   peer worker(stage, 1);
   co_await stage.quiet();
   CHECK(worker.heard() == "{\"kind\": \"welcome\", \"version\": 1}\n");
-  CHECK(stage.channels().has_connections());
   co_await stage.channels().close();
   CHECK(worker.is_closed());
   co_await stage.channels().close();
@@ -167,6 +169,35 @@ TIME_TEST("channels: each attempt has an address of its own, and nothing is due 
   stage.open();
   CHECK(stage.variable("ELASTIC_CONTROL") != first_address);
   co_await stage.channels().close();
+}
+
+TIME_TEST("channels: workers that the channel does not have are refused", "[health]") {
+  stage stage(time);
+  worker_channels& channels = stage.channels();
+  for (const int count : {-1, 0, elastic::limits::local_world_size + 1}) {
+    CHECK_THROWS_WITH(
+        channels.open(count),
+        fmt::format("worker_channels::open: {} workers; 1 to 4096 are allowed", count));
+  }
+  CHECK_FALSE(channels.is_open());
+  channels.started(7);  // without a channel nobody is watched
+  stage.open();
+  const std::string refusal = "worker_channels: there is no local rank 2 among 2 workers";
+  CHECK_THROWS_WITH(channels.started(2), refusal);
+  CHECK_THROWS_WITH(channels.ended(2), refusal);
+  CHECK_THROWS_WITH(channels.rests(2), refusal);
+  CHECK_THROWS_AS(channels.started(-1), elastic::error);
+  co_await channels.close();
+}
+
+TIME_TEST("channels: a close that was prepared before the channel was opened closes it",
+          "[health]") {
+  stage stage(time);
+  task<void> closing = stage.channels().close();
+  stage.open();
+  peer worker(stage, 0);
+  co_await std::move(closing);
+  CHECK(worker.is_closed());
 }
 
 TIME_TEST("channels: destroyed while open, they leave nothing", "[health]") {
@@ -198,24 +229,31 @@ TIME_TEST("channels: what workers say is passed on", "[health]") {
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: what a worker says of its epoch is passed on, once it has said survive",
+TIME_TEST("channels: every message is passed on, one about an epoch only after survive",
           "[health]") {
   stage stage(time);
   texts heard;
-  stage.options.events.epoch = [&heard](int rank, const elastic::detail::worker_message& message) {
+  stage.options.message = [&heard](int rank, const messages::worker_message& message) {
     heard.push_back(fmt::format("{}: {}", rank, elastic::detail::to_line(message)));
   };
   worker_channels channels(time.context().get_executor(), stage.options);
   channels.open(2);
   const std::string address = channels.environment().front().second;
   elastic::test::channel_peer worker_0(address, 0, false);
-  elastic::test::channel_peer worker_1(address, 1, false);
+  worker_0.say(R"({"kind":"heartbeat"})");
   worker_0.say(R"({"kind":"survive"})");
   worker_0.say(R"({"kind":"ready","epoch":4})");
+  co_await stage.quiet();
+  CHECK(heard ==
+        texts{"0: {\"kind\": \"hello\", \"version\": 1, \"local_rank\": 0, "
+              "\"checkpoints\": false}\n",
+              "0: {\"kind\": \"heartbeat\"}\n", "0: {\"kind\": \"survive\"}\n",
+              "0: {\"kind\": \"ready\", \"epoch\": 4}\n"});
+  heard.clear();
+  elastic::test::channel_peer worker_1(address, 1, false);
   worker_1.say(R"({"kind":"finished","epoch":4})");
   co_await stage.quiet();
-  CHECK(heard == texts{"0: {\"kind\": \"survive\"}\n",
-                       "0: {\"kind\": \"ready\", \"epoch\": 4}\n"});
+  CHECK(heard.size() == 1);  // hello
   CHECK(channels.survives(0));
   CHECK_FALSE(channels.survives(1));
   CHECK(worker_1.is_closed());
@@ -267,9 +305,9 @@ TIME_TEST("channels: an error of the watch is logged, and hung workers are notic
   stage stage(time);
   stage.options.liveness.heartbeat_timeout = 10s;
   stage.channels();
-  stage.options.events.hung = [&stage](int rank, const liveness_verdict&) {
-    if (rank == 0) throw std::runtime_error("out of memory");
-    stage.hung.push_back(fmt::format("{}", rank));
+  stage.options.hung = [&stage](const worker_channels::hung_worker& found) {
+    if (found.local_rank == 0) throw std::runtime_error("out of memory");
+    stage.hung.push_back(fmt::format("{}", found.local_rank));
   };
   worker_channels channels(time.context().get_executor(), stage.options);
   channels.open(2);

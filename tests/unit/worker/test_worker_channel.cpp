@@ -4,7 +4,8 @@
 
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
-#include <elastic/health/detail/worker_channels.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/worker_channels.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
@@ -37,7 +38,7 @@ using elastic::test::log_recorder;
 using elastic::test::manual_time;
 namespace messages {
 using namespace elastic::control_messages;
-using namespace elastic::detail::worker_messages;
+using namespace elastic::worker_messages;
 }  // namespace messages
 using texts = std::vector<std::string>;
 
@@ -45,28 +46,18 @@ using texts = std::vector<std::string>;
 struct stage {
   explicit stage(manual_time& clock, std::function<std::int64_t()> roles = {})
       : time(clock), log(std::make_shared<log_recorder>()) {
-    elastic::detail::worker_channels_options options;
-    options.events.roles = std::move(roles);
+    elastic::worker_channels::options options;
+    options.roles = std::move(roles);
     options.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
     options.log = log->log();
-    options.events.hung = [this](int rank, const elastic::detail::liveness_verdict& verdict) {
-      notices.push_back(fmt::format("{} hung: {}", rank, verdict.reason));
+    options.hung = [this](const elastic::worker_channels::hung_worker& found) {
+      notices.push_back(fmt::format("{} hung: {}", found.local_rank, found.reason));
     };
-    options.events.progress = [this](int rank, const messages::progress& report) {
-      notices.push_back(fmt::format("{} at {} of {}: {}, {} metrics", rank, report.step,
-                                    report.total, report.text, report.metrics.size()));
-    };
-    options.events.no_restart = [this](int rank, const std::string& reason) {
-      notices.push_back(fmt::format("{} no restart: {}", rank, reason));
-    };
-    options.events.bad_node = [this](int rank, const std::string& reason) {
-      notices.push_back(fmt::format("{} bad node: {}", rank, reason));
-    };
-    options.events.epoch = [this](int rank, const elastic::detail::worker_message& message) {
-      notices.push_back(fmt::format("{} {}", rank, elastic::detail::to_line(message)));
+    options.message = [this](int rank, const messages::worker_message& message) {
+      std::visit([&](const auto& content) { note(rank, content); }, message);
     };
     agent =
-        std::make_unique<elastic::detail::worker_channels>(time.context().get_executor(), options);
+        std::make_unique<elastic::worker_channels>(time.context().get_executor(), options);
     agent->open(2);
     agent->started(0);
     agent->started(1);
@@ -79,13 +70,33 @@ struct stage {
     return variables;
   }
 
+  void note(int rank, const messages::progress& report) {
+    notices.push_back(fmt::format("{} at {} of {}: {}, {} metrics", rank, report.step,
+                                  report.total, report.text, report.metrics.size()));
+  }
+  void note(int rank, const messages::no_restart& wish) {
+    notices.push_back(fmt::format("{} no restart: {}", rank, wish.reason));
+  }
+  void note(int rank, const messages::bad_node& notice) {
+    notices.push_back(fmt::format("{} bad node: {}", rank, notice.reason));
+  }
+  void note(int rank, const messages::survive& message) { note_line(rank, message); }
+  void note(int rank, const messages::ask& message) { note_line(rank, message); }
+  void note(int rank, const messages::ready& message) { note_line(rank, message); }
+  void note(int rank, const messages::finished& message) { note_line(rank, message); }
+  template <class Message>
+  void note(int, const Message&) {}
+  void note_line(int rank, const messages::worker_message& message) {
+    notices.push_back(fmt::format("{} {}", rank, elastic::detail::to_line(message)));
+  }
+
   task<void> quiet() { return time.sleep_until(time.now()); }
   task<void> pass(elastic::duration span) { return time.sleep_until(time.now() + span); }
 
   manual_time& time;
   std::shared_ptr<log_recorder> log;
   texts notices;
-  std::unique_ptr<elastic::detail::worker_channels> agent;
+  std::unique_ptr<elastic::worker_channels> agent;
 };
 
 /// The next message that is not a welcome.
@@ -365,7 +376,7 @@ TIME_TEST("worker channel: one that is destroyed is watched no longer", "[worker
   co_await stage.agent->close();
 }
 
-task<void> ask(elastic::detail::worker_channels& agent,
+task<void> ask(elastic::worker_channels& agent,
                std::optional<elastic::checkpoint_outcome>& outcome) {
   outcome = co_await agent.checkpoint(30s);
 }

@@ -10,8 +10,9 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/agent_message.hpp>
-#include <elastic/health/detail/control_message.hpp>
-#include <elastic/health/detail/worker_channels.hpp>
+#include <elastic/health/agent_message.hpp>
+#include <elastic/health/worker_channels.hpp>
+#include <elastic/health/worker_message.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,7 @@ class survivors {
   ELASTIC_DECL void begin(std::int64_t epoch, std::size_t workers, bool has_survivors);
   ELASTIC_DECL void started(std::size_t slot, int rank);
   ELASTIC_DECL void ended(std::size_t slot, bool succeeded);
-  ELASTIC_DECL void take(int local_rank, const worker_message& message);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::worker_message& message);
 
   // ---- state ------------------------------------------------------------------------------------
 

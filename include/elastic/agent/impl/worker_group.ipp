@@ -589,44 +589,23 @@ ELASTIC_DECL detail::hang_hooks_services worker_group::hook_services(
   return parts;
 }
 
-ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
+ELASTIC_DECL worker_channels::options worker_group::channel_options(
     const agent_services& services) {
-  detail::worker_channels_options parts;
+  worker_channels::options parts;
   parts.liveness = spec_.liveness;
   parts.time = services.time;
   parts.log = services.log;
   parts.timer_file = find_variable(spec_.environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == "1";
   parts.timer_path =
       find_variable(spec_.environment, "TORCHELASTIC_TIMER_FILE").value_or(std::string());
-  detail::channel_events& events = parts.events;
-  events.hung = [this](int local_rank, const detail::liveness_verdict& verdict) {
-    end_hung(local_rank, verdict);
+  parts.message = [this](int local_rank, const worker_messages::worker_message& message) {
+    take(local_rank, message);
   };
-  events.progress = [this](int local_rank, const detail::worker_messages::progress& progress) {
-    pass_on(local_rank, progress);
-  };
-  events.no_restart = [this](int local_rank, const std::string& reason) {
-    attempt_.is_hopeless = true;
-    if (attempt_.no_restart) return;
-    attempt_.no_restart = statement_of(local_rank, "asked not to be started again", reason);
-    log_.warning("{}", *attempt_.no_restart);
-  };
-  events.bad_node = [this](int local_rank, const std::string& reason) {
-    if (attempt_.bad_node) return;
-    attempt_.bad_node = statement_of(local_rank, "says that this node is bad", reason);
-    log_.error("{}", *attempt_.bad_node);
-    update_state();
-  };
+  parts.hung = [this](const worker_channels::hung_worker& found) { end_hung(found); };
   if (services.roles) {
-    events.roles = [roles = services.roles] { return roles->revision(); };
+    parts.roles = [roles = services.roles] { return roles->revision(); };
   }
-  events.owner_of = [this](pid_t pid) { return owner_of(pid); };
-  events.prepared = [this] {
-    if (on_prepared_) on_prepared_();
-  };
-  events.epoch = [this](int local_rank, const detail::worker_message& message) {
-    survivors_.take(local_rank, message);
-  };
+  parts.owner_of = [this](pid_t pid) { return owner_of(pid); };
   return parts;
 }
 
@@ -647,42 +626,42 @@ ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* 
                      reason.empty() ? "" : ": ", reason);
 }
 
-ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_verdict& verdict) {
-  const auto slot = static_cast<std::size_t>(local_rank);
+ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& found) {
+  const auto slot = static_cast<std::size_t>(found.local_rank);
   if (slot >= attempt_.workers.size() || attempt_.workers[slot].end) return;
   worker_group::worker& entry = attempt_.workers[slot];
-  entry.hung = verdict.reason;
+  entry.hung = found.reason;
   const bool has_hook = !attempt_.stop_signal && hooks_.accepts();
   const bool waits = has_hook && !spec_.hang_hook.command.empty();
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
-               entry.identity.role_name, entry.identity.rank, local_rank, entry.pid, entry.hung,
-               signal_name(verdict.signal), waits ? " after the hang hook" : "");
+               entry.identity.role_name, entry.identity.rank, found.local_rank, entry.pid,
+               entry.hung, signal_name(found.signal), waits ? " after the hang hook" : "");
   worker_observer::hung_worker hung;
   hung.rank = entry.identity.rank;
-  hung.local_rank = local_rank;
+  hung.local_rank = found.local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   tell_observer([&](worker_observer& observer) { observer.hung(hung); });
   note_in_journal(job_event::type::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
-    attempt_.pending_kills.emplace_back(slot, verdict.signal);
+    attempt_.pending_kills.emplace_back(slot, found.signal);
   } else {
-    processes_.signal(slot, verdict.signal);
+    processes_.signal(slot, found.signal);
   }
 }
 
 /// Ends a stuck worker without a restart: a new worker would need what this one holds in the
 /// kernel, such as a GPU or a file system.
 ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
-  detail::liveness_verdict verdict;
-  verdict.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
-                               std::chrono::duration<double>(slept).count());
-  const int local_rank = static_cast<int>(slot);
+  worker_channels::hung_worker found;
+  found.local_rank = static_cast<int>(slot);
+  found.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
+                             std::chrono::duration<double>(slept).count());
   if (!attempt_.no_restart) {
-    attempt_.no_restart = statement_of(local_rank, "is stuck", verdict.reason);
+    attempt_.no_restart = statement_of(found.local_rank, "is stuck", found.reason);
   }
-  end_hung(local_rank, verdict);
+  end_hung(found);
   attempt_.has_failure = true;
   update_state();
 }
@@ -707,9 +686,10 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 }
 
 ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reason) {
-  detail::liveness_verdict verdict;
-  verdict.reason = reason;
-  end_hung(local_rank, verdict);
+  worker_channels::hung_worker found;
+  found.local_rank = local_rank;
+  found.reason = reason;
+  end_hung(found);
 }
 
 ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_workers() const {
@@ -751,8 +731,36 @@ ELASTIC_DECL task<std::string> worker_group::look() {
   co_return found;
 }
 
-ELASTIC_DECL void worker_group::pass_on(int local_rank,
-                                        const detail::worker_messages::progress& progress) {
+ELASTIC_DECL void worker_group::take(int local_rank,
+                                     const worker_messages::worker_message& message) {
+  if (const auto* made = std::get_if<worker_messages::progress>(&message)) {
+    take(local_rank, *made);
+  } else if (const auto* wish = std::get_if<worker_messages::no_restart>(&message)) {
+    take(local_rank, *wish);
+  } else if (const auto* notice = std::get_if<worker_messages::bad_node>(&message)) {
+    take(local_rank, *notice);
+  } else if (std::holds_alternative<worker_messages::prepared>(message)) {
+    if (on_prepared_) on_prepared_();
+  } else {
+    survivors_.take(local_rank, message);
+  }
+}
+
+ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::no_restart& wish) {
+  attempt_.is_hopeless = true;
+  if (attempt_.no_restart) return;
+  attempt_.no_restart = statement_of(local_rank, "asked not to be started again", wish.reason);
+  log_.warning("{}", *attempt_.no_restart);
+}
+
+ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::bad_node& notice) {
+  if (attempt_.bad_node) return;
+  attempt_.bad_node = statement_of(local_rank, "says that this node is bad", notice.reason);
+  log_.error("{}", *attempt_.bad_node);
+  update_state();
+}
+
+ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::progress& progress) {
   auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
   // A worker that outlived its round may repeat the step that it last reported there.
   const bool is_news =

@@ -13,8 +13,8 @@
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/health/detail/line_intake.hpp>
-#include <elastic/health/detail/worker_channels_options.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/health/worker_channels.hpp>
 
 #include <cstdint>
 #include <list>
@@ -74,11 +74,11 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   using question = checkpoint_question;
   using self_pointer = std::shared_ptr<channel_attempt>;
   ELASTIC_DECL channel_attempt(asio::any_io_executor executor,
-                               const worker_channels_options& chosen,
+                               const worker_channels::options& chosen,
                                std::shared_ptr<learned_timeouts> shared, int workers);
 
   asio::any_io_executor strand;
-  worker_channels_options options;
+  worker_channels::options options;
   std::shared_ptr<learned_timeouts> learned;
   std::vector<place> places;
   asio::local::stream_protocol::acceptor acceptor;
@@ -155,19 +155,21 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::leave& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::expires& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::release& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::progress& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::progress&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::saved& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::not_saved& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::no_restart& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::bad_node& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::prepared&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::await_roles& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::ask& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::ready& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::finished& message);
-  ELASTIC_DECL void tell_of_epoch(const connection& client, const worker_message& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ask&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ready&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::finished&);
+  // Messages that are only for the caller.
+  void handle(connection&, const worker_messages::no_restart&) {}
+  void handle(connection&, const worker_messages::bad_node&) {}
+  void handle(connection&, const worker_messages::prepared&) {}
+  // Refuses a message about an epoch of a worker that did not send `survive`.
+  ELASTIC_DECL static void check_survives(const connection& client);
   ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
 
   // ---- PyTorch's timers -----------------------------------------------------------------------
@@ -176,6 +178,8 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // ---- watch ----------------------------------------------------------------------------------
 
+  // Errors: `errc::invalid_argument` if there is no such worker.
+  ELASTIC_DECL place& place_of(int local_rank);
   ELASTIC_DECL void started(int local_rank);
   ELASTIC_DECL void ended(int local_rank);
   ELASTIC_DECL void pause();

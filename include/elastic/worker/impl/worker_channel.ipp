@@ -31,7 +31,7 @@ namespace elastic {
 template <class Message>
 void worker_channel::say(const Message& message, bool loses) {
   if (!is_open_) return;
-  const std::string line = detail::to_line(detail::worker_message(message));
+  const std::string line = detail::to_line(worker_messages::worker_message(message));
   const std::lock_guard lock(sending_);
   std::string_view rest = line;
   while (is_open_ && !rest.empty()) {
@@ -78,7 +78,7 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, op
     return;
   }
   is_open_ = true;
-  detail::worker_messages::hello me;
+  worker_messages::hello me;
   me.local_rank = rank_from(variables);
   me.checkpoints = settings.checkpoints;
   say(me);
@@ -87,19 +87,19 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, op
 ELASTIC_DECL worker_channel::~worker_channel() {
   if (socket_ < 0) return;
   // A process forked from the worker must not speak for it.
-  if (::getpid() == owner_) say(detail::worker_messages::bye());
+  if (::getpid() == owner_) say(worker_messages::bye());
   ::close(socket_);
 }
 
 ELASTIC_DECL void worker_channel::heartbeat(std::optional<duration> timeout) {
-  detail::worker_messages::heartbeat beat;
+  worker_messages::heartbeat beat;
   beat.timeout = timeout;
   say(beat, can_be_lost);
 }
 
 ELASTIC_DECL void worker_channel::progress(std::int64_t step, std::int64_t total, std::string text,
                                            std::map<std::string, double> metrics) {
-  detail::worker_messages::progress made;
+  worker_messages::progress made;
   made.step = std::max<std::int64_t>(step, 0);
   made.total = std::max<std::int64_t>(total, 0);
   made.text = std::move(text);
@@ -115,14 +115,14 @@ ELASTIC_DECL worker_channel::section::section(section&& other) noexcept
 
 ELASTIC_DECL worker_channel::section::~section() {
   if (channel_ == nullptr) return;
-  detail::worker_messages::leave end;
+  worker_messages::leave end;
   end.section = name_;
   channel_->say(end);
 }
 
 ELASTIC_DECL auto worker_channel::enter(std::string name, std::optional<duration> timeout)
     -> section {
-  detail::worker_messages::enter begin;
+  worker_messages::enter begin;
   begin.section = name;
   begin.timeout = timeout;
   say(begin);
@@ -134,13 +134,13 @@ ELASTIC_DECL worker_channel::timer::timer(timer&& other) noexcept
 
 ELASTIC_DECL worker_channel::timer::~timer() {
   if (channel_ == nullptr) return;
-  detail::worker_messages::release end;
+  worker_messages::release end;
   end.timer = name_;
   channel_->say(end);
 }
 
 ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name) -> timer {
-  detail::worker_messages::expires begin;
+  worker_messages::expires begin;
   // The number makes the name unique: scopes nest, and several threads may use the same name.
   begin.timer = fmt::format("{} #{}", name.substr(0, limits::control_name_bytes / 2), ++timers_);
   begin.after = after;
@@ -149,35 +149,35 @@ ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name)
 }
 
 ELASTIC_DECL void worker_channel::do_not_restart(std::string reason) {
-  detail::worker_messages::no_restart message;
+  worker_messages::no_restart message;
   message.reason = std::move(reason);
   say(message);
 }
 
 ELASTIC_DECL void worker_channel::node_is_bad(std::string reason) {
-  detail::worker_messages::bad_node message;
+  worker_messages::bad_node message;
   message.reason = std::move(reason);
   say(message);
 }
 
 ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& checkpoint) {
-  detail::worker_messages::saved message;
+  worker_messages::saved message;
   message.id = checkpoint.id;
   say(message);
 }
 
 ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& checkpoint,
                                             std::string reason) {
-  detail::worker_messages::not_saved message;
+  worker_messages::not_saved message;
   message.id = checkpoint.id;
   message.reason = std::move(reason);
   say(message);
 }
 
-ELASTIC_DECL void worker_channel::survive() { say(detail::worker_messages::survive()); }
+ELASTIC_DECL void worker_channel::survive() { say(worker_messages::survive()); }
 
 ELASTIC_DECL bool worker_channel::is_change(std::int64_t epoch, std::string reason) {
-  detail::worker_messages::ask question;
+  worker_messages::ask question;
   question.epoch = epoch;
   question.reason = std::move(reason);
   say(question);
@@ -192,7 +192,7 @@ ELASTIC_DECL bool worker_channel::is_change(std::int64_t epoch, std::string reas
 }
 
 ELASTIC_DECL worker_channel::new_epoch worker_channel::rejoin(std::int64_t epoch) {
-  say(detail::worker_messages::ready{epoch});
+  say(worker_messages::ready{epoch});
   while (auto message = await_message()) {
     if (auto* next = std::get_if<control_messages::rejoin>(&*message)) {
       worker_channel::new_epoch begun;
@@ -211,7 +211,7 @@ ELASTIC_DECL worker_channel::new_epoch worker_channel::rejoin(std::int64_t epoch
 }
 
 ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
-  say(detail::worker_messages::finished{epoch});
+  say(worker_messages::finished{epoch});
 }
 
 namespace detail {
@@ -243,7 +243,7 @@ ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::roles() co
 }
 
 ELASTIC_DECL void worker_channel::await_roles(std::int64_t revision) {
-  say(detail::worker_messages::await_roles{std::max<std::int64_t>(revision, 0)});
+  say(worker_messages::await_roles{std::max<std::int64_t>(revision, 0)});
 }
 
 ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::next_roles(

@@ -40,7 +40,15 @@ ELASTIC_DECL void survivors::ended(std::size_t slot, bool succeeded) {
   changed_.set();
 }
 
-ELASTIC_DECL void survivors::take(int local_rank, const worker_message& message) {
+inline bool is_about_epoch(const worker_messages::worker_message& message) {
+  return std::holds_alternative<worker_messages::survive>(message) ||
+         std::holds_alternative<worker_messages::ask>(message) ||
+         std::holds_alternative<worker_messages::ready>(message) ||
+         std::holds_alternative<worker_messages::finished>(message);
+}
+
+ELASTIC_DECL void survivors::take(int local_rank, const worker_messages::worker_message& message) {
+  if (!is_about_epoch(message)) return;
   const auto slot = static_cast<std::size_t>(local_rank);
   if (!is_on() || slot >= places_.size() || !places_[slot].runs) return;
   std::visit([&](const auto& content) { take(places_[slot], content); }, message);

@@ -44,7 +44,7 @@ ELASTIC_DECL void checkpoint_question::settle(int local_rank, const std::string&
 }
 
 ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
-                                              const worker_channels_options& chosen,
+                                              const worker_channels::options& chosen,
                                               std::shared_ptr<learned_timeouts> shared, int workers)
     : strand(std::move(executor)),
       options(chosen),
@@ -124,7 +124,7 @@ ELASTIC_DECL task<void> channel_attempt::rest_until(time_point when) {
 
 ELASTIC_DECL bool channel_attempt::may_enter(const ucred& peer) const {
   return peer.uid == ::geteuid() || peer.uid == 0 ||
-         (options.events.owner_of && options.events.owner_of(peer.pid));
+         (options.owner_of && options.owner_of(peer.pid));
 }
 
 ELASTIC_DECL void channel_attempt::admit(socket accepted) {
@@ -253,6 +253,7 @@ ELASTIC_DECL void channel_attempt::take_line(connection& client, std::string_vie
       throw error(errc::protocol_violation, "a control message comes before hello");
     }
     std::visit([&](const auto& content) { handle(client, content); }, message);
+    if (options.message) options.message(*client.worker, message);
   } catch (const std::exception& failure) {
     return refuse(client, failure.what());
   }
@@ -313,9 +314,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::progress& message) {
+                                          const worker_messages::progress&) {
   liveness_of(client).beat(time().now());
-  if (options.events.progress) options.events.progress(*client.worker, message);
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
@@ -329,57 +329,36 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
          message.reason.empty() ? "has not saved it" : "has not saved it: " + message.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::no_restart& message) {
-  if (options.events.no_restart) options.events.no_restart(*client.worker, message.reason);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::bad_node& message) {
-  if (options.events.bad_node) options.events.bad_node(*client.worker, message.reason);
-}
-
 ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::bye&) {
   liveness_of(client).end();
   places[static_cast<std::size_t>(*client.worker)].said_bye = true;
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::survive& message) {
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::survive&) {
   client.survives = true;
-  tell_of_epoch(client, message);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection&, const worker_messages::prepared&) {
-  if (options.events.prepared) options.events.prepared();
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
                                           const worker_messages::await_roles& message) {
   client.seen_roles = message.revision;
-  if (options.events.roles) tell_of_roles(options.events.roles());
+  if (options.roles) tell_of_roles(options.roles());
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask& message) {
-  tell_of_epoch(client, message);
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask&) {
+  check_survives(client);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::ready& message) {
-  tell_of_epoch(client, message);
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ready&) {
+  check_survives(client);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::finished& message) {
-  tell_of_epoch(client, message);
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::finished&) {
+  check_survives(client);
 }
 
-ELASTIC_DECL void channel_attempt::tell_of_epoch(const connection& client,
-                                                 const worker_message& message) {
-  if (!client.survives) {
-    throw error(errc::protocol_violation, "a control message about an epoch comes before survive");
-  }
-  if (options.events.epoch) options.events.epoch(*client.worker, message);
+ELASTIC_DECL void channel_attempt::check_survives(const connection& client) {
+  if (client.survives) return;
+  throw error(errc::protocol_violation, "a control message about an epoch comes before survive");
 }
 
 ELASTIC_DECL void channel_attempt::answer(std::int64_t id, int local_rank,
@@ -392,15 +371,14 @@ ELASTIC_DECL void channel_attempt::answer(std::int64_t id, int local_rank,
 ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
   try {
     const timer_request request = parse_timer_request(line);
-    const auto owner =
-        options.events.owner_of ? options.events.owner_of(request.pid) : std::nullopt;
+    const auto owner = options.owner_of ? options.owner_of(request.pid) : std::nullopt;
     if (!owner) {
       return complain(
           "timer file '{}': pid {} is of no worker of this node; its timer is not "
           "watched",
           timer_path, request.pid);
     }
-    worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
+    worker_liveness& liveness = place_of(*owner).liveness;
     const std::string name = fmt::format("{} (pid {})", request.scope, request.pid);
     if (!request.expiry || request.signal <= 0) {
       liveness.release(name);
@@ -420,16 +398,24 @@ ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
   }
 }
 
+ELASTIC_DECL auto channel_attempt::place_of(int local_rank) -> place& {
+  const auto slot = static_cast<std::size_t>(local_rank);
+  if (slot < places.size()) return places[slot];
+  throw error(errc::invalid_argument,
+              fmt::format("worker_channels: there is no local rank {} among {} workers", local_rank,
+                          places.size()));
+}
+
 ELASTIC_DECL void channel_attempt::started(int local_rank) {
-  place& entry = places.at(static_cast<std::size_t>(local_rank));
+  place& entry = place_of(local_rank);
   entry.running = true;
   entry.liveness.start(time().now());
   look_again(local_rank);
 }
 
 ELASTIC_DECL void channel_attempt::ended(int local_rank) {
+  place& entry = place_of(local_rank);
   drain_input(local_rank);
-  place& entry = places.at(static_cast<std::size_t>(local_rank));
   entry.running = false;
   entry.liveness.end();
   for (const auto& pending : questions) pending->settle(local_rank, "ended before it answered");
@@ -509,7 +495,8 @@ ELASTIC_DECL void channel_attempt::judge(time_point now) {
     const auto verdict = entry.liveness.judge(now);
     if (!verdict) continue;
     entry.liveness.end();
-    if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
+    if (!options.hung) continue;
+    options.hung({static_cast<int>(rank), verdict->reason, verdict->signal});
   }
 }
 

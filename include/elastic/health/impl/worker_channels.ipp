@@ -2,27 +2,41 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/detail/worker_channels.hpp>
+#include <elastic/health/worker_channels.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/health/detail/channel_attempt.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
 
-namespace elastic::detail {
+#include <cstddef>
 
-ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand,
-                                              worker_channels_options options)
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand, options settings)
     : strand_(std::move(strand)),
-      options_(std::move(options)),
-      learned_(new_shared<learned_timeouts>(options_.liveness)) {
-  if (!options_.time) options_.time = new_shared<system_time>();
+      options_(std::move(settings)),
+      learned_(detail::new_shared<detail::learned_timeouts>(options_.liveness)) {
+  if (!options_.time) options_.time = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL void worker_channels::open(int workers) {
+  if (workers < 1 || workers > limits::local_world_size) {
+    throw error(errc::invalid_argument,
+                fmt::format("worker_channels::open: {} workers; 1 to {} are allowed", workers,
+                            limits::local_world_size));
+  }
   abandon();
-  state_ = new_shared<channel_attempt>(strand_, options_, learned_, workers);
+  state_ = detail::new_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
   state_->listen();
   state_->open_timer_file();
 }
+
+ELASTIC_DECL bool worker_channels::is_open() const { return state_ && !state_->is_closing(); }
 
 ELASTIC_DECL std::vector<std::pair<std::string, std::string>> worker_channels::environment() const {
   std::vector<std::pair<std::string, std::string>> variables;
@@ -44,15 +58,15 @@ ELASTIC_DECL void worker_channels::ended(int local_rank) {
   if (state_) state_->ended(local_rank);
 }
 
+ELASTIC_DECL void worker_channels::rests(int local_rank) {
+  if (state_) state_->place_of(local_rank).liveness.end();
+}
+
 ELASTIC_DECL void worker_channels::catch_up() {
   if (!is_open()) return;
   for (std::size_t rank = 0; rank < state_->places.size(); ++rank) {
     state_->drain_input(static_cast<int>(rank));
   }
-}
-
-ELASTIC_DECL void worker_channels::rests(int local_rank) {
-  if (state_) state_->places.at(static_cast<std::size_t>(local_rank)).liveness.end();
 }
 
 ELASTIC_DECL void worker_channels::pause() {
@@ -71,11 +85,21 @@ ELASTIC_DECL void worker_channels::tell_of_roles(std::int64_t revision) {
   if (is_open()) state_->tell_of_roles(revision);
 }
 
-ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) {
-  return channel_attempt::ask_checkpoint(state_, within);
+ELASTIC_DECL bool worker_channels::survives(int local_rank) const {
+  return state_ && state_->survives(local_rank);
 }
 
-ELASTIC_DECL task<void> worker_channels::close_all(state_pointer state) {
+ELASTIC_DECL bool worker_channels::tell_survivor(int local_rank,
+                                                 const control_messages::agent_message& message) {
+  return state_ && state_->send_survivor(local_rank, message);
+}
+
+ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) & {
+  return detail::channel_attempt::ask_checkpoint(state_, within);
+}
+
+ELASTIC_DECL task<void> worker_channels::close() & {
+  const std::shared_ptr<detail::channel_attempt> state = state_;
   if (!state) co_return;
   state->shut();
   co_await state->tasks.stop();
@@ -85,4 +109,4 @@ ELASTIC_DECL void worker_channels::abandon() {
   if (state_) state_->shut();
 }
 
-}  // namespace elastic::detail
+}  // namespace elastic
