@@ -6,10 +6,10 @@
 //
 //   build/release/examples/11_compose_your_own_agent
 //
-// It leaves out what local_agent also does: guards, log files, hung workers and membership changes.
-// It stays in its first round.
+// It leaves out what local_agent also does: guards, log files and membership changes. It stays in
+// its first round.
 //
-// Replica 1 crashes once. When it is back, it sends SIGTERM to its agent, which stops all replicas.
+// Replica 1 hangs once. When it is back, it sends SIGTERM to its agent, which stops all replicas.
 
 #include <elastic/elastic.hpp>
 
@@ -23,6 +23,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -38,20 +39,35 @@ class replica_agent {
         rendezvous_(options.rendezvous.handler()),  // a static handler already exists
         ledgers_(static_cast<std::size_t>(spec_.nproc_per_node),
                  restart_ledger(spec_.max_restarts, spec_.restart)),
-        replicas_(strand) {}
+        replicas_(strand),
+        channels_(strand, channel_options()) {}
 
   // Keeps every replica running until one has used up its restarts, or until it is cancelled. On
   // every way out, no replica is left and this node has left the rendezvous.
   task<void> run() & {
     stop_plan ask_first;
     ask_first.grace = spec_.shutdown_timeout;
-    co_await with_cleanup(with_cleanup(supervise(), replicas_.stop(ask_first)),
-                          rendezvous_->shutdown());
+    co_await with_cleanup(with_cleanup(supervise(), replicas_.stop(ask_first)), leave());
   }
 
   const std::vector<restart_ledger>& ledgers() const { return ledgers_; }
 
  private:
+  task<void> leave() {
+    co_await channels_.close();
+    co_await rendezvous_->shutdown();
+  }
+
+  // A replica that hangs is killed, and then restarted like any other.
+  worker_channels::options channel_options() {
+    worker_channels::options options;
+    options.hung = [this](const worker_channels::hung_worker& found) {
+      std::printf("replica %d is hung: %s\n", found.local_rank, found.reason.c_str());
+      replicas_.signal(static_cast<std::size_t>(found.local_rank), found.signal);
+    };
+    return options;
+  }
+
   // [supervise]
   task<void> supervise() {
     round_ = co_await rendezvous_->next_round();
@@ -59,9 +75,11 @@ class replica_agent {
     const assigned_ranks ranks =
         co_await exchange_ranks(round_.agents, mine, round_.group_rank, round_.group_world_size);
     who_ = worker_identities(spec_, round_, ranks);
+    channels_.open(spec_.nproc_per_node);
     for (std::size_t place = 0; place < who_.size(); ++place) co_await start(place);
     for (;;) {
       const process_set::process_end end = co_await replicas_.next_end();
+      channels_.ended(static_cast<int>(end.index));
       co_await replicas_.clear(end.index);  // ends what it had started, and copies its last output
       restart_ledger& ledger = ledgers_[end.index];
       ledger.failed(end.at);
@@ -78,11 +96,14 @@ class replica_agent {
   task<void> start(std::size_t place) {
     const auto job =
         make_job_context(spec_, round_, rendezvous_->run_id(), ledgers_[place].failures());
+    environment_map variables = spec_.environment;
+    for (const auto& [name, value] : channels_.environment()) variables[name] = value;
     process_set::process replica;
     replica.process.program = spec_.program;
     replica.process.arguments = spec_.arguments;
-    replica.process.environment = worker_environment(spec_.environment, who_[place], job, "");
+    replica.process.environment = worker_environment(variables, who_[place], job, "");
     co_await replicas_.start(place, replica);
+    channels_.started(static_cast<int>(place));
   }
 
   worker_spec spec_;
@@ -91,6 +112,7 @@ class replica_agent {
   std::vector<worker_identity> who_;
   std::vector<restart_ledger> ledgers_;
   process_set replicas_;
+  worker_channels channels_;
 };
 // [/agent]
 
@@ -114,7 +136,11 @@ task<void> serve(local_agent::options options) {
 
 int replica() {
   const worker_context me = this_worker();
-  if (me.rank == 1 && me.restart_count == 0) return 3;
+  worker_channel agent;
+  if (me.rank == 1 && me.restart_count == 0) {
+    const auto limit = agent.expires(std::chrono::milliseconds(100), "request");
+    for (;;) ::pause();  // simulates a request that never ends
+  }
   if (me.rank == 1) ::kill(::getppid(), SIGTERM);
   for (;;) ::pause();
 }
@@ -138,7 +164,8 @@ int main() {
 }
 
 // Prints:
-// replica 1 ended by exit code 3: restart 1 of 2
+// replica 1 is hung: timer 'request #1' expired after 0.1 s
+// replica 1 ended by SIGKILL: restart 1 of 2
 // told to stop
 // replica 0: restarts: 0
 // replica 1: restarts: 1
