@@ -24,4 +24,3 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_state.hpp>
-#include <elastic/agent/worker_wrap.hpp>

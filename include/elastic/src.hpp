@@ -41,7 +41,6 @@
 #include <elastic/agent/impl/worker_group.ipp>
 #include <elastic/agent/impl/worker_spec.ipp>
 #include <elastic/agent/impl/worker_starts.ipp>
-#include <elastic/agent/impl/worker_wrap.ipp>
 #include <elastic/base/detail/impl/base64.ipp>
 #include <elastic/base/detail/impl/blocking.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>

@@ -5,7 +5,6 @@
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/shell_command.hpp>
-#include <elastic/agent/worker_wrap.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -18,6 +17,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,6 +35,22 @@ enum class on_failure {
 /// What an agent runs: which program, how many workers, how often they may be restarted, and where
 /// their output goes.
 struct worker_spec {
+  /// A command in front of the program of some workers, such as a profiler.
+  struct wrapper {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    wrapper() = default;
+
+    /// Words for `/bin/sh`, such as "nsys profile -o r${rank}", to which the program and its
+    /// arguments are added; `${rank}` and the others as in `worker_spec::env`. Empty: no worker has
+    /// a command.
+    std::string command;
+    /// For which ranks of the job it is: the first and the last of each part; empty: for all.
+    std::vector<std::pair<int, int>> ranks;
+
+    /// Whether it is for the worker of a rank.
+    ELASTIC_DECL bool is_for(int rank) const;
+  };
+
   /// The role of these workers: a name for ranks, logs, events and metrics.
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
@@ -45,7 +61,7 @@ struct worker_spec {
   /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
   std::vector<std::string> arguments;
   /// A command in front of the program, for all workers or some.
-  worker_wrap wrap;
+  wrapper wrap;
   /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
   /// agent adds the variables that it promises to its workers.
   environment_map environment;
@@ -132,6 +148,10 @@ struct worker_spec {
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, with the allowed range.
 ELASTIC_DECL void validate(const worker_spec& spec);
+
+/// The ranks in a text such as "0,8-15", for `worker_spec::wrapper::ranks`.
+/// Errors: `errc::invalid_argument` for another text, and for more than 1024 parts.
+ELASTIC_DECL std::vector<std::pair<int, int>> parse_wrap_ranks(std::string_view text);
 
 }  // namespace elastic
 
