@@ -222,11 +222,11 @@ TEST_CASE("secret: each who has none, or another one, is told so and turned away
     std::string why;
   };
   const std::string needs_one =
-      "the other side has a secret, this node has none (--rdzv-conf secret_file)";
+      "the other side has a secret, this node has none (secret_file)";
   const std::string has_one =
-      "this node has a secret (--rdzv-conf secret_file), the other side has none";
+      "this node has a secret (secret_file), the other side has none";
   const std::string differs =
-      "the secret of this node (--rdzv-conf secret_file) is not that of the other side";
+      "the secret of this node (secret_file) is not that of the other side";
   // A file with a secret, a dialect, or nothing.
   const auto entry = GENERATE_COPY(values<meeting>({
       {"secret", "", needs_one},

@@ -272,7 +272,7 @@ TEST_CASE("nodes: without the host of the rendezvous the others end, with an err
   CHECK(result.code == 1);
   CHECK(has_text(result.err, "lost the rendezvous at localhost:"));
   CHECK(
-      has_text(result.err, ", and nobody served it again within 0.5 s (--rdzv-conf host_grace): "));
+      has_text(result.err, ", and nobody served it again within 0.5 s (host_grace): "));
 }
 
 TEST_CASE("nodes: a host that is killed and started again takes up its job, restarts included",

@@ -349,7 +349,7 @@ TEST_CASE("registries: when the place is gone for good, agents stop their worker
   (*set.nodes[leader])->await_err(
       "this node stops leading the job, and its nodes stop their workers");
   for (const node_pointer& node : set.nodes) {
-    node->check_failure(1, "and nobody served it again within 2 s (--rdzv-conf host_grace)");
+    node->check_failure(1, "and nobody served it again within 2 s (host_grace)");
   }
   set.job.check_nothing_left();
 }

@@ -749,7 +749,7 @@ TEST_CASE("replacement: a job with a node that starts all workers again is refus
   const auto result = first->wait();
   CHECK(result.code == 2);
   CHECK_THAT(result.err, contains_text("of the round does not replace ranks: it is one of "
-                                       "torchrun, or one without --on-failure replace"));
+                                       "torchrun, or one without on_failure replace"));
   second->signal(SIGTERM);
   second->wait();
 }

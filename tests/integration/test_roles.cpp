@@ -261,7 +261,7 @@ TEST_CASE("roles: replicas that have used up their restarts fail the job",
   role& rollout = host.add("rollout", {"exit", "3"});
   rollout.has_world = false;
   rollout.stops_with = "trainer";
-  std::string end = "no restarts were allowed (--max-restarts 0)";
+  std::string end = "no restarts were allowed (worker_spec::max_restarts 0)";
   SECTION("at once") {}
   SECTION("after one") {
     rollout.on_failure = role_policy::restart_worker;

@@ -188,7 +188,8 @@ TEST_CASE("wire: a program of Open MPI is noticed", "[integration][wire]") {
   running_program job(elasticrun_stage::elasticrun({mpi, {"python3", "-c", script}}),
                       stage.environment());
   job.await_out("loaded");
-  job.await_err("the workers use Open MPI, which asks its launcher by PMIx; --wire mpi speaks");
+  job.await_err("the workers use Open MPI, which asks its launcher by PMIx; the wire-up mpi "
+                "speaks");
   job.signal(SIGTERM);
   CHECK(job.wait().code == 128 + SIGTERM);
 }
@@ -289,8 +290,9 @@ TEST_CASE("wire: variables of a launcher around elasticrun do not reach the work
   CHECK(run({}).out == "7 9 7 end\n");
   const auto result = run({"--wire", "jax"});
   CHECK(result.out == "0 1  end\n");
-  CHECK(has_text(result.err, "--wire jax keeps variables of another launcher from the workers: "
-                             "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_RANK"));
+  CHECK(has_text(result.err,
+                 "the wire-up jax keeps variables of another launcher from the workers: "
+                 "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_RANK"));
 }
 
 TEST_CASE("wire: variables of --env know the world and the master", "[integration][wire]") {

@@ -29,7 +29,9 @@ class restart_ledger {
     bool is_hopeless = false;
   };
 
-  ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {});
+  /// @param name  how the reasons of decisions name `max_restarts`
+  ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {},
+                                       std::string name = "max_restarts");
 
   /// Counts one more failure of the workers.
   void failed(time_point now) { count(failures_ + 1, now); }
@@ -80,6 +82,7 @@ class restart_ledger {
 
   int max_restarts_;
   restart_terms terms_;
+  std::string name_;
   int failures_ = 0;
   /// The failures within the window.
   std::vector<noted> recent_;

@@ -15,6 +15,7 @@
 #include <elastic/process/processor_set.hpp>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -144,6 +145,13 @@ struct worker_spec {
   std::string log_line_prefix_template;
   /// Which output is shown, how it is shown, and what is kept.
   log_options logs;
+
+  /// How messages name a field of this struct, see `rendezvous_parameters::naming`. Empty:
+  /// "worker_spec::max_restarts".
+  std::function<std::string(std::string_view field)> naming = {};
+
+  /// The name of a field in messages, by `naming`.
+  ELASTIC_DECL std::string name_of(std::string_view field) const;
 };
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, with the allowed range.

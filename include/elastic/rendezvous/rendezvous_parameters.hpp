@@ -73,8 +73,16 @@ struct rendezvous_parameters : rendezvous_settings {
   /// Counts the requests to the stores that this node serves; null: they are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
 
+  /// How messages name a setting, which is a field of this struct or a name in `conf`. Empty:
+  /// "rendezvous_parameters::run_id". `parse_command_line` sets it to the options, "--rdzv-id"; a
+  /// program whose users choose settings in yet another way can do the same.
+  std::function<std::string(std::string_view setting)> naming;
+
   std::shared_ptr<time_source> time = detail::new_shared<system_time>();
   logger log;
+
+  /// The name of a setting in messages, by `naming`.
+  ELASTIC_DECL std::string name_of(std::string_view setting) const;
 
   /// The first part of this node's id: its name, or else the address that it gives to others;
   /// empty: the host's name.

@@ -46,7 +46,7 @@ TEST_CASE("arrivals: the workers of this node that are missing are named", "[age
 TEST_CASE("arrivals: a worker that cannot connect is named, even if none has come", "[agent]") {
   const std::string hint =
       "; rank 1 tries to connect and gets no answer: does a firewall let the port through, and "
-      "does --local-addr of the node there name an address that others reach?";
+      "does local_addr of the node there name an address that others reach?";
   CHECK(missing_workers(seen({connected, connecting}, 7))
             .ends_with("(7 of 8 ranks have come)" + hint));
   CHECK(missing_workers(seen({none, connecting}, 0)).ends_with(hint));

@@ -614,7 +614,7 @@ TIME_TEST("agent: the last restart used up while nodes tell about their workers 
   co_await stage.end();
   CHECK(stage.result().state == worker_state::failed);
   CHECK(stage.result().reason ==
-        "node b: rank 3 ended: SIGKILL: no restarts were allowed (--max-restarts 0)");
+        "node b: rank 3 ended: SIGKILL: no restarts were allowed (worker_spec::max_restarts 0)");
   CHECK(stage.launcher->started.empty());
 }
 

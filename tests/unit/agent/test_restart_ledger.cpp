@@ -230,7 +230,7 @@ TEST_CASE("restart ledger: the reason counts for people", "[agent]") {
   CHECK(reason(2, 2) == "restart 2 of 2");
   CHECK(reason(3, 2) == "all 2 restarts are used up");
   CHECK(reason(2, 1) == "the only restart is used up");
-  CHECK(reason(1, 0) == "no restarts were allowed (--max-restarts 0)");
+  CHECK(reason(1, 0) == "no restarts were allowed (max_restarts 0)");
   restart_terms terms;
   terms.window = 1h;
   terms.delay = 1500ms;

@@ -131,6 +131,28 @@ void check_refusals(const std::vector<refusal_row>& rows, const environment_map&
   }
 }
 
+TEST_CASE("command line: messages about a setting name its option", "[cli]") {
+  const elastic::launch_config job = config_of({"train.py"}).job;
+  const std::vector<std::pair<std::string, std::string>> of_the_rendezvous = {
+      {"endpoint", "--rdzv-endpoint"}, {"exclude_for", "--exclude-for"},
+      {"local_addr", "--local-addr"},  {"max_nodes", "--nnodes"},
+      {"node_counts", "--nnodes"},     {"node_name", "--node-name"},
+      {"node_rank", "--node-rank"},    {"run_id", "--rdzv-id"},
+      {"conf", "--rdzv-conf"},         {"scale_up_delay", "--scale-up-delay"}};
+  for (const auto& [setting, option] : of_the_rendezvous) {
+    CHECK(job.rendezvous.name_of(setting) == option);
+    CHECK(elastic::detail::option_named(option).long_name() == option);
+  }
+  CHECK(job.rendezvous.name_of("join_timeout") == "--rdzv-conf join_timeout");
+  CHECK(job.rendezvous.name_of("secret_file") == "--rdzv-conf secret_file");
+  for (const std::string field :
+       {"cpu_affinity", "max_restarts", "on_failure", "restart.while_progress"}) {
+    const std::string option = job.workers.name_of(field);
+    CHECK(elastic::detail::option_named(option).long_name() == option);
+  }
+  CHECK(job.workers.name_of("restart.while_progress") == "--restart-while-progress");
+}
+
 }  // namespace command_line_test
 
 namespace t = command_line_test;

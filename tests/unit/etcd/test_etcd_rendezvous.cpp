@@ -54,7 +54,7 @@ TEST_CASE("etcd rendezvous: a password that cannot be had is told with its file"
   const elastic::test::temporary_directory directory;
   const auto check = [](const std::string& path, const std::string& problem) {
     CHECK(problem_of(parameters_with("password_file", path)) ==
-          "--rdzv-conf password_file=" + path +
+          "rendezvous_parameters::conf[\"password_file\"]=" + path +
               ": the first line of the file has to be the password, but " + problem);
   };
   check(directory / "none", "it cannot be read");
@@ -69,7 +69,7 @@ TEST_CASE("etcd rendezvous: a password is given in one way only", "[rendezvous]"
   auto parameters = parameters_with("password_file", password_file(directory, "secret"));
   parameters.conf["password"] = "secret";
   CHECK(problem_of(parameters) ==
-        "--rdzv-conf: either password or password_file is needed, not both");
+        "rendezvous_parameters::conf: either password or password_file is needed, not both");
 }
 
 }  // namespace etcd_rendezvous_tests

@@ -409,7 +409,7 @@ TIME_TEST("legacy rendezvous: without enough nodes it gives up, and says how man
   co_await place.pass(601s);
   CHECK(round->code() == errc::rendezvous_timeout);
   CHECK(round->what() ==
-        "no place in a round of 'j' within 600 s (--rdzv-conf join_timeout): "
+        "no place in a round of 'j' within 600 s (rendezvous_parameters::join_timeout): "
         "version 1 has 1 of 2 to 2 nodes");
   CHECK_FALSE(place.state());
   co_await leave(own_node);

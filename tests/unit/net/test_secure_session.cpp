@@ -188,8 +188,7 @@ TEST_CASE("secure session: a client tells who has no secret", "[net][tls]") {
   CHECK(elastic::detail::is_secure_greeting(client.take_output()));
   const outcome result = take(client, answer);
   CHECK(result.failure == errc::invalid_argument);
-  CHECK(result.reason ==
-        "this node has a secret (--rdzv-conf secret_file), the other side has none");
+  CHECK(result.reason == "this node has a secret (secret_file), the other side has none");
 }
 
 TEST_CASE("secure session: one that is fed its own bytes believes nothing", "[net][tls]") {

@@ -220,7 +220,7 @@ CO_TEST("c10d rendezvous: too few nodes end in an error that counts them", "[ren
   test_job.parameters.join_timeout = 200ms;
   const std::string reason = co_await message_of(test_job.node(0).next_round());
   CHECK(reason == fmt::format("1 of at least 2 nodes had joined at 127.0.0.1:{} within 0.2 s "
-                              "(--rdzv-conf join_timeout)",
+                              "(rendezvous_parameters::join_timeout)",
                               test_job.port));
   co_await test_job.end();
 }
@@ -314,9 +314,12 @@ TEST_CASE("c10d rendezvous: a name that no server takes is refused, with its bou
   CHECK_NOTHROW(test_job.node(0));
   test_job.parameters.local_addr += 'h';
   CHECK_THROWS_WITH(test_job.node(1),
-                    "--local-addr: it has 256 bytes, and up to 255 are allowed");
+                    "rendezvous_parameters::local_addr: it has 256 bytes, and up to 255 are "
+                    "allowed");
   test_job.parameters.run_id += 'r';
-  CHECK_THROWS_WITH(test_job.node(1), "--rdzv-id: it has 1025 bytes, and up to 1024 are allowed");
+  CHECK_THROWS_WITH(
+      test_job.node(1),
+      "rendezvous_parameters::run_id: it has 1025 bytes, and up to 1024 are allowed");
 }
 
 CO_TEST("c10d rendezvous: jobs of other names do not meet at the same server", "[rendezvous]") {

@@ -298,13 +298,13 @@ TIME_TEST("candidate: of two agents in one place the second is told so, and dist
   REQUIRE(job.count("leads in term") == 1);
   for (const int self : {0, 1, 2}) {
     const int machine = 10 + self;
-    // It has no address of the list, as with a wrong --rdzv-conf candidate.
+    // It has no address of the list, as with a wrong setting candidate.
     job.serve(machine, self, machine);
     const std::string answer = co_await job.search(machine, self);
     INFO(job.logs());
     CHECK(answer == fmt::format("candidate {} of 'a:1,b:1,c:1' is another agent, which is met at "
                                 "its address: each place of the list is for one agent "
-                                "(--rdzv-conf candidate)",
+                                "(the setting candidate)",
                                 self));
     co_await job.pass(20s);
     CHECK(job.log(machine).count("is another agent", elastic::log_level::error) == 1);
@@ -385,8 +385,8 @@ TIME_TEST("candidate: two of a list that are one server are refused by whoever l
   job.serve(2, 2, 2);
   const std::string answer = co_await job.search(5, -1);
   CHECK(answer ==
-        "--rdzv-endpoint 'a:1,b:1,c:1': at place 1 candidate 0 is met, not 1: two of the list are "
-        "one server, or its --rdzv-conf candidate is wrong");
+        "the endpoints 'a:1,b:1,c:1': at place 1 candidate 0 is met, not 1: two of the list are "
+        "one server, or its setting candidate is wrong");
   co_await job.end();
 }
 
@@ -408,7 +408,7 @@ TIME_TEST("candidate: a node that asks twice hears once who leads, since it says
 }
 
 TIME_TEST("candidate: the log says now and then that another one is missing", "[rendezvous]") {
-  constexpr const char* line = "candidate 2 of --rdzv-endpoint, place 2, has been missing for 3";
+  constexpr const char* line = "candidate 2 of the endpoints, place 2, has been missing for 3";
   stage job(time);
   job.serve(0, 0, 0);
   job.serve(1, 1, 1);

@@ -65,8 +65,8 @@ TEST_CASE("candidate addresses: a node is not known by another's endpoint", "[re
   CHECK(objection("elsewhere", -1).empty());
   const std::string refusal =
       " is b:1, which is another host: leave it out, or name an address of this one";
-  CHECK(objection("b", -1) == "--local-addr 'b'" + refusal);
-  CHECK(objection("10.0.0.2", 0) == "--local-addr '10.0.0.2'" + refusal);
+  CHECK(objection("b", -1) == "'b'" + refusal);
+  CHECK(objection("10.0.0.2", 0) == "'10.0.0.2'" + refusal);
   // A virtual address, of which the agent was told that it is its own.
   CHECK(objection("b", 1).empty());
   // Nobody here knows whose that is.

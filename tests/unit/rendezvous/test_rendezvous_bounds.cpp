@@ -381,7 +381,7 @@ TEST_CASE("rendezvous bounds: the settings of the server's own agent count for i
   job.connect(1, greeting);
   CHECK(job.refusal_of(1) ==
         "the job 'job' was begun with 1:4 nodes, this node was told 1:100000: another job of the "
-        "same run id, or another --nnodes");
+        "same run id, or another number of nodes");
   greeting = greeting_of(2);
   greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
   job.connect(2, greeting);

@@ -921,7 +921,7 @@ TEST_CASE("coordinator: nodes with other numbers of nodes are refused", "[rendez
   job.connect('b');
   CHECK(job.last_answer_to('b') ==
         "refused: the job 'job' was begun with 2:4 nodes, this node was told 2,4: another job of "
-        "the same run id, or another --nnodes");
+        "the same run id, or another number of nodes");
 }
 
 TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rendezvous]") {
@@ -931,7 +931,7 @@ TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rende
   job.connect('b');
   CHECK(job.answers_to('b') ==
         texts{"refused: the job 'job' was begun with 1:2 nodes, this node was told 1:3: another "
-              "job of the same run id, or another --nnodes"});
+              "job of the same run id, or another number of nodes"});
   // Where nobody is left, the next one decides.
   job.say('a', leave{});
   job.connect('b');

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace rendezvous_parameters_tests {
 
@@ -40,7 +41,7 @@ TEST_CASE("rendezvous parameters: a setting that is not a number of seconds is n
     CAPTURE(bad);
     parameters.conf["timeout"] = bad;
     CHECK_THROWS_WITH(parameters.seconds("timeout", 900s),
-                      elastic::test::contains_text("timeout=" + bad));
+                      elastic::test::contains_text("conf[\"timeout\"]=" + bad));
   }
 }
 
@@ -80,13 +81,28 @@ TEST_CASE("rendezvous parameters: a field out of bounds is refused, with what is
   using elastic::rendezvous_parameters;
   const std::string seconds = ": a number of seconds over 0 and up to 100000000 is needed";
   CHECK(refusal([](rendezvous_parameters& all) { all.join_timeout = 0s; }) ==
-        "--rdzv-conf join_timeout=0" + seconds);
+        "rendezvous_parameters::join_timeout=0" + seconds);
   CHECK(refusal([](rendezvous_parameters& all) { all.last_call_timeout = -1s; }) ==
-        "--rdzv-conf last_call_timeout=-1" + seconds);
+        "rendezvous_parameters::last_call_timeout=-1" + seconds);
   CHECK(refusal([](rendezvous_parameters& all) { all.reconnect_grace = 200'000'000s; }) ==
-        "--rdzv-conf reconnect_grace=200000000" + seconds);
+        "rendezvous_parameters::reconnect_grace=200000000" + seconds);
   CHECK(refusal([](rendezvous_parameters& all) { all.keep_alive_interval = 9ms; }) ==
-        "--rdzv-conf keep_alive_interval=0.009: at least 0.01 s is needed");
+        "rendezvous_parameters::keep_alive_interval=0.009: at least 0.01 s is needed");
+}
+
+TEST_CASE("rendezvous parameters: messages name a setting as the program of its user does",
+          "[rendezvous]") {
+  elastic::rendezvous_parameters parameters;
+  CHECK(parameters.name_of("run_id") == "rendezvous_parameters::run_id");
+  CHECK(parameters.name_of("reconnect_grace") == "rendezvous_parameters::reconnect_grace");
+  CHECK(parameters.name_of("listen") == "rendezvous_parameters::conf[\"listen\"]");
+  parameters.naming = [](std::string_view setting) { return "job." + std::string(setting); };
+  const std::string seconds = ": a number of seconds over 0 and up to 100000000 is needed";
+  CHECK_THROWS_WITH(parameters.set("join_timeout", "soon"), "job.join_timeout=soon" + seconds);
+  parameters.conf["listen"] = "never";
+  CHECK_THROWS_WITH(parameters.listens_everywhere(), "job.listen=never: own or all is needed");
+  parameters.node_name = "a node";
+  CHECK_THROWS_WITH(parameters.settings(), elastic::test::contains_text("job.node_name 'a node'"));
 }
 
 TEST_CASE("rendezvous parameters: a field is refused as a pair of conf, and named",
@@ -106,7 +122,7 @@ TEST_CASE("rendezvous parameters: a field that the backend does not use is warne
   parameters.keep_alive_max_attempt = 5;
   parameters.check_conf({"join_timeout"});
   CHECK(log->count("is not used", elastic::log_level::warning) == 1);
-  CHECK(log->count("--rdzv-conf keep_alive_max_attempt is not used") == 1);
+  CHECK(log->count("rendezvous_parameters::keep_alive_max_attempt is not used") == 1);
 }
 
 TEST_CASE("rendezvous parameters: a setting of another backend is warned of, without its value",
@@ -117,7 +133,8 @@ TEST_CASE("rendezvous parameters: a setting of another backend is warned of, wit
   parameters.conf["timeout"] = "1";
   parameters.conf["password"] = "secret";
   parameters.check_conf({"timeout", "read_timeout"});
-  CHECK(log->count("--rdzv-conf password is not used", elastic::log_level::warning) == 1);
+  CHECK(log->count("rendezvous_parameters::conf[\"password\"] is not used",
+                   elastic::log_level::warning) == 1);
   CHECK(log->has("timeout, read_timeout"));
   CHECK(log->count("is not used") == 1);
   CHECK_FALSE(log->has("secret"));
@@ -136,12 +153,13 @@ TEST_CASE("rendezvous parameters: a setting that no backend has is refused, with
     }
     return std::string("accepted");
   };
+  const std::string conf = "rendezvous_parameters::conf: ";
   CHECK(refusal("timeuot") ==
-        "--rdzv-conf: no backend has a setting 'timeuot'; did you mean timeout?");
+        conf + "no backend has a setting 'timeuot'; did you mean timeout?");
   CHECK(refusal("jointimeout") ==
-        "--rdzv-conf: no backend has a setting 'jointimeout'; did you mean join_timeout?");
+        conf + "no backend has a setting 'jointimeout'; did you mean join_timeout?");
   CHECK(refusal("color") ==
-        "--rdzv-conf: no backend has a setting 'color'; 'static' knows: timeout, mine");
+        conf + "no backend has a setting 'color'; 'static' knows: timeout, mine");
   CHECK(refusal("mine") == "accepted");
   CHECK(refusal("lease_ttl") == "accepted");
 }

@@ -84,10 +84,11 @@ TEST_CASE("rendezvous registry: who cannot keep to numbers of nodes or a delay r
     }
     const std::string who =
         takes_dialect ? "a job with a dialect" : "the rendezvous backend '" + name + "'";
-    CHECK_THROWS_WITH(registry.make(chosen), elastic::test::contains_text("--nnodes 2,4,8: " + who +
-                                                                          " takes N or MIN:MAX"));
-    CHECK_THROWS_WITH(registry.make(slow),
-                      elastic::test::contains_text("--scale-up-delay: " + who));
+    CHECK_THROWS_WITH(registry.make(chosen), elastic::test::contains_text(
+                                                 "rendezvous_parameters::node_counts 2,4,8: " +
+                                                 who + " takes N or MIN:MAX"));
+    CHECK_THROWS_WITH(registry.make(slow), elastic::test::contains_text(
+                                               "rendezvous_parameters::scale_up_delay: " + who));
   }
 }
 

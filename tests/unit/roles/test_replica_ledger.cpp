@@ -4,6 +4,7 @@
 // Whether and when a failed replica restarts: all replicas share the number of restarts, but each
 // has its own delay.
 
+#include <elastic/agent/worker_spec.hpp>
 #include <elastic/roles/detail/replica_ledger.hpp>
 
 #include <support/catch.hpp>
@@ -25,7 +26,11 @@ time_point at(int second) { return time_point{} + seconds(second); }
 
 /// The replicas run from the begin on.
 replica_ledger started(std::size_t replicas, int max_restarts, const restart_terms& terms = {}) {
-  replica_ledger ledger(replicas, max_restarts, terms);
+  elastic::worker_spec spec;
+  spec.nproc_per_node = static_cast<int>(replicas);
+  spec.max_restarts = max_restarts;
+  spec.restart = terms;
+  replica_ledger ledger(spec);
   for (std::size_t replica = 0; replica < replicas; ++replica) ledger.started(replica, at(0));
   return ledger;
 }
@@ -49,7 +54,7 @@ TEST_CASE("replica ledger: without restarts the first failure is the last", "[ro
   replica_ledger ledger = started(2, 0);
   const auto decision = ledger.failed(1, exit_status::signalled(9), std::nullopt, at(1));
   CHECK_FALSE(decision.restart);
-  CHECK(decision.reason == "no restarts were allowed (--max-restarts 0)");
+  CHECK(decision.reason == "no restarts were allowed (worker_spec::max_restarts 0)");
 }
 
 TEST_CASE("replica ledger: the pause of one that fails again and again is its own", "[roles]") {

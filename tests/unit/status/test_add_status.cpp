@@ -62,7 +62,7 @@ TEST_CASE("status: a warning says that the job may be too large for the page", "
     const launch_config config = config_of(entry.nodes, entry.workers);
     const program_options options = shown();
     const program_run program(config, options, services);
-    CHECK(log->has("--status shows up to 2048 nodes and 4096 ranks of other nodes, and this job",
+    CHECK(log->has("the status shows up to 2048 nodes and 4096 ranks of other nodes, and this job",
                    elastic::log_level::warning) == entry.is_too_large);
   }
 }

@@ -227,7 +227,7 @@ TIME_TEST("dynamic rendezvous: a node without a round gives up after the join ti
   co_await place.pass(2s);
   CHECK(round->code() == errc::rendezvous_timeout);
   CHECK(round->what() ==
-        "no place in a round of 'j' within 20 s (--rdzv-conf join_timeout): round "
+        "no place in a round of 'j' within 20 s (rendezvous_parameters::join_timeout): round "
         "0 has 0 of 2 to 4 nodes");
   const torch_state state = co_await place.state();
   CHECK(state.participants.empty());
@@ -1272,7 +1272,7 @@ TIME_TEST("dynamic rendezvous: nodes of two dialects do not mix", "[rendezvous]"
   CHECK(refusal->code() == errc::rendezvous_state);
   CHECK(refusal->what() ==
         "the state in the store's key 'torch.rendezvous.j' is in the dialect 1.13 and this node "
-        "speaks 2.6: all nodes of a job need one dialect (--rdzv-conf dialect=1.13)");
+        "speaks 2.6: all nodes of a job need one dialect (the setting dialect=1.13)");
   CHECK_FALSE(first->ended);
   first->cancel.emit(asio::cancellation_type::terminal);
   co_await place.settle();

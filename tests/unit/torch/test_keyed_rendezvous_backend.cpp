@@ -94,7 +94,7 @@ CO_TEST("rendezvous backend in a directory: what is not understood is named, and
   }
   SECTION("another dialect") {
     bad = elastic::detail::stored_text(elastic::test::state_with("a"), torch_dialect::torch_1_13);
-    expected = "all nodes of a job need one dialect (--rdzv-conf dialect=1.13)";
+    expected = "all nodes of a job need one dialect (the setting dialect=1.13)";
   }
   co_await keys->put("rendezvous", bad);
   const auto backend = co_await in_directory(place / "job", torch_dialect::torch_2_6);

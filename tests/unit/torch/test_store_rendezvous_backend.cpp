@@ -144,7 +144,7 @@ TIME_TEST("torch agent watch: agents of PyTorch are turned away, which is said o
   place here(time);
   const auto log = std::make_shared<elastic::test::log_recorder>();
   const auto watch =
-      std::make_shared<elastic::detail::torch_agent_watch>(here.engine, "j", log->log());
+      std::make_shared<elastic::detail::torch_agent_watch>(here.engine, "j", "dialect", log->log());
   watch->begin();
   co_await here.backend.get();
   co_await here.agents->set(key, "not a state");

@@ -227,7 +227,7 @@ CO_TEST("torch rendezvous: a node with a dialect is turned away by those without
   co_await guest.end_of_start();
   CHECK(guest.problem() ==
         fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start every "
-                    "node of elasticrun with --rdzv-conf dialect=2.0",
+                    "node of elasticrun with rendezvous_parameters::conf[\"dialect\"]=2.0",
                     parameters.endpoint));
   CHECK_FALSE(guest.handler);
   // The others take no notice.
@@ -271,7 +271,7 @@ CO_TEST("torch rendezvous: the choice holds: a server of the other kind counts a
     problem = failure.what();
   }
   CHECK_THAT(problem, elastic::test::contains_text(
-                          "nobody served it again within 1 s (--rdzv-conf host_grace)"));
+                          "nobody served it again within 1 s (host_grace)"));
   CHECK(guest.meets_natively());
   co_await guest.leave();
   co_await second->stop();
@@ -286,7 +286,7 @@ TEST_CASE("torch rendezvous: settings that exclude each other are refused before
   };
   SECTION("a dialect that does not exist") {
     parameters.conf["dialect"] = "3.0";
-    check("--rdzv-conf dialect=3.0: auto, 1.13, 2.0 or 2.6 is needed");
+    check("rendezvous_parameters::conf[\"dialect\"]=3.0: auto, 1.13, 2.0 or 2.6 is needed");
   }
   SECTION("a dialect, and numbers of nodes") {
     parameters.conf["dialect"] = "2.6";
@@ -304,7 +304,7 @@ TEST_CASE("torch rendezvous: settings that exclude each other are refused before
   }
   SECTION("no run id") {
     parameters.run_id.clear();
-    check("--rdzv-id must not be empty");
+    check("rendezvous_parameters::run_id must not be empty");
   }
 }
 

@@ -175,7 +175,8 @@ TIME_TEST("wire extension: a node that tells nothing is an error", "[wire]") {
   co_await stage.end();
   CHECK(stage.failure() == errc::rendezvous_timeout);
   CHECK(stage.failure_text() ==
-        "not all of the 2 nodes told about --wire tf within 300 s: all nodes of a job need it");
+        "not all of the 2 nodes told about the wire-up tf within 300 s: all nodes of a job need "
+        "it");
   silent.agent().stop({});
   co_await silent.end();
 }
@@ -189,8 +190,8 @@ TIME_TEST("wire extension: nodes with other wire-ups are an error", "[wire]") {
   co_await first.end();
   co_await second.end();
   CHECK(first.failure() == errc::invalid_argument);
-  CHECK(has_text(first.failure_text(), "the node with ranks 1 to 1 has --wire mpi,tf"));
-  CHECK(has_text(second.failure_text(), "the node with ranks 0 to 0 has --wire tf"));
+  CHECK(has_text(first.failure_text(), "the node with ranks 1 to 1 has the wire-up mpi,tf"));
+  CHECK(has_text(second.failure_text(), "the node with ranks 0 to 0 has the wire-up tf"));
 }
 
 TIME_TEST("wire extension: variables of another launcher are kept from workers", "[wire]") {
@@ -202,7 +203,7 @@ TIME_TEST("wire extension: variables of another launcher are kept from workers",
   CHECK(stage.worker(0).variable("PMI_RANK") == "0");
   CHECK(stage.worker(0).variable("PMIX_RANK") == "chosen");
   CHECK(stage.worker(0).variable("HOME") == "/root");
-  CHECK(stage.log->has("--wire mpi keeps variables of another launcher from the workers: "
+  CHECK(stage.log->has("the wire-up mpi keeps variables of another launcher from the workers: "
                        "PMIX_RANK, PMI_RANK"));
   stage.worker(0).exit(0);
   co_await stage.end();

@@ -115,8 +115,8 @@ TEST_CASE("wire: nodes are put in the order of their ranks", "[wire]") {
   other.kinds = "mpi";
   CHECK(refusal_of([&] { detail::in_order_of_ranks({place(0, 2, "a"), other}, "jax,tf"); },
                    errc::invalid_argument) ==
-        "--wire jax,tf: the node with ranks 2 to 3 has --wire mpi; all nodes of a job need the "
-        "same");
+        "the wire-up jax,tf: the node with ranks 2 to 3 has the wire-up mpi; all nodes of a job "
+        "need the same");
   for (const int base_rank : {1, 3}) {
     const auto order = [&] {
       detail::in_order_of_ranks({place(0, 2, "a"), place(base_rank, 1, "b")}, "jax,tf");

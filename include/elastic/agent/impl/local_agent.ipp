@@ -82,7 +82,7 @@ class agent_run {
         journal_(*services_.journal, spec, group_, time_),
         telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
         pause_(rendezvous_, journal_, log_),
-        ledger_(spec.max_restarts, spec.restart),
+        ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
         started_(strand),
         fenced_(strand),
         stop_requested_(strand),
@@ -632,8 +632,9 @@ class agent_run {
     if (group_.stayers().is_on() && factory_.backend() == "static" &&
         attempt_->round.group_world_size > 1) {
       throw error(errc::invalid_argument,
-                  "--on-failure replace: several nodes of the static rendezvous have one store for "
-                  "all rounds; use --rdzv-backend c10d");
+                  fmt::format("{} replace: several nodes of the static rendezvous have one store "
+                              "for all rounds; use the backend c10d",
+                              spec_.name_of("on_failure")));
     }
     if (group_.stayers().is_on()) {
       last_epoch_.survivors = group_.stayers().ready();
@@ -672,7 +673,8 @@ class agent_run {
   void take_epoch(const epoch_agreement& agreement) {
     const bool is_first = last_epoch_.round < 0;
     if (!agreement.is_possible && is_first) {
-      throw error(errc::invalid_argument, "--on-failure replace: " + agreement.reason);
+      throw error(errc::invalid_argument,
+                  fmt::format("{} replace: {}", spec_.name_of("on_failure"), agreement.reason));
     }
     if (!agreement.keeps_survivors && !is_first) {
       log_.warning("all workers of the job start again: {}", agreement.reason);
@@ -843,9 +845,9 @@ class agent_run {
   void note_missing_steps() {
     if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
     log_.warning(
-        "--restart-while-progress {}: no worker of this node has reported a step, so that this "
-        "node cannot tell whether the job gets on",
-        spec_.restart.while_progress);
+        "{} {}: no worker of this node has reported a step, so that this node cannot tell whether "
+        "the job gets on",
+        spec_.name_of("restart.while_progress"), spec_.restart.while_progress);
   }
 
   /// Emits the periodic state metrics. Without a handler it waits forever.

@@ -11,8 +11,9 @@
 
 namespace elastic {
 
-ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, restart_terms terms)
-    : max_restarts_(max_restarts), terms_(std::move(terms)) {}
+ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, restart_terms terms,
+                                            std::string name)
+    : max_restarts_(max_restarts), terms_(std::move(terms)), name_(std::move(name)) {}
 
 ELASTIC_DECL void restart_ledger::count(int failures, time_point now) {
   if (failures > failures_) note_failures(failures - failures_, now);
@@ -25,7 +26,9 @@ ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::
   if (why != rendezvous_change::cause::worker_failed) {
     return {true, "the membership changed; this uses up no restart"};
   }
-  if (max_restarts_ == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
+  if (max_restarts_ == 0) {
+    return {false, fmt::format("no restarts were allowed ({} 0)", name_)};
+  }
   if (ended && terms_.never_after.contains(*ended)) {
     return {false, fmt::format("no restart after {}", ended->text())};
   }

@@ -93,6 +93,10 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                      liveness.learn_timeouts));
 }
 
+ELASTIC_DECL std::string worker_spec::name_of(std::string_view field) const {
+  return naming ? naming(field) : fmt::format("worker_spec::{}", field);
+}
+
 namespace detail {
 
 inline std::optional<int> rank_in_text(std::string_view text) {

@@ -92,10 +92,33 @@ inline std::string text_to_show(const scanned_arguments& scanned, const command_
   return completion_script(shell, facts.commands);
 }
 
+/// The option that sets a field of `worker_spec`: "--max-restarts" for "max_restarts".
+inline std::string worker_option(std::string_view field) {
+  std::string option = "--";
+  for (const char letter : field) option += letter == '_' || letter == '.' ? '-' : letter;
+  return option;
+}
+
+/// The option that sets a setting of the rendezvous: "--rdzv-id" for "run_id".
+inline std::string meeting_option(std::string_view setting) {
+  constexpr std::pair<std::string_view, std::string_view> options[] = {
+      {"conf", "--rdzv-conf"},          {"endpoint", "--rdzv-endpoint"},
+      {"exclude_for", "--exclude-for"}, {"local_addr", "--local-addr"},
+      {"max_nodes", "--nnodes"},        {"node_counts", "--nnodes"},
+      {"node_name", "--node-name"},     {"node_rank", "--node-rank"},
+      {"run_id", "--rdzv-id"},          {"scale_up_delay", "--scale-up-delay"}};
+  for (const auto& [name, option] : options) {
+    if (name == setting) return std::string(option);
+  }
+  return fmt::format("--rdzv-conf {}", setting);
+}
+
 inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
   given_options options(scanned.options, facts.environment);
   command_line result;
   option_target target;
+  target.config.job.rendezvous.naming = &meeting_option;
+  target.config.job.workers.naming = &worker_option;
   target.config.job.workers.environment = facts.environment;
   target.config.job.workers.program = facts.python;
   options.read_into(target, facts);

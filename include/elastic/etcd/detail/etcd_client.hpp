@@ -16,9 +16,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -41,6 +43,10 @@ struct etcd_options {
   duration first_patience = std::chrono::seconds(600);
   /// How long an etcd that was reached before may be unreachable.
   duration patience = limits::rendezvous_reconnect_timeout;
+  /// How messages name a setting of the rendezvous.
+  std::function<std::string(std::string_view setting)> name_of = [](std::string_view setting) {
+    return std::string(setting);
+  };
   std::shared_ptr<time_source> time = new_shared<system_time>();
   logger log;
 };

@@ -50,8 +50,9 @@ ELASTIC_DECL std::string conf_text(const rendezvous_parameters& parameters, std:
 }
 
 /// The members of etcd, "host:port,host:port"; the port is 2379 if none is given.
-inline std::vector<endpoint> etcd_members(const std::string& text) {
+inline std::vector<endpoint> etcd_members(const rendezvous_parameters& parameters) {
   constexpr std::uint16_t default_port = 2379;
+  const std::string& text = parameters.endpoint;
   std::vector<endpoint> members;
   std::size_t begin = 0;
   for (;;) {
@@ -59,7 +60,8 @@ inline std::vector<endpoint> etcd_members(const std::string& text) {
     members.push_back(parse_endpoint(text.substr(begin, comma - begin), default_port));
     if (members.back().port == 0) {
       throw error(errc::invalid_argument,
-                  fmt::format("--rdzv-endpoint '{}': the port of an etcd is needed", text));
+                  fmt::format("{} '{}': the port of an etcd is needed",
+                              parameters.name_of("endpoint"), text));
     }
     if (comma == std::string::npos) return members;
     begin = comma + 1;
@@ -70,13 +72,14 @@ inline std::vector<endpoint> etcd_members(const std::string& text) {
 /// Errors: `errc::invalid_argument`.
 inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   etcd_options options;
-  options.members = etcd_members(parameters.endpoint);
+  options.members = etcd_members(parameters);
   options.user = conf_text(parameters, "user");
   options.password = conf_text(parameters, "password");
   const std::string protocol = conf_text(parameters, "protocol", "http");
   if (protocol != "http" && protocol != "https") {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf protocol={}: http or https is needed", protocol));
+                fmt::format("{}={}: http or https is needed", parameters.name_of("protocol"),
+                            protocol));
   }
   options.uses_tls = protocol == "https";
   // torchrun's own backends use two names for each of these.
@@ -86,10 +89,12 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   const bool names_files = !options.tls.authorities.empty() || !options.tls.certificate.empty();
   if (names_files && !options.uses_tls) {
     throw error(errc::invalid_argument,
-                "--rdzv-conf: certificates are of use with protocol=https only");
+                fmt::format("{}: certificates are of use with protocol=https only",
+                            parameters.name_of("conf")));
   }
   options.answer_timeout = parameters.seconds("read_timeout", options.answer_timeout);
   options.first_patience = parameters.settings().join_timeout;
+  options.name_of = [parameters](std::string_view setting) { return parameters.name_of(setting); };
   options.time = parameters.time;
   options.log = parameters.log;
   return options;
@@ -97,7 +102,7 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
 
 /// The first line of a file that holds a password.
 /// Errors: `errc::invalid_argument`, naming the file.
-inline std::string password_in(const std::string& path) {
+inline std::string password_in(const rendezvous_parameters& parameters, const std::string& path) {
   constexpr std::size_t most_bytes = 4096;
   std::ifstream file(path, std::ios::binary);
   std::string line;
@@ -110,9 +115,8 @@ inline std::string password_in(const std::string& path) {
   if (line.size() > most_bytes) problem = "its first line is over 4096 bytes long";
   if (problem == nullptr) return line;
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf password_file={}: the first line of the file has to be the "
-                          "password, but {}",
-                          path, problem));
+              fmt::format("{}={}: the first line of the file has to be the password, but {}",
+                          parameters.name_of("password_file"), path, problem));
 }
 
 ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameters) {
@@ -120,9 +124,10 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
   if (file == parameters.conf.end()) return parameters;
   if (parameters.conf.count("password") != 0) {
     throw error(errc::invalid_argument,
-                "--rdzv-conf: either password or password_file is needed, not both");
+                fmt::format("{}: either password or password_file is needed, not both",
+                            parameters.name_of("conf")));
   }
-  std::string password = password_in(file->second);
+  std::string password = password_in(parameters, file->second);
   parameters.conf.erase(file);
   parameters.conf["password"] = std::move(password);
   return parameters;
@@ -203,11 +208,14 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   const bool is_plain = !client->options().uses_tls;
   const char* sign = is_plain ? "hung up without an answer" : "handshake broke off";
   if (problem.find(sign) != std::string::npos) {
-    problem += is_plain ? " (does it need --rdzv-conf protocol=https?)" : " (does it serve https?)";
+    problem += is_plain ? fmt::format(" (does it need {}=https?)",
+                                      client->options().name_of("protocol"))
+                        : " (does it serve https?)";
   }
   const std::chrono::duration<double> patience = client->options().first_patience;
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} within {} s (--rdzv-conf join_timeout)", problem, patience.count()));
+              fmt::format("{} within {} s ({})", problem, patience.count(),
+                          client->options().name_of("join_timeout")));
 }
 
 /// Like torchrun's backend "etcd-v2", whose nodes may take part.
@@ -310,8 +318,8 @@ inline task<void> check_no_v3_round(rendezvous_parameters parameters,
               fmt::format("at the etcd {}, under the run id '{}', nodes of elasticrun meet by its "
                           "v3 API and nodes of torchrun by their backend 'etcd': to make one job "
                           "of them, start it again under another id, all nodes of elasticrun with "
-                          "--rdzv-conf dialect=1.13 (or 2.0, 2.6)",
-                          client->name(), parameters.run_id));
+                          "{}=1.13 (or 2.0, 2.6)",
+                          client->name(), parameters.run_id, parameters.name_of("dialect")));
 }
 
 /// Whether etcd has the v3 API in the form that is used here.
@@ -355,9 +363,9 @@ inline void refuse_own_options(const rendezvous_parameters& parameters, const et
   parameters.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
   if (!parameters.chosen_secret()) return;
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf secret_file: at the etcd {} nodes meet as those of "
-                          "torchrun do, which know no secret",
-                          client.name()));
+              fmt::format("{}: at the etcd {} nodes meet as those of torchrun do, which know no "
+                          "secret",
+                          parameters.name_of("secret_file"), client.name()));
 }
 
 inline task<void> note_met(task<void> meeting, bool& has_met) {
@@ -432,7 +440,8 @@ inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v
 
 ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters parameters) {
   if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for an etcd rendezvous",
+                                                    parameters.name_of("run_id")));
   }
   const bool may_be_v3 = parameters.backend != "etcd-v2";
   const bool may_be_v2 = parameters.backend != "etcd-v3";

@@ -44,11 +44,13 @@ inline task<void> prepare_directories(std::function<task<void>()> prepare, std::
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
     rendezvous_parameters parameters) {
   if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the file rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the file rendezvous",
+                                                    parameters.name_of("run_id")));
   }
   if (parameters.endpoint.empty()) {
     throw error(errc::invalid_argument,
-                "--rdzv-endpoint: the file rendezvous needs a directory that all nodes share");
+                fmt::format("{}: the file rendezvous needs a directory that all nodes share",
+                            parameters.name_of("endpoint")));
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
   parameters.check_conf(registered_settings());

@@ -23,13 +23,14 @@ namespace elastic {
 
 namespace detail {
 
-/// Errors: `errc::invalid_argument`, naming the option.
-inline std::string chosen_address(const std::string& text) {
+/// Errors: `errc::invalid_argument`, naming the setting.
+inline std::string chosen_address(const rendezvous_parameters& parameters) {
   try {
-    return local_address_named(text);
+    return local_address_named(parameters.local_addr);
   } catch (const error& refusal) {
     throw error(static_cast<errc>(refusal.code().value()),
-                fmt::format("--local-addr {}: {}", text, refusal.what()));
+                fmt::format("{} {}: {}", parameters.name_of("local_addr"), parameters.local_addr,
+                            refusal.what()));
   }
 }
 
@@ -45,6 +46,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
     parameters.backend = "c10d";
     parameters.endpoint = "localhost:0";
     parameters.conf = config.rendezvous.conf;
+    parameters.naming = config.rendezvous.naming;
     parameters.use_ring = config.rendezvous.use_ring;
     parameters.run_id = config.rendezvous.run_id;
     if (parameters.run_id.empty()) parameters.run_id = random_uuid();
@@ -54,7 +56,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
     master.port = config.master_port;
     parameters.endpoint = to_text(master);
   }
-  parameters.local_addr = chosen_address(parameters.local_addr);
+  parameters.local_addr = chosen_address(parameters);
   const auto secret_file = find_variable(config.workers.environment, "ELASTIC_JOB_SECRET_FILE");
   if (secret_file && !secret_file->empty() && !parameters.secret) {
     parameters.conf.emplace("secret_file", *secret_file);

@@ -12,9 +12,9 @@
 namespace elastic::detail {
 
 inline constexpr std::string_view peer_has_no_secret =
-    "this node has a secret (--rdzv-conf secret_file), the other side has none";
+    "this node has a secret (secret_file), the other side has none";
 inline constexpr std::string_view own_secret_is_missing =
-    "the other side has a secret, this node has none (--rdzv-conf secret_file)";
+    "the other side has a secret, this node has none (secret_file)";
 
 /// The role in a connection: the side that connected, or the side that accepted.
 enum class session_role { client, server };

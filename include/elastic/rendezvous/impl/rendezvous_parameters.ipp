@@ -28,20 +28,21 @@ inline constexpr double most_setting_seconds = 1e8;
 inline constexpr int most_setting_number = 1'000'000;
 inline constexpr int least_keep_alive_attempts = 2;
 
-[[noreturn]] inline void refuse_seconds(std::string_view name, std::string_view value) {
+// The functions below take the name of a setting in messages.
+
+[[noreturn]] inline void refuse_seconds(const std::string& name, std::string_view value) {
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
-                          "needed",
-                          name, value, most_setting_seconds));
+              fmt::format("{}={}: a number of seconds over 0 and up to {:.0f} is needed", name,
+                          value, most_setting_seconds));
 }
 
-[[noreturn]] inline void refuse_number(std::string_view name, std::string_view value, int least) {
-  throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: a whole number from {} to {} is needed", name, value,
-                          least, most_setting_number));
+[[noreturn]] inline void refuse_number(const std::string& name, std::string_view value,
+                                       int least) {
+  throw error(errc::invalid_argument, fmt::format("{}={}: a whole number from {} to {} is needed",
+                                                  name, value, least, most_setting_number));
 }
 
-inline duration setting_seconds(std::string_view name, std::string_view text) {
+inline duration setting_seconds(const std::string& name, std::string_view text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
@@ -51,7 +52,7 @@ inline duration setting_seconds(std::string_view name, std::string_view text) {
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
 }
 
-inline int setting_number(std::string_view name, std::string_view text, int least) {
+inline int setting_number(const std::string& name, std::string_view text, int least) {
   int value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
@@ -94,17 +95,32 @@ inline bool is_field(std::string_view name) {
          std::any_of(std::begin(timing_settings), std::end(timing_settings), is_named);
 }
 
+/// The other fields of `rendezvous_parameters` that messages name.
+inline constexpr std::string_view named_fields[] = {
+    "conf",       "endpoint",  "exclude_for", "local_addr", "max_nodes",      "node_counts",
+    "node_name",  "node_rank", "run_id",      "scale_up_delay"};
+
 }  // namespace detail
+
+ELASTIC_DECL std::string rendezvous_parameters::name_of(std::string_view setting) const {
+  if (naming) return naming(setting);
+  const auto* const end = std::end(detail::named_fields);
+  const bool is_named = std::find(std::begin(detail::named_fields), end, setting) != end;
+  if (!is_named && !detail::is_field(setting)) {
+    return fmt::format("rendezvous_parameters::conf[\"{}\"]", setting);
+  }
+  return fmt::format("rendezvous_parameters::{}", setting);
+}
 
 ELASTIC_DECL void rendezvous_parameters::set(std::string_view name, std::string_view value) {
   for (const auto& setting : detail::timing_settings) {
     if (setting.name != name) continue;
-    this->*setting.field = detail::setting_seconds(name, value);
+    this->*setting.field = detail::setting_seconds(name_of(name), value);
     return;
   }
   if (name == detail::keep_alive_attempts_setting) {
     keep_alive_max_attempt =
-        detail::setting_number(name, value, detail::least_keep_alive_attempts);
+        detail::setting_number(name_of(name), value, detail::least_keep_alive_attempts);
     return;
   }
   conf.insert_or_assign(std::string(name), std::string(value));
@@ -113,14 +129,15 @@ ELASTIC_DECL void rendezvous_parameters::set(std::string_view name, std::string_
 ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
   const auto position = conf.find(name);
-  return position == conf.end() ? fallback : detail::setting_seconds(name, position->second);
+  if (position == conf.end()) return fallback;
+  return detail::setting_seconds(name_of(name), position->second);
 }
 
 ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback,
                                                      int least) const {
   const auto position = conf.find(name);
-  return position == conf.end() ? fallback
-                                : detail::setting_number(name, position->second, least);
+  if (position == conf.end()) return fallback;
+  return detail::setting_number(name_of(name), position->second, least);
 }
 
 ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_view name) const {
@@ -137,7 +154,7 @@ ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_vi
     if (value == no) return false;
   }
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: yes or no is needed", name, position->second));
+              fmt::format("{}={}: yes or no is needed", name_of(name), position->second));
 }
 
 ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
@@ -145,62 +162,64 @@ ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
   if (setting == conf.end() || setting->second == "own") return false;
   if (setting->second == "all") return true;
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf listen={}: own or all is needed", setting->second));
+              fmt::format("{}={}: own or all is needed", name_of("listen"), setting->second));
 }
 
 ELASTIC_DECL void rendezvous_parameters::refuse_choice_of_nodes(std::string_view who) const {
   if (!node_counts.empty()) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--nnodes {}: {} takes N or MIN:MAX; c10d, etcd-v3 and file, without "
-                    "nodes of torchrun, take several numbers",
-                    node_counts_text(node_counts), who));
+        fmt::format("{} {}: {} takes N or MIN:MAX; c10d, etcd-v3 and file, without nodes of "
+                    "torchrun, take several numbers",
+                    name_of("node_counts"), node_counts_text(node_counts), who));
   }
   if (scale_up_delay > duration::zero()) {
     throw error(errc::invalid_argument,
-                fmt::format("--scale-up-delay: {} ends a round at once for a node that joins; only "
-                            "c10d, etcd-v3 and file, without nodes of torchrun, wait",
-                            who));
+                fmt::format("{}: {} ends a round at once for a node that joins; only c10d, "
+                            "etcd-v3 and file, without nodes of torchrun, wait",
+                            name_of("scale_up_delay"), who));
   }
   if (exclude_for > duration::zero()) {
     throw error(errc::invalid_argument,
-                fmt::format("--exclude-for: {} remembers no bad node; only c10d, etcd-v3 and file, "
-                            "without nodes of torchrun, do",
-                            who));
+                fmt::format("{}: {} remembers no bad node; only c10d, etcd-v3 and file, without "
+                            "nodes of torchrun, do",
+                            name_of("exclude_for"), who));
   }
 }
 
 inline void check_exclusion(const rendezvous_parameters& parameters) {
   if (!parameters.node_name.empty() && !detail::is_node_name(parameters.node_name)) {
     throw error(errc::invalid_argument,
-                fmt::format("--node-name '{}': 1 to {} letters, digits and signs of ASCII are "
-                            "needed",
-                            printable_text(parameters.node_name), limits::node_name_bytes));
+                fmt::format("{} '{}': 1 to {} letters, digits and signs of ASCII are needed",
+                            parameters.name_of("node_name"), printable_text(parameters.node_name),
+                            limits::node_name_bytes));
   }
   if (parameters.exclude_for <= limits::exclusion_time) return;
   throw error(errc::invalid_argument,
-              fmt::format("--exclude-for {}: at most {} seconds are allowed",
+              fmt::format("{} {}: at most {} seconds are allowed",
+                          parameters.name_of("exclude_for"),
                           std::chrono::duration<double>(parameters.exclude_for).count(),
                           std::chrono::seconds(limits::exclusion_time).count()));
 }
 
-inline void check_timing(const rendezvous_settings& settings) {
+inline void check_timing(const rendezvous_parameters& settings) {
   using float_seconds = std::chrono::duration<double>;
   for (const auto& [name, field] : detail::timing_settings) {
     const float_seconds value = settings.*field;
     if (value > float_seconds::zero() && value.count() <= detail::most_setting_seconds) continue;
-    detail::refuse_seconds(name, fmt::format("{}", value.count()));
+    detail::refuse_seconds(settings.name_of(name), fmt::format("{}", value.count()));
   }
   if (settings.keep_alive_interval < limits::keep_alive_interval) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf keep_alive_interval={}: at least {} s is needed",
+                fmt::format("{}={}: at least {} s is needed",
+                            settings.name_of("keep_alive_interval"),
                             float_seconds(settings.keep_alive_interval).count(),
                             float_seconds(limits::keep_alive_interval).count()));
   }
   const int attempts = settings.keep_alive_max_attempt;
   if (attempts < detail::least_keep_alive_attempts || attempts > detail::most_setting_number) {
-    detail::refuse_number(detail::keep_alive_attempts_setting, fmt::format("{}", attempts),
-                          detail::least_keep_alive_attempts);
+    detail::refuse_number(settings.name_of(detail::keep_alive_attempts_setting),
+                          fmt::format("{}", attempts), detail::least_keep_alive_attempts);
   }
 }
 
@@ -229,7 +248,8 @@ ELASTIC_DECL std::optional<job_secret> rendezvous_parameters::chosen_secret() co
   if (file == conf.end()) return secret;
   if (!secret) return job_secret::read(file->second);
   throw error(errc::invalid_argument,
-              "--rdzv-conf secret_file: the job has a secret already, which the program gave");
+              fmt::format("{}: the job has a secret already, which the program gave",
+                          name_of("secret_file")));
 }
 
 ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view> used) const {
@@ -237,9 +257,9 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
   if (has_secret && std::find(used.begin(), used.end(), "secret_file") == used.end()) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf secret_file: the rendezvous backend '{}' cannot keep others "
-                    "out by a job's secret; c10d, etcd-v3 and file can",
-                    backend));
+        fmt::format("{}: the rendezvous backend '{}' cannot keep others out by a job's secret; "
+                    "c10d, etcd-v3 and file can",
+                    name_of("secret_file"), backend));
   }
   const std::string known = detail::joined_text<std::string_view>(used, ", ");
   // The settings of all backends of this library.
@@ -255,7 +275,7 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
     return std::find(used.begin(), used.end(), name) != used.end();
   };
   const auto warn = [&](std::string_view name) {
-    log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}", name,
+    log.warning("{} is not used by the rendezvous backend '{}', which knows: {}", name_of(name),
                 backend, known);
   };
   for (const std::string_view name : detail::changed_fields(*this)) {
@@ -276,7 +296,7 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                                  ? fmt::format("'{}' knows: {}", backend, known)
                                  : fmt::format("did you mean {}?", nearest);
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf: no backend has a setting '{}'; {}", name, hint));
+                fmt::format("{}: no backend has a setting '{}'; {}", name_of("conf"), name, hint));
   }
 }
 

@@ -38,8 +38,8 @@ inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_paramete
   if (dialect == parameters.conf.end() || dialect->second == "auto") {
     return new_shared<c10d_rendezvous>(parameters);
   }
-  throw error(errc::invalid_argument, fmt::format("--rdzv-conf dialect={}: {}", dialect->second,
-                                                  c10d_rendezvous::torch_hint));
+  throw error(errc::invalid_argument, fmt::format("{}={}: {}", parameters.name_of("dialect"),
+                                                  dialect->second, c10d_rendezvous::torch_hint));
 }
 
 }  // namespace detail

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/agent/restart_ledger.hpp>
-#include <elastic/agent/restart_terms.hpp>
+#include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -21,8 +21,8 @@ namespace elastic::detail {
 /// progress, is its own affair: a replica that crashes again and again does not delay the others.
 class replica_ledger {
  public:
-  /// @param max_restarts  of all replicas together
-  ELASTIC_DECL replica_ledger(std::size_t replicas, int max_restarts, const restart_terms& terms);
+  /// @param spec  that of the replicas; its `max_restarts` is of all of them together
+  ELASTIC_DECL explicit replica_ledger(const worker_spec& spec);
 
   /// It runs.
   void started(std::size_t replica, time_point now) { lives_[replica].started(now); }

@@ -44,8 +44,8 @@ inline std::string left_out_of_page(const launch_config& config) {
       (nodes - 1) * static_cast<std::size_t>(std::max(config.workers.nproc_per_node, 0));
   if (nodes <= limits::viewed_nodes && others <= limits::viewed_workers) return {};
   return fmt::format(
-      "--status shows up to {} nodes and {} ranks of other nodes, and this job may have {} and {}: "
-      "the rest is shown by their own agents",
+      "the status shows up to {} nodes and {} ranks of other nodes, and this job may have {} and "
+      "{}: the rest is shown by their own agents",
       limits::viewed_nodes, limits::viewed_workers, nodes, others);
 }
 

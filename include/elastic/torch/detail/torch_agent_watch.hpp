@@ -21,8 +21,9 @@ namespace elastic::detail {
 class torch_agent_watch final : public key_value_engine::listener,
                                 public std::enable_shared_from_this<torch_agent_watch> {
  public:
+  /// @param setting  how the warning names the setting of the dialect
   ELASTIC_DECL torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id,
-                                 logger log);
+                                 std::string setting, logger log);
   ~torch_agent_watch() override { engine_->unwatch(id_); }
   torch_agent_watch(const torch_agent_watch&) = delete;
   torch_agent_watch& operator=(const torch_agent_watch&) = delete;
@@ -39,6 +40,7 @@ class torch_agent_watch final : public key_value_engine::listener,
 
   std::shared_ptr<key_value_engine> engine_;
   std::string run_id_;
+  std::string setting_;
   logger log_;
   key_value_engine::wait_id id_ = 0;
   bool has_warned_ = false;

@@ -54,14 +54,15 @@ inline std::optional<torch_dialect> announced_dialect(const rendezvous_parameter
   } catch (const error&) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", setting->second));
+        fmt::format("{}={}: auto, 1.13, 2.0 or 2.6 is needed", parameters.name_of("dialect"),
+                    setting->second));
   }
   if (parameters.chosen_secret()) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
-                    "cannot be used with dialect={}",
-                    to_text(*dialect)));
+        fmt::format("{}: agents of torchrun hold no secret, so that it cannot be used with "
+                    "dialect={}",
+                    parameters.name_of("secret_file"), to_text(*dialect)));
   }
   parameters.refuse_choice_of_nodes("a job with a dialect");
   return dialect;
@@ -110,8 +111,8 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
   }
   throw error(errc::invalid_argument,
               fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
-                          "every node of elasticrun with --rdzv-conf dialect={}",
-                          to_text(at), to_text(*dialect)));
+                          "every node of elasticrun with {}={}",
+                          to_text(at), parameters.name_of("dialect"), to_text(*dialect)));
 }
 
 /// The dialect of the state; if nobody has written one, that of the server's generation.
@@ -181,9 +182,9 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
 inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
     const rendezvous_parameters& parameters) {
   auto native = new_shared<c10d_rendezvous>(parameters);
-  native->meet_beside_torch([run_id = parameters.run_id,
+  native->meet_beside_torch([run_id = parameters.run_id, setting = parameters.name_of("dialect"),
                              log = parameters.log](std::shared_ptr<key_value_engine> table) {
-    auto watch = new_shared<torch_agent_watch>(std::move(table), run_id, log);
+    auto watch = new_shared<torch_agent_watch>(std::move(table), run_id, setting, log);
     watch->begin();
     return watch;
   });

@@ -88,7 +88,7 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
   const bool is_one_connecting = connecting.size() == 1;
   return text + fmt::format(
                     "; {} {} to connect and {} no answer: does a firewall let the port through, "
-                    "and does --local-addr of the node there name an address that others reach?",
+                    "and does local_addr of the node there name an address that others reach?",
                     rank_list(connecting), is_one_connecting ? "tries" : "try",
                     is_one_connecting ? "gets" : "get");
 }

@@ -172,7 +172,7 @@ ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_i
     agreement.place = round.group_rank;
     agreement.reason =
         "node 0 of the round does not replace ranks: it is one of torchrun, or one without "
-        "--on-failure replace";
+        "on_failure replace";
   }
   agreement.ranks = parse_assigned_ranks(ranks);
   co_return agreement;

@@ -105,7 +105,7 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
     if (nodes[node].replaces) continue;
     plan.reason = fmt::format(
         "node {} of the round does not replace ranks: it is one of torchrun, or one without "
-        "--on-failure replace",
+        "on_failure replace",
         node);
     return plan;
   }

@@ -321,7 +321,8 @@ ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& ans
       static_cast<int>(number_in(holder, holder.contains("grpc_code") ? "grpc_code" : "code"));
   std::string advice;
   if (text.find("user name is empty") != std::string::npos) {
-    advice = ": it requires a user and a password (--rdzv-conf user=…,password=…)";
+    advice = fmt::format(": it requires a user and a password ({}=…,password=…)",
+                         options_.name_of("user"));
   } else if (text.find("authentication failed") != std::string::npos) {
     advice = fmt::format(", for the user '{}'", options_.user);
   } else if (reason == etcd_refusal::permission_denied) {

@@ -258,9 +258,9 @@ ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const
   }
   if (response.status == 401) {
     throw error(errc::invalid_argument,
-                fmt::format("the etcd at {} refuses the user '{}' (--rdzv-conf "
-                            "user=…,password=…)",
-                            client_->name(), client_->options().user));
+                fmt::format("the etcd at {} refuses the user '{}' ({}=…,password=…)",
+                            client_->name(), client_->options().user,
+                            client_->options().name_of("user")));
   }
   throw error(errc::not_supported,
               fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
@@ -272,7 +272,9 @@ ELASTIC_DECL void etcd_v2_keys::refuse_any(const json& answer) const {
   const std::int64_t code = etcd_client::number_in(answer, "errorCode");
   if (code == 0) return;
   std::string advice;
-  if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
+  if (code == not_authorized) {
+    advice = fmt::format(" ({}=…,password=…)", client_->options().name_of("user"));
+  }
   throw error(errc::invalid_argument,
               fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
                           etcd_client::text_in(answer, "message"), advice));

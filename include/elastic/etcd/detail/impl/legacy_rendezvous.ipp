@@ -188,11 +188,12 @@ ELASTIC_DECL void legacy_rendezvous::take_place(const legacy_state& state) {
 
 ELASTIC_DECL void legacy_rendezvous::throw_timeout(const view& current) const {
   throw error(errc::rendezvous_timeout,
-              fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
-                          "version {} has {} of {} to {} nodes",
+              fmt::format("no place in a round of '{}' within {} s ({}): version {} has {} of {} "
+                          "to {} nodes",
                           run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
-                          shown_version(current), current.state ? current.state->participants : 0,
-                          settings_.min_nodes, settings_.max_nodes));
+                          parameters_.name_of("join_timeout"), shown_version(current),
+                          current.state ? current.state->participants : 0, settings_.min_nodes,
+                          settings_.max_nodes));
 }
 
 ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {

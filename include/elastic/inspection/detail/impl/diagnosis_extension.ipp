@@ -229,7 +229,7 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
   if (verdict.confidence == stall_verdict::confidence_level::certain && !verdict.ranks.empty()) {
     co_await end_first_of(verdict);
   } else if (is_first) {
-    context_.log.warning("--on-stall: no rank is ended, since none is certainly to blame");
+    context_.log.warning("on_stall: no rank is ended, since none is certainly to blame");
   }
 }
 

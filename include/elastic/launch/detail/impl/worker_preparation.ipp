@@ -37,7 +37,8 @@ inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
 }
 
 /// Throws if this process may use none of a worker's processors: the worker could not start.
-inline void check_affinity(const std::vector<processor_set>& lists) {
+inline void check_affinity(const worker_spec& workers) {
+  const std::vector<processor_set>& lists = workers.cpu_affinity;
   const processor_set allowed = processor_set::allowed_here();
   for (std::size_t rank = 0; rank < lists.size(); ++rank) {
     const processor_set& list = lists[rank];
@@ -45,9 +46,8 @@ inline void check_affinity(const std::vector<processor_set>& lists) {
         std::any_of(list.begin(), list.end(), [&](int number) { return allowed.contains(number); });
     if (has_any || list.empty()) continue;
     throw error(errc::invalid_argument,
-                fmt::format("--cpu-affinity '{}' for local rank {}: this program may use the "
-                            "processors {}",
-                            list.text(), rank, allowed.text()));
+                fmt::format("{} '{}' for local rank {}: this program may use the processors {}",
+                            workers.name_of("cpu_affinity"), list.text(), rank, allowed.text()));
   }
 }
 
@@ -96,7 +96,7 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
       config.numa_binding != launch_config::processor_binding::none) {
     workers.cpu_affinity = bind_to_nodes(config);
   }
-  check_affinity(workers.cpu_affinity);
+  check_affinity(workers);
   prepare_function(config, workers, services);
   // PyTorch's own signal handlers in the workers read this variable, too.
   workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = names_of(config.signals.stop);

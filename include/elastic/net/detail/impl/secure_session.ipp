@@ -367,7 +367,7 @@ ELASTIC_DECL void secure_session::refuse() {
     throw error(errc::invalid_argument, std::string(peer_has_no_secret));
   }
   throw error(errc::invalid_argument,
-              fmt::format("the secret of this node (--rdzv-conf secret_file) is not that of the "
+              fmt::format("the secret of this node (secret_file) is not that of the "
                           "other side (TLS: {})",
                           text));
 }

@@ -23,16 +23,17 @@ namespace elastic::detail {
 ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
   if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
+                                                    parameters_.name_of("run_id")));
   }
-  check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
+  check_length(parameters_.name_of("run_id"), parameters_.run_id, limits::run_id_bytes);
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
   }
   if (parameters_.endpoint.find(',') != std::string::npos) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-endpoint '{}': a job of one node needs no further endpoints",
-                            parameters_.endpoint));
+                fmt::format("{} '{}': a job of one node needs no further endpoints",
+                            parameters_.name_of("endpoint"), parameters_.endpoint));
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);

@@ -54,8 +54,9 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
   }
   if (parameters_.node_rank < 0 || parameters_.node_rank >= parameters_.max_nodes) {
     throw error(errc::invalid_argument,
-                fmt::format("--node-rank {}: with {} nodes it is 0 to {}", parameters_.node_rank,
-                            parameters_.max_nodes, parameters_.max_nodes - 1));
+                fmt::format("{} {}: with {} nodes it is 0 to {}", parameters_.name_of("node_rank"),
+                            parameters_.node_rank, parameters_.max_nodes,
+                            parameters_.max_nodes - 1));
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
                              default_port);

@@ -23,8 +23,8 @@ struct candidate_addresses {
 /// can be used.
 ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
 
-/// Why this node cannot use `local_addr` (--local-addr), in one sentence: it is an endpoint of the
-/// list that this host does not have. Empty: it can be used.
+/// Why this node cannot use `local_addr`, in one sentence that begins with it: it is an endpoint of
+/// the list that this host does not have. Empty: it can be used.
 /// @param served  the endpoint that the settings assign to this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(

@@ -52,22 +52,23 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place) {
   if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty");
+    throw error(errc::invalid_argument,
+                fmt::format("{} must not be empty", parameters.name_of("run_id")));
   }
   const rendezvous_settings settings = parameters.settings();
   const auto refuse = [&place](const std::string& why) {
     throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
   };
   if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
-    refuse("nodes need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+    refuse(fmt::format("nodes need at least 0.3 s of {}", parameters.name_of("reconnect_grace")));
   }
   if (settings.max_nodes > limits::rendezvous_register_nodes) {
-    refuse(fmt::format("up to {} nodes can meet there (--nnodes)",
-                       limits::rendezvous_register_nodes));
+    refuse(fmt::format("up to {} nodes can meet there ({})", limits::rendezvous_register_nodes,
+                       parameters.name_of("max_nodes")));
   }
   if (parameters.seconds("registry_grace", default_registry_grace) <
       least_registry_grace) {
-    refuse("registry_grace has to be at least 1 s (--rdzv-conf)");
+    refuse(fmt::format("{} has to be at least 1 s", parameters.name_of("registry_grace")));
   }
   parameters.secret = parameters.chosen_secret();
   parameters.conf.erase("secret_file");

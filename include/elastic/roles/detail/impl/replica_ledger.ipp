@@ -19,9 +19,10 @@ inline restart_terms budget_of(const restart_terms& terms) {
   return budget;
 }
 
-ELASTIC_DECL replica_ledger::replica_ledger(std::size_t replicas, int max_restarts,
-                                            const restart_terms& terms)
-    : all_(max_restarts, budget_of(terms)), lives_(replicas, restart_ledger(max_restarts, terms)) {}
+ELASTIC_DECL replica_ledger::replica_ledger(const worker_spec& spec)
+    : all_(spec.max_restarts, budget_of(spec.restart)),
+      lives_(static_cast<std::size_t>(spec.nproc_per_node),
+             restart_ledger(spec.max_restarts, spec.restart, spec.name_of("max_restarts"))) {}
 
 ELASTIC_DECL restart_ledger::decision replica_ledger::failed(std::size_t replica,
                                                              const exit_status& end,

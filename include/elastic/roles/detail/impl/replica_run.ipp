@@ -38,7 +38,7 @@ ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_wor
       group_(strand, spec_, services_, files_.layout()),
       journal_(*services_.journal, spec_, group_, time_),
       telemetry_(services_, spec_, run_id_, "replicas"),
-      ledger_(static_cast<std::size_t>(spec_.nproc_per_node), spec_.max_restarts, spec_.restart),
+      ledger_(spec_),
       stop_requested_(strand),
       happened_(strand),
       tasks_(std::make_unique<task_group>(strand)) {

@@ -119,8 +119,8 @@ ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_besi
     const auto dialect = parameters.conf.find("dialect");
     if (dialect != parameters.conf.end() && dialect->second != "auto") {
       throw error(errc::invalid_argument,
-                  "--rdzv-conf dialect: roles that share an endpoint cannot meet with nodes of "
-                  "torchrun");
+                  fmt::format("{}: roles that share an endpoint cannot meet with nodes of torchrun",
+                              parameters.name_of("dialect")));
     }
     auto handler = new_shared<c10d_rendezvous>(parameters);
     handler->use_server(is_beside_server, is_known);

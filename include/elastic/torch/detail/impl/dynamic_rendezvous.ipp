@@ -287,11 +287,11 @@ ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
 
 ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const round_state& state) const {
   throw error(errc::rendezvous_timeout,
-              fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
-                          "round {} has {} of {} to {} nodes",
+              fmt::format("no place in a round of '{}' within {} s ({}): round {} has {} of {} to "
+                          "{} nodes",
                           run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
-                          state.round, state.participants.size(), settings_.min_nodes,
-                          settings_.max_nodes));
+                          parameters_.name_of("join_timeout"), state.round,
+                          state.participants.size(), settings_.min_nodes, settings_.max_nodes));
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_round() {

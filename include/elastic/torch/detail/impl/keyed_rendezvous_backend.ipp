@@ -30,7 +30,7 @@ ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
   const torch_dialect current = *state->seen_dialect;
   throw error(errc::rendezvous_state,
               fmt::format("the state in {} is in the dialect {} and this node speaks {}: all nodes "
-                          "of a job need one dialect (--rdzv-conf dialect={})",
+                          "of a job need one dialect (the setting dialect={})",
                           place, to_text(current), to_text(dialect), to_text(current)));
 }
 

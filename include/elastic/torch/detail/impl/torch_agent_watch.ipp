@@ -14,8 +14,12 @@
 namespace elastic::detail {
 
 ELASTIC_DECL torch_agent_watch::torch_agent_watch(std::shared_ptr<key_value_engine> engine,
-                                                  std::string run_id, logger log)
-    : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
+                                                  std::string run_id, std::string setting,
+                                                  logger log)
+    : engine_(std::move(engine)),
+      run_id_(std::move(run_id)),
+      setting_(std::move(setting)),
+      log_(std::move(log)) {}
 
 ELASTIC_DECL void torch_agent_watch::on_change(
     const key_value_engine::change_pointer& change) noexcept {
@@ -39,8 +43,8 @@ ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
   log_.warning(
       "a node of torchrun came to join the job '{}' and was turned away, because the "
       "others meet in elasticrun's own way: for a mixed job start every node of "
-      "elasticrun with --rdzv-conf dialect={}",
-      run_id_, to_text(dialect));
+      "elasticrun with {}={}",
+      run_id_, setting_, to_text(dialect));
 }
 
 }  // namespace elastic::detail

@@ -115,8 +115,8 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   }
   if (!told) {
     throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes told about --wire {} within {} s: all nodes "
-                            "of a job need it",
+                fmt::format("not all of the {} nodes told about the wire-up {} within {} s: all "
+                            "nodes of a job need it",
                             round.group_world_size, kinds_,
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
@@ -146,7 +146,7 @@ ELASTIC_DECL void wire_extension::change_environment(const worker_identity& work
   const std::vector<std::string> misleading = misleading_variables(variables, kinds_);
   for (const std::string& name : misleading) variables.erase(name);
   if (!misleading.empty() && !std::exchange(has_noted_variables_, true)) {
-    context_.log.warning("--wire {} keeps variables of another launcher from the workers: {}",
+    context_.log.warning("the wire-up {} keeps variables of another launcher from the workers: {}",
                          kinds_, fmt::join(misleading, ", "));
   }
   if (places_.empty()) return;
@@ -170,8 +170,8 @@ ELASTIC_DECL int wire_extension::passed_descriptor(int local_rank) {
 ELASTIC_DECL void wire_extension::begin_replacement(const rendezvous_round& round) {
   if (has(wire_up::mpi)) {
     throw error(errc::invalid_argument,
-                "--wire mpi and --on-failure replace exclude each other: the processes of an MPI "
-                "program cannot form another world");
+                "the wire-up mpi and on_failure replace exclude each other: the processes of an "
+                "MPI program cannot form another world");
   }
   inner_->begin_replacement(round);
 }
@@ -194,8 +194,8 @@ ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
     if (!has_other_mpi()) continue;
     has_noted_mpi_ = true;
     context_.log.warning(
-        "the workers use Open MPI, which asks its launcher by PMIx; --wire mpi speaks PMI-1, as "
-        "MPICH, Intel MPI and MVAPICH do: each of them is an MPI program of one process");
+        "the workers use Open MPI, which asks its launcher by PMIx; the wire-up mpi speaks PMI-1, "
+        "as MPICH, Intel MPI and MVAPICH do: each of them is an MPI program of one process");
   }
   co_await context_.time->sleep_until(time_point::max());
 }

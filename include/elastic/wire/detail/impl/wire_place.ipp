@@ -60,8 +60,8 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
   for (const wire_place& place : places) {
     if (place.kinds == kinds) continue;
     throw error(errc::invalid_argument,
-                fmt::format("--wire {}: the node with ranks {} to {} has --wire {}; all nodes of a "
-                            "job need the same",
+                fmt::format("the wire-up {}: the node with ranks {} to {} has the wire-up {}; all "
+                            "nodes of a job need the same",
                             kinds, place.base_rank, place.base_rank + place.workers - 1,
                             printable_line(place.kinds)));
   }
@@ -72,7 +72,7 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
   for (const wire_place& place : places) {
     if (place.base_rank != next) {
       throw error(errc::protocol_violation,
-                  fmt::format("the nodes told ranks for --wire that leave out or repeat rank {}",
+                  fmt::format("the ranks that the nodes told leave out or repeat rank {}",
                               std::min(next, place.base_rank)));
     }
     next += place.workers;

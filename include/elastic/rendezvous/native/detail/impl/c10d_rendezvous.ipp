@@ -90,18 +90,20 @@ inline std::string worker_networks(const rendezvous_parameters& parameters) {
     address_filter().add_list(setting->second, '+');
   } catch (const error& refused) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf worker_networks: {}", refused.what()));
+                fmt::format("{}: {}", parameters.name_of("worker_networks"), refused.what()));
   }
   if (parameters.secret) return setting->second;
   throw error(errc::invalid_argument,
-              "--rdzv-conf worker_networks: only a job with a secret (secret_file) keeps workers "
-              "of other networks out");
+              fmt::format("{}: only a job with a secret (secret_file) keeps workers of other "
+                          "networks out",
+                          parameters.name_of("worker_networks")));
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
   if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
+                                                    parameters_.name_of("run_id")));
   }
   take_settings();
   endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
@@ -110,8 +112,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   for (const endpoint& at : endpoints_) {
     if (at.port == 0) {
       throw error(errc::invalid_argument,
-                  fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
-                              parameters_.endpoint));
+                  fmt::format("{} '{}': several nodes need a port that they all know",
+                              parameters_.name_of("endpoint"), parameters_.endpoint));
     }
     list_ += (list_.empty() ? "" : ",") + to_text(at);
   }
@@ -124,7 +126,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     if (!has_candidates() && parameters_.conf.count(name) != 0) {
       throw error(
           errc::invalid_argument,
-          fmt::format("--rdzv-conf {}: it is for several endpoints (--rdzv-endpoint)", name));
+          fmt::format("{}: it is for several endpoints ({})", parameters_.name_of(name),
+                      parameters_.name_of("endpoint")));
     }
   }
   if (!has_candidates()) return;
@@ -161,8 +164,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
 }
 
 ELASTIC_DECL void c10d_rendezvous::take_settings() {
-  check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
-  check_length("--local-addr", parameters_.local_addr, limits::host_name_bytes);
+  check_length(parameters_.name_of("run_id"), parameters_.run_id, limits::run_id_bytes);
+  check_length(parameters_.name_of("local_addr"), parameters_.local_addr, limits::host_name_bytes);
   settings_ = parameters_.settings();
   parameters_.secret = parameters_.chosen_secret();
   worker_networks_ = worker_networks(parameters_);
@@ -289,7 +292,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
       as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   const auto fingerprint = parameters_.conf.find("fingerprint");
   if (fingerprint != parameters_.conf.end()) greeting.fingerprint = fingerprint->second;
-  check_length("--rdzv-conf fingerprint", greeting.fingerprint, greeting.most_fingerprint);
+  check_length(parameters_.name_of("fingerprint"), greeting.fingerprint,
+               greeting.most_fingerprint);
   greeting.hosts = hosts();
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
@@ -338,47 +342,48 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
 ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
   const auto refuse = [this](const std::string& why) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why));
+                fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint,
+                            why));
   };
   if (is_host_) {
-    refuse(
-        "with several endpoints --rdzv-conf candidate says which of them this agent serves, not "
-        "is_host");
+    refuse(fmt::format("with several endpoints {} says which of them this agent serves, not {}",
+                       parameters_.name_of("candidate"), parameters_.name_of("is_host")));
   }
   const auto dialect = parameters_.conf.find("dialect");
   if (dialect != parameters_.conf.end() && dialect->second != "auto") {
     refuse("agents of torchrun know one endpoint only, so dialect cannot be used with several");
   }
   if (settings_.reconnect_grace < std::chrono::milliseconds(300)) {
-    refuse("several endpoints need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+    refuse(fmt::format("several endpoints need at least 0.3 s of {}",
+                       parameters_.name_of("reconnect_grace")));
   }
   if (settings_.reconnect_grace * 2 > settings_.silence()) {
-    refuse(
-        "several endpoints need a reconnect_grace of at most half of keep_alive_interval times "
-        "keep_alive_max_attempt (--rdzv-conf)");
+    refuse(fmt::format(
+        "several endpoints need a {} of at most half of keep_alive_interval times "
+        "keep_alive_max_attempt",
+        parameters_.name_of("reconnect_grace")));
   }
   if (settings_.max_nodes > limits::rendezvous_register_nodes) {
-    refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
-                       limits::rendezvous_register_nodes));
+    refuse(fmt::format("several endpoints serve up to {} nodes ({})",
+                       limits::rendezvous_register_nodes, parameters_.name_of("max_nodes")));
   }
   parameters_.yes_or_no("fast_takeover");
   const auto chosen = parameters_.conf.find("candidate");
   if (chosen != parameters_.conf.end() && chosen->second != "none" &&
       parameters_.whole_number("candidate", 0, 0) >= static_cast<int>(endpoints_.size())) {
-    refuse(fmt::format("--rdzv-conf candidate={} is out of range: 0 to {}, or none", chosen->second,
-                       endpoints_.size() - 1));
+    refuse(fmt::format("{}={} is out of range: 0 to {}, or none", parameters_.name_of("candidate"),
+                       chosen->second, endpoints_.size() - 1));
   }
   if (settings_.join_timeout < 2 * settings_.silence()) {
     parameters_.log.warning(
-        "--rdzv-conf join_timeout: with one of the endpoints missing a job begins after {:g} s, "
-        "which is longer",
+        "{}: with one of the endpoints missing a job begins after {:g} s, which is longer",
+        parameters_.name_of("join_timeout"),
         std::chrono::duration<double>(2 * settings_.silence()).count());
   }
   if (endpoints_.size() == 2) {
     parameters_.log.warning(
-        "--rdzv-endpoint '{}': of two endpoints none may be lost, since a majority is needed: give "
-        "three",
-        parameters_.endpoint);
+        "{} '{}': of two endpoints none may be lost, since a majority is needed: give three",
+        parameters_.name_of("endpoint"), parameters_.endpoint);
   }
 }
 
@@ -418,11 +423,14 @@ ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
   const time_point limit = parameters_.time->now() + look_up_patience;
   co_await with_deadline(*parameters_.time, limit, look_up(of));
   std::string why = objection_to(*of);
-  if (!why.empty()) why = fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why);
+  if (!why.empty()) {
+    why = fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint, why);
+  }
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
   if (why.empty()) {
     why = objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
+    if (!why.empty()) why = fmt::format("{} {}", parameters_.name_of("local_addr"), why);
   }
   if (!why.empty()) throw error(errc::invalid_argument, why);
   if (parameters_.conf.count("candidate") != 0) co_return;
@@ -618,8 +626,9 @@ ELASTIC_DECL void c10d_rendezvous::throw_refused(
     const rendezvous_messages::refused& refused) const {
   if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why, list_,
-                          std::chrono::duration<double>(settings_.join_timeout).count()));
+              fmt::format("{} at {} within {} s ({})", refused.why, list_,
+                          std::chrono::duration<double>(settings_.join_timeout).count(),
+                          parameters_.name_of("join_timeout")));
 }
 
 }  // namespace elastic::detail

@@ -40,8 +40,8 @@ class candidate::visitor final : public leader_visitor {
   /// Refuses a node that took this candidate for the only server of its job.
   void refuse(const std::string& list) {
     const rendezvous_messages::refused refusal{
-        false, fmt::format("--rdzv-endpoint: this server is one of several, which each node of the "
-                           "job has to name: {}",
+        false, fmt::format("this server is one of several endpoints, which each node of the job "
+                           "has to name: {}",
                            list)};
     say_frame(detail::to_text(rendezvous_answer(refusal)));
   }
@@ -180,8 +180,8 @@ ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
   }
   if (list == chosen_.list) return {};
   return fmt::format(
-      "--rdzv-endpoint '{}': candidate {} of the job has the list '{}'; all nodes "
-      "need the same one, in the same order",
+      "the endpoints '{}': candidate {} of the job has the list '{}'; all nodes need the same one, "
+      "in the same order",
       list, chosen_.self, chosen_.list);
 }
 
@@ -190,8 +190,8 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
   if (!other_job.empty()) return other_job;
   if (request.node == chosen_.node) {
     return fmt::format(
-        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
-        "no loss of that host",
+        "two of the endpoints '{}' are the same server, {} by another name: the job bears no loss "
+        "of that host",
         chosen_.list, chosen_.self);
   }
   const rendezvous_settings& mine = chosen_.settings;
@@ -205,8 +205,8 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
                         rounded(mine.reconnect_grace) == rounded(theirs.reconnect_grace);
   if (!is_alike) {
     return fmt::format(
-        "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
-        "reconnect_grace (--rdzv-conf): all candidates need the same",
+        "candidate {} has another keep_alive_interval, keep_alive_max_attempt or reconnect_grace: "
+        "all candidates need the same",
         chosen_.self);
   }
   const bool is_other =
@@ -217,7 +217,7 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
 ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
   return fmt::format(
       "candidate {} of '{}' is another agent, which is met at its address: each place of the list "
-      "is for one agent (--rdzv-conf candidate)",
+      "is for one agent (the setting candidate)",
       index, chosen_.list);
 }
 
@@ -287,8 +287,8 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
     note_rejection(
         peer,
         fmt::format(
-            "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
-            "list are one server, or its --rdzv-conf candidate is wrong",
+            "the endpoints '{}': candidate {} is met at the address of candidate {}: two of the "
+            "list are one server, or its setting candidate is wrong",
             chosen_.list, answer.index, peer));
     return false;
   }
@@ -455,14 +455,14 @@ ELASTIC_DECL void candidate::warn_of_absence(int peer) {
   if (spare == 0) meaning = "the job survives no further loss";
   if (spare > 0) meaning = fmt::format("the job survives the loss of {} more", spare);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now - way.missing_since);
-  chosen_.log.warning("candidate {} of --rdzv-endpoint, {}, has been missing for {} s ({}): {}",
-                      peer, chosen_.others[static_cast<std::size_t>(peer)]->name(), seconds.count(),
+  chosen_.log.warning("candidate {} of the endpoints, {}, has been missing for {} s ({}): {}", peer,
+                      chosen_.others[static_cast<std::size_t>(peer)]->name(), seconds.count(),
                       way.problem, meaning);
 }
 
 ELASTIC_DECL void candidate::note_return(int peer) {
   if (!std::exchange(route_to(peer).was_warned_of, false)) return;
-  chosen_.log.info("candidate {} of --rdzv-endpoint, {}, is reached again", peer,
+  chosen_.log.info("candidate {} of the endpoints, {}, is reached again", peer,
                    chosen_.others[static_cast<std::size_t>(peer)]->name());
 }
 

@@ -47,8 +47,7 @@ ELASTIC_DECL std::string objection_to_local_addr(
     if (!is_named || known.empty() || static_cast<int>(place) == served) continue;
     if (std::any_of(known.begin(), known.end(), is_own)) continue;
     return fmt::format(
-        "--local-addr '{}' is {}, which is another host: leave it out, or name an address of this "
-        "one",
+        "'{}' is {}, which is another host: leave it out, or name an address of this one",
         local_addr, to_text(of.list[place]));
   }
   return {};

@@ -93,8 +93,8 @@ ELASTIC_DECL std::string leader_connector::question() const {
 ELASTIC_DECL std::string leader_connector::objection(std::size_t place, int index) const {
   if (index == static_cast<int>(place)) return {};
   return fmt::format(
-      "--rdzv-endpoint '{}': at {} candidate {} is met, not {}: two of the list are one server, or "
-      "its --rdzv-conf candidate is wrong",
+      "the endpoints '{}': at {} candidate {} is met, not {}: two of the list are one server, or "
+      "its setting candidate is wrong",
       chosen_.list, chosen_.candidates[place]->name(), index, place);
 }
 
@@ -132,7 +132,7 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
   if (term_ > 0) {
     // This node has been in the job before, so this is a program that now has a lost host's port.
     if (std::exchange(last_refusal_, why) != why) {
-      chosen_.log.warning("a server of --rdzv-endpoint is passed over: {}", why);
+      chosen_.log.warning("a server of the endpoints is passed over: {}", why);
     }
     return;
   }

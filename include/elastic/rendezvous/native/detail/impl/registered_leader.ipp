@@ -241,8 +241,8 @@ ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
   const std::chrono::duration<double> remaining = lease_end_ - chosen_.time->now();
   chosen_.log.warning(
       "rendezvous of job '{}': {} does not answer ({}): the job runs on, begins no round and takes "
-      "no node until it does; if that takes over {:.0f} s more (--rdzv-conf registry_grace), its "
-      "workers are stopped",
+      "no node until it does; if that takes over {:.0f} s more (registry_grace), its workers are "
+      "stopped",
       chosen_.run_id, chosen_.registry->name(), why, remaining.count());
   job_->suspend(true, chosen_.time->now());
   // The end of a job does not wait.
@@ -316,8 +316,8 @@ ELASTIC_DECL task<void> registered_leader::keep() {
     const time_point now = chosen_.time->now();
     if (now >= lease_end_) {
       chosen_.log.warning(
-          "rendezvous of job '{}': {} has not answered for {:g} s (--rdzv-conf registry_grace): "
-          "this node stops leading the job, and its nodes stop their workers",
+          "rendezvous of job '{}': {} has not answered for {:g} s (registry_grace): this node "
+          "stops leading the job, and its nodes stop their workers",
           chosen_.run_id, chosen_.registry->name(),
           std::chrono::duration<double>(chosen_.lease).count());
       co_return;

@@ -309,7 +309,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   if (differs && (!members_.empty() || has_settings_)) {
     return fmt::format(
         "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
-        "id, or another --nnodes",
+        "id, or another number of nodes",
         run_id_, sizes_of(settings_), sizes_of(request.settings));
   }
   return objection_to_file(request.fingerprint);

@@ -133,9 +133,9 @@ ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const 
                                  std::uint16_t port, std::string_view reached) {
   if (is_loopback(host) || parameters.secret) return;
   parameters.log.info(
-      "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those who "
-      "hold the job's secret get in",
-      port, reached);
+      "port {} is open to anyone who can reach {}: with {}, only those who hold the job's secret "
+      "get in",
+      port, reached, parameters.name_of("secret_file"));
 }
 
 }  // namespace elastic::detail

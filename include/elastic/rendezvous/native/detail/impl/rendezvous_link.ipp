@@ -241,7 +241,7 @@ ELASTIC_DECL std::string rendezvous_link::absence() const {
   }
   return fmt::format("lost {}, and nobody served it again within {} s{}: {}", server_,
                      std::chrono::duration<double>(patience()).count(),
-                     greeting_.most_term > 0 ? " (--rdzv-conf host_grace)" : "", last_problem_);
+                     greeting_.most_term > 0 ? " (host_grace)" : "", last_problem_);
 }
 
 ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<channel_pointer> {

@@ -331,7 +331,7 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
     if (job == jobs_.end()) continue;
     job->second->tell_waiting(
         fmt::format("another job, '{}', waits for nodes at the same endpoint: if both are to be "
-                    "one job, give all of its nodes the same --rdzv-id",
+                    "one job, give all of its nodes the same run id",
                     printable_text(other)));
     deliver(*job->second);
   }
