@@ -28,14 +28,22 @@ ELASTIC_DECL std::thread start_thread(std::function<void()> work);
 /// Cancellation: all types, at once; the call continues by itself, and its result is discarded.
 ELASTIC_DECL task<void> run_blocking(executor_work work);
 
+/// A call and its result. Shared with the thread, which may outlive the coroutine that waits.
+template <class Result>
+struct call_with_result {
+  explicit call_with_result(std::function<Result()> doing) : work(std::move(doing)) {}
+
+  std::function<Result()> work;
+  std::optional<Result> result;
+};
+
 /// The same for a call that has a result.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
-  // Shared with the thread, which may outlive this coroutine.
-  const auto result = new_shared<std::optional<Result>>();
-  executor_work keeping = [result, work = std::move(work)] { result->emplace(work()); };
+  const auto call = new_shared<call_with_result<Result>>(std::move(work));
+  executor_work keeping = [call] { call->result.emplace(call->work()); };
   co_await run_blocking(std::move(keeping));
-  co_return std::move(**result);
+  co_return std::move(*call->result);
 }
 
 /// Closes a file on a thread without waiting for it: if a file system hangs, closing a file can
