@@ -1676,8 +1676,8 @@ struct agent_services {
   /// Receives the progress of workers, and learns of each hung worker before it is killed. Default:
   /// none.
   std::shared_ptr<worker_observer> observer = {};
-  /// Decides where the workers' output goes. Default: as in the launch_config, or else a
-  /// `default_logs_specs`.
+  /// Decides where the workers' output goes. Default: as in the launch_config, or else what
+  /// torchrun does.
   std::shared_ptr<logs_specs> logs = {};
   /// Offers the last lines of each worker to viewers of the job. Default: none.
   std::shared_ptr<detail::output_tails> tails = {};
@@ -2288,6 +2288,11 @@ inline constexpr std::size_t learned_names = 256;
 inline constexpr std::chrono::milliseconds least_watch_interval{10};
 inline constexpr std::size_t watched_files = 20'000;
 inline constexpr int worker_suspicions = 64;
+/// What is read of a file of /proc: of a small one, of the table of sockets, and of the memory map
+/// of a process.
+inline constexpr std::size_t proc_file_bytes = 4096;
+inline constexpr std::size_t socket_table_bytes = 16 * 1024 * 1024;
+inline constexpr std::size_t memory_map_bytes = 4 * 1024 * 1024;
 /// How late a watch may wake before it concludes that it was suspended itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
 /// The head of a request to the status server, its headers, and its body.
@@ -2775,32 +2780,6 @@ struct shell_command {
 
 }  // namespace elastic
 
-// ---- elastic/agent/worker_wrap.hpp ----
-
-namespace elastic {
-
-/// A command in front of the program of some workers, such as a profiler.
-struct worker_wrap {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  worker_wrap() = default;
-
-  /// Words for `/bin/sh`, such as "nsys profile -o r${rank}", to which the program and its
-  /// arguments are added; `${rank}` and the others as in `worker_spec::env`. Empty: no worker has a
-  /// command.
-  std::string command;
-  /// For which ranks of the job it is: the first and the last of each part; empty: for all.
-  std::vector<std::pair<int, int>> ranks;
-
-  /// Whether it is for the worker of a rank.
-  ELASTIC_DECL bool is_for(int rank) const;
-};
-
-/// The ranks in a text such as "0,8-15".
-/// Errors: `errc::invalid_argument` for another text, and for more than 1024 parts.
-ELASTIC_DECL std::vector<std::pair<int, int>> parse_wrap_ranks(std::string_view text);
-
-}  // namespace elastic
-
 // ---- elastic/contract/function_call.hpp ----
 
 namespace elastic {
@@ -2925,6 +2904,22 @@ enum class on_failure {
 /// What an agent runs: which program, how many workers, how often they may be restarted, and where
 /// their output goes.
 struct worker_spec {
+  /// A command in front of the program of some workers, such as a profiler.
+  struct wrapper {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    wrapper() = default;
+
+    /// Words for `/bin/sh`, such as "nsys profile -o r${rank}", to which the program and its
+    /// arguments are added; `${rank}` and the others as in `worker_spec::env`. Empty: no worker has
+    /// a command.
+    std::string command;
+    /// For which ranks of the job it is: the first and the last of each part; empty: for all.
+    std::vector<std::pair<int, int>> ranks;
+
+    /// Whether it is for the worker of a rank.
+    ELASTIC_DECL bool is_for(int rank) const;
+  };
+
   /// The role of these workers: a name for ranks, logs, events and metrics.
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
@@ -2935,7 +2930,7 @@ struct worker_spec {
   /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
   std::vector<std::string> arguments;
   /// A command in front of the program, for all workers or some.
-  worker_wrap wrap;
+  wrapper wrap;
   /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
   /// agent adds the variables that it promises to its workers.
   environment_map environment;
@@ -3018,10 +3013,21 @@ struct worker_spec {
   std::string log_line_prefix_template;
   /// Which output is shown, how it is shown, and what is kept.
   log_options logs;
+
+  /// How messages name a field of this struct, see `rendezvous_parameters::naming`. Empty:
+  /// "worker_spec::max_restarts".
+  std::function<std::string(std::string_view field)> naming = {};
+
+  /// The name of a field in messages, by `naming`.
+  ELASTIC_DECL std::string name_of(std::string_view field) const;
 };
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, with the allowed range.
 ELASTIC_DECL void validate(const worker_spec& spec);
+
+/// The ranks in a text such as "0,8-15", for `worker_spec::wrapper::ranks`.
+/// Errors: `errc::invalid_argument` for another text, and for more than 1024 parts.
+ELASTIC_DECL std::vector<std::pair<int, int>> parse_wrap_ranks(std::string_view text);
 
 }  // namespace elastic
 
@@ -3293,9 +3299,9 @@ class log_layout {
 
 }  // namespace elastic
 
-// ---- elastic/process/line_head.hpp ----
+// ---- elastic/process/detail/line_head.hpp ----
 
-namespace elastic {
+namespace elastic::detail {
 
 /// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
 ELASTIC_DECL std::string time_text(wall_time at);
@@ -3332,7 +3338,7 @@ class line_head {
   std::vector<piece> pieces_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/process/stdio.hpp ----
 
@@ -3345,7 +3351,7 @@ struct output_plan {
     /// Selects lines that contain any of these texts; empty: no lines.
     std::vector<std::string> filters;
     /// The prefix of every line; with `output_plan::json`, the start of its object.
-    line_head prefix;
+    detail::line_head prefix;
     /// Where the lines go; must be used on one strand only.
     std::shared_ptr<log_file> file;
   };
@@ -3368,7 +3374,7 @@ struct output_plan {
   log_file::rotation rotation;
   /// copy: the prefix of every line on the console. Empty: bytes are passed through unchanged and
   /// immediately, not line by line.
-  line_head prefix;
+  detail::line_head prefix;
   /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
   /// and ends with the member "text": the line without its end, as UTF-8 with invalid bytes
   /// replaced. A piece of a longer line (see `tee`) is an object with "more":true.
@@ -3458,27 +3464,6 @@ class logs_specs {
   ///
   /// Errors: an exception cancels the start, and no worker runs.
   virtual std::vector<worker_output> plan(const attempt_logs& attempt) = 0;
-};
-
-/// Handles output as torchrun does, according to the fields of the worker_spec: redirects, tee and
-/// filters. It keeps the end of stderr for the report if stderr is not in a file.
-class default_logs_specs final : public logs_specs {
- public:
-  ELASTIC_DECL std::vector<logs_specs::worker_output> plan(
-      const logs_specs::attempt_logs& attempt) override;
-
- private:
-  ELASTIC_DECL static std::shared_ptr<log_file> open(const log_layout& layout,
-                                                     const std::string& path,
-                                                     log_file::rotation rotation);
-  ELASTIC_DECL static output_plan plan_stream(const logs_specs::attempt_logs& attempt,
-                                              const worker_identity& who, std_streams stream,
-                                              const std::shared_ptr<log_file>& matches);
-  ELASTIC_DECL static bool is_shown(const log_options& options, int local_rank);
-
-  // All members of the object of a line, but its text.
-  ELASTIC_DECL static line_head object_head(const logs_specs::attempt_logs& attempt,
-                                            const worker_identity& who, bool is_err);
 };
 
 }  // namespace elastic
@@ -3623,7 +3608,9 @@ class restart_ledger {
     bool is_hopeless = false;
   };
 
-  ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {});
+  /// @param name  how the reasons of decisions name `max_restarts`
+  ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {},
+                                       std::string name = "max_restarts");
 
   /// Counts one more failure of the workers.
   void failed(time_point now) { count(failures_ + 1, now); }
@@ -3674,6 +3661,7 @@ class restart_ledger {
 
   int max_restarts_;
   restart_terms terms_;
+  std::string name_;
   int failures_ = 0;
   /// The failures within the window.
   std::vector<noted> recent_;
@@ -3928,8 +3916,6 @@ struct proc_snapshot {
 /// device or a file server does not answer. A process that frees memory or writes its core makes
 /// progress.
 ELASTIC_DECL bool is_stuck(const proc_snapshot& before, const proc_snapshot& now);
-
-ELASTIC_DECL std::string text_of(const std::string& path);
 
 /// Takes a snapshot of a process; needs no privilege over it. Empty if there is no such process, or
 /// it has ended.
@@ -5048,16 +5034,34 @@ using agent_message = std::variant<welcome, refused, checkpoint, pause_work, res
 
 }  // namespace elastic
 
-// ---- elastic/health/detail/control_message.hpp ----
+// ---- elastic/health/checkpoint_outcome.hpp ----
 
-namespace elastic::detail {
+namespace elastic {
 
-/// The messages of a worker to its agent over the control channel; `control_messages` has the other
-/// direction. Each line is one JSON object, whose "kind" is the name of the struct. Times are in
-/// seconds; unknown fields are ignored. docs/control_channel.md describes the protocol.
+/// The outcome of asking workers for a checkpoint.
+struct checkpoint_outcome {
+  /// How many workers were asked (those that accept requests), and how many have saved a
+  /// checkpoint.
+  int asked = 0;
+  int saved = 0;
+  /// Why the others have not: "local rank 1 did not answer within 2 s".
+  std::vector<std::string> problems;
+};
+
+}  // namespace elastic
+
+// ---- elastic/health/worker_message.hpp ----
+
+namespace elastic {
+
+/// The messages of a worker to its agent over the control channel; see
+/// `worker_channels::options::message`. docs/control_channel.md describes the protocol.
+///
+/// Times are positive, numbers are not negative. Texts contain no control characters and have at
+/// most `limits::control_text_bytes`; names have 1 to `limits::control_name_bytes`.
 namespace worker_messages {
 
-/// The first line of a connection.
+/// The first message of a connection.
 struct hello {
   int version = control_messages::version;
   int local_rank = 0;
@@ -5090,6 +5094,7 @@ struct expires {
   duration after{};
 };
 
+/// Do not kill the worker for this timer.
 struct release {
   std::string timer;
 };
@@ -5097,16 +5102,19 @@ struct release {
 /// The worker's progress; counts as a heartbeat.
 struct progress {
   std::int64_t step = 0;
-  /// The number of steps; 0: unknown.
+  /// The total number of steps; 0: unknown.
   std::int64_t total = 0;
   std::string text;
+  /// At most `limits::control_metrics`.
   std::map<std::string, double> metrics;
 };
 
-/// The answer to a request for a checkpoint: it was saved, or why it was not.
+/// The checkpoint that `control_messages::checkpoint` asked for with this id is saved.
 struct saved {
   std::int64_t id = 0;
 };
+
+/// It is not saved, for this reason; empty: unknown.
 struct not_saved {
   std::int64_t id = 0;
   std::string reason;
@@ -5128,7 +5136,7 @@ struct bye {};
 /// This process can leave an epoch and take part in the next one.
 struct survive {};
 
-/// The script has reached the point up to which another process can run it in advance.
+/// Its script has reached the point up to which another process can run it in advance.
 struct prepared {};
 
 /// The worker's work in epoch `epoch` failed: it asks whether the epoch has ended or the failure is
@@ -5153,519 +5161,40 @@ struct await_roles {
   std::int64_t revision = 0;
 };
 
-}  // namespace worker_messages
-
 /// A message of a worker.
 using worker_message =
-    std::variant<worker_messages::hello, worker_messages::heartbeat, worker_messages::enter,
-                 worker_messages::leave, worker_messages::expires, worker_messages::release,
-                 worker_messages::progress, worker_messages::saved, worker_messages::not_saved,
-                 worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye,
-                 worker_messages::survive, worker_messages::ask, worker_messages::ready,
-                 worker_messages::finished, worker_messages::prepared,
-                 worker_messages::await_roles>;
+    std::variant<hello, heartbeat, enter, leave, expires, release, progress, saved, not_saved,
+                 no_restart, bad_node, bye, survive, ask, ready, finished, prepared, await_roles>;
 
-/// The message as a line, including the line end; at most `limits::control_line_bytes`. Long texts
-/// and names are cut; metrics that make the line too long are left out.
-/// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
-ELASTIC_DECL std::string to_line(const worker_message& message);
-ELASTIC_DECL std::string to_line(const control_messages::agent_message& message);
-
-/// Parses a worker's line without its end.
-/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
-ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
-
-/// Parses an agent's line; empty if the kind is unknown: newer agents may send more kinds.
-/// Errors: `errc::protocol_violation`, with the problem.
-ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
-    std::string_view line);
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/checkpoint_outcome.hpp ----
-
-namespace elastic {
-
-/// The outcome of asking workers for a checkpoint.
-struct checkpoint_outcome {
-  /// How many workers were asked (those that accept requests), and how many have saved a
-  /// checkpoint.
-  int asked = 0;
-  int saved = 0;
-  /// Why the others have not: "local rank 1 did not answer within 2 s".
-  std::vector<std::string> problems;
-};
+}  // namespace worker_messages
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/asio_local.hpp ----
-
-#if defined(ELASTIC_USE_BOOST_ASIO)
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
-#else
-#include <asio/generic/stream_protocol.hpp>
-#include <asio/local/stream_protocol.hpp>
-#endif
-
-// ---- elastic/base/task_group.hpp ----
+// ---- elastic/health/worker_channels.hpp ----
 
 namespace elastic {
 
-/// Owns tasks that run beside the coroutine that spawned them. If one throws, the others are
-/// cancelled, and the first error is kept for the caller of `wait` or `stop`.
+namespace detail {
+struct channel_attempt;
+class learned_timeouts;
+}  // namespace detail
+
+/// The agent's end of the control channel: a Unix socket at which the workers of this node report
+/// their state and receive requests, and the watch for hung workers. `worker_channel` is a worker's
+/// end. A `worker_group` has one; use it for workers that you start yourself.
 ///
-/// To run tasks within a scope, use `with_cleanup(body, group.stop())`, which returns when body and
-/// tasks have ended, on every way out. A group that was cancelled, by its owner or by an error,
-/// remains cancelled: tasks that are spawned afterwards do not start.
-///
-/// A task of the group must not await it.
-/// Thread-safety: one strand at a time, that of the executor; the destructor on any thread.
-class task_group {
- public:
-  explicit ELASTIC_DECL task_group(asio::any_io_executor executor);
-  task_group(const task_group&) = delete;
-  task_group& operator=(const task_group&) = delete;
-
-  /// Cancels the tasks that still run, asynchronously, and does not wait for them. What they use
-  /// must outlive them, so they must share its ownership. Prefer `stop`.
-  ELASTIC_DECL ~task_group();
-
-  /// Runs `work` on the executor, immediately if called there. If the group is cancelled, `work` is
-  /// destroyed without starting.
-  /// Errors: what the executor throws if it accepts no work, `std::bad_alloc`; `work` is then
-  /// destroyed soon, and the group is unchanged.
-  ELASTIC_DECL void spawn(task<void> work);
-
-  /// Cancels every task, with all types. May be called again.
-  ELASTIC_DECL void cancel();
-
-  /// Waits until no task runs, including those that are spawned meanwhile.
-  ///
-  /// Errors: the first that ended a task; a task that ends because it was cancelled has none.
-  /// Cancellation: each request cancels the group, and its end is still awaited; then it throws the
-  /// first error, or `operation_aborted` if there was none.
-  ELASTIC_DECL task<void> wait();
-
-  /// Cancels every task and waits until none runs. May be called again.
-  ///
-  /// Errors: as `wait`.
-  /// Cancellation: none; a request that arrives meanwhile is kept in the caller's state.
-  ELASTIC_DECL task<void> stop();
-
-  /// How many tasks run.
-  ELASTIC_DECL std::size_t size() const;
-
-  bool empty() const { return size() == 0; }
-
- private:
-  struct state;
-  std::shared_ptr<state> state_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/health/detail/line_intake.hpp ----
-
-namespace elastic::detail {
-
-/// Splits bytes that arrive in pieces into lines; buffers at most `limits::control_line_bytes` of
-/// an unfinished line.
-class line_intake {
- public:
-  /// The next line; valid until the next call of any member.
-  struct item {
-    /// A line without its end; empty if it was `too_long`.
-    std::string_view line;
-    bool too_long = false;
-  };
-
-  ELASTIC_DECL void append(std::string_view bytes);
-
-  /// The next line; empty if it is not complete yet. A line that is too long is reported once, and
-  /// the rest of it is skipped.
-  ELASTIC_DECL std::optional<item> next();
-
-  std::size_t held() const { return held_.size() - taken_; }
-
- private:
-  std::string held_;
-  std::size_t taken_ = 0;
-  bool skipping_ = false;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/worker_liveness.hpp ----
-
-namespace elastic::detail {
-
-/// Learns time-outs: the longest observed time, times a factor.
-///
-/// It needs at least `enough` observations. All workers and attempts of a node share one object: a
-/// duration that occurred in one is normal in the others.
-class learned_timeouts {
- public:
-  static constexpr int enough = 5;
-  ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
-  ELASTIC_DECL void observe(const std::string& name, duration took);
-
-  /// Empty if there are too few observations.
-  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
-
- private:
-  struct record {
-    int count = 0;
-    duration longest{};
-  };
-
-  double factor_;
-  duration least_;
-  std::map<std::string, record> seen_;
-};
-
-/// Why a worker counts as hung, and the signal that ends it.
-struct liveness_verdict {
-  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-  std::string reason;
-  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
-  int signal = SIGKILL;
-};
-
-/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: it takes events and
-/// the time, and returns the verdict and the time of the next check.
-///
-/// - **Heartbeats.** After the first one, the next is due within the worker's own time-out, else
-///   that of the settings, else the learned one; without any of the three, none is due. After the
-///   first heartbeat, the beginning and the end of a section count as heartbeats, too.
-/// - **Sections.** A section with a time-out, its own or a learned one, must end in that time; no
-///   heartbeat is due meanwhile. Other sections only show where a worker hangs.
-/// - **Timers** are independent of these. Arming a timer again restarts it.
-///
-/// Nothing is due while the worker is paused: all clocks stand still.
-class worker_liveness {
- public:
-  /// `learned` must outlive this.
-  ELASTIC_DECL worker_liveness(const liveness_settings& settings, learned_timeouts& learned);
-
-  /// Notes that the worker runs; forgets everything about an earlier one.
-  ELASTIC_DECL void start(time_point now);
-
-  /// Ends the watch: the worker ended, or asked for no further watching.
-  void end() { running_ = false; }
-
-  ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
-
-  /// Result: false if too many sections are open already.
-  ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
-
-  /// Does nothing if the section is not open.
-  ELASTIC_DECL void leave(time_point now, const std::string& name);
-
-  /// Result: false if too many timers are armed already.
-  ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
-                        int signal = SIGKILL);
-
-  void release(const std::string& name) { timers_.erase(name); }
-
-  ELASTIC_DECL void pause(time_point now);
-  ELASTIC_DECL void resume(time_point now);
-
-  /// Restarts every time-out that is running: the watch itself stood still (the machine was
-  /// suspended), so others may have, too.
-  ELASTIC_DECL void renew(time_point now);
-
-  /// When to judge again; `time_point::max()` if nothing is due.
-  time_point next_expiry() const { return first_due().at; }
-
-  /// Empty while the worker is in time.
-  ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
-
-  /// "12.3 s"; "10 s" for whole seconds.
-  ELASTIC_DECL static std::string text_of(duration span);
-
- private:
-  // Moves all times by `span`, for which the clocks stood still.
-  ELASTIC_DECL void shift(duration span);
-
-  struct section {
-    std::string name;
-    time_point entered;
-    std::optional<duration> timeout;
-  };
-  struct timer {
-    time_point expiry;
-    duration after{};
-    int signal = SIGKILL;
-  };
-  /// The item that is due first.
-  struct due {
-    enum class kind { first_heartbeat, heartbeat, section, timer };
-    time_point at = time_point::max();
-    kind what = kind::heartbeat;
-    const worker_liveness::section* section = nullptr;
-    const std::string* timer_name = nullptr;
-    const timer* armed = nullptr;
-  };
-
-  static constexpr const char* beats_name = "heartbeat";
-  static std::string section_name(const std::string& name) { return "section " + name; }
-
-  ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
-
-  // Whether a section with a time-out is open, which replaces heartbeats.
-  ELASTIC_DECL bool awaits_section() const;
-  ELASTIC_DECL void sign_of_life(time_point now);
-  ELASTIC_DECL std::optional<duration> beat_timeout() const;
-  ELASTIC_DECL std::string where() const;
-  ELASTIC_DECL due first_due() const;
-
-  liveness_settings settings_;
-  learned_timeouts* learned_;
-  bool running_ = false;
-  time_point started_{};
-  /// When the last heartbeat arrived, or a message that counts as one.
-  std::optional<time_point> last_sign_;
-  std::optional<duration> own_timeout_;
-  std::vector<section> sections_;
-  std::map<std::string, timer> timers_;
-  std::optional<time_point> paused_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/worker_channels_options.hpp ----
-
-namespace elastic::detail {
-
-/// Callbacks for messages that `worker_channels` does not handle itself. Each may be empty, must
-/// not throw, and is called on the strand.
-struct channel_events {
-  /// A worker is hung. Called once; the callee must kill the worker.
-  std::function<void(int local_rank, const liveness_verdict&)> hung{};
-  std::function<void(int local_rank, const worker_messages::progress&)> progress{};
-  std::function<void(int local_rank, const std::string& reason)> no_restart{};
-  std::function<void(int local_rank, const std::string& reason)> bad_node{};
-  /// A message of a worker that can outlive an epoch: survive, ask, ready or finished.
-  std::function<void(int local_rank, const worker_message&)> epoch{};
-  /// The script of a worker can be run in advance up to a point.
-  std::function<void()> prepared{};
-  /// The revision of the job's roles; empty: the job has none.
-  std::function<std::int64_t()> roles{};
-  /// The worker that a process is or descends from: for PyTorch's timers, which contain pids, and
-  /// for workers that run as another user.
-  std::function<std::optional<int>(pid_t)> owner_of{};
-};
-
-struct worker_channels_options {
-  liveness_settings liveness{};
-  /// Whether to serve timers of PyTorch's FileTimerClient, too, and at which path; empty: a path in
-  /// the temporary folder.
-  bool timer_file = false;
-  std::string timer_path{};
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time{};
-  logger log{};
-  channel_events events{};
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/channel_attempt.hpp ----
-
-#include <list>
-
-namespace elastic::detail {
-
-/// A connection of a worker, or of a client that has not sent hello yet.
-struct channel_connection {
-  ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
-  asio::local::stream_protocol::socket peer;
-  std::optional<int> worker;
-  bool checkpoints = false;
-  /// The worker sent `survive`.
-  bool survives = false;
-  /// The revision in an unanswered `await_roles`; empty: there is none.
-  std::optional<std::int64_t> seen_roles;
-  bool is_closed = false;
-  /// The worker has closed its end.
-  bool has_ended = false;
-  line_intake lines;
-};
-
-/// The state of one worker.
-struct watched_worker {
-  ELASTIC_DECL watched_worker(const liveness_settings& settings, learned_timeouts& learned);
-  worker_liveness liveness;
-  bool running = false;
-  bool said_bye = false;
-};
-
-/// A checkpoint that was asked for.
-struct checkpoint_question {
-  explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
-  std::int64_t id = 0;
-  std::set<int> waiting;
-  checkpoint_outcome outcome;
-  event_flag answered;
-  ELASTIC_DECL void settle(int local_rank, const std::string& problem);
-};
-
-/// The control channel and the watch during one attempt; used only by `worker_channels`. Shared
-/// with its coroutines, which may briefly outlive it.
-struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
-  using socket = asio::local::stream_protocol::socket;
-  using connection = channel_connection;
-  using connection_pointer = std::shared_ptr<connection>;
-  using place = watched_worker;
-  using question = checkpoint_question;
-  using self_pointer = std::shared_ptr<channel_attempt>;
-  ELASTIC_DECL channel_attempt(asio::any_io_executor executor,
-                               const worker_channels_options& chosen,
-                               std::shared_ptr<learned_timeouts> shared, int workers);
-
-  asio::any_io_executor strand;
-  worker_channels_options options;
-  std::shared_ptr<learned_timeouts> learned;
-  std::vector<place> places;
-  asio::local::stream_protocol::acceptor acceptor;
-  std::string address;
-  asio::posix::stream_descriptor timer_file;
-  std::string timer_path;
-  bool made_timer_file = false;
-  std::list<connection_pointer> connections;
-  std::list<std::shared_ptr<question>> questions;
-  std::int64_t last_question = 0;
-  int complaints = 0;
-  event_flag closing;
-  task_group tasks;
-  // Wakes the watch, which runs only while something is due.
-  event_flag changed;
-  bool is_watching = false;
-  time_point watched_until = time_point::max();
-
-  time_source& time() const { return *options.time; }
-  bool is_closing() const { return closing.is_set(); }
-
-  // ---- opening and closing --------------------------------------------------------------------
-
-  ELASTIC_DECL void listen();
-  ELASTIC_DECL void open_timer_file();
-  ELASTIC_DECL void shut();
-
-  // Runs `work` concurrently. An exception is logged after `problem` and ends nothing else.
-  ELASTIC_DECL void run(std::string problem, task<void> work);
-  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string problem,
-                                             task<void> work);
-  ELASTIC_DECL task<void> rest_until(time_point when);
-
-  // ---- connections ----------------------------------------------------------------------------
-
-  template <class... Args>
-  void complain(fmt::format_string<Args...> text, Args&&... args) {
-    if (complaints >= limits::control_complaints) return;
-    ++complaints;
-    options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
-                        complaints == limits::control_complaints
-                            ? "; more of this is not logged in this attempt"
-                            : "");
-  }
-
-  // Admits this user, root, and workers that have switched to another user.
-  ELASTIC_DECL bool may_enter(const ucred& peer) const;
-  ELASTIC_DECL void admit(socket accepted);
-  ELASTIC_DECL static void disconnect(connection& client);
-  ELASTIC_DECL void forget(const connection_pointer& client);
-  ELASTIC_DECL bool can_save(int local_rank) const;
-  ELASTIC_DECL bool survives(int local_rank) const;
-  // Sends a message to the connections that sent `survive`. Result: whether one accepted it.
-  ELASTIC_DECL bool send_survivor(int local_rank, const control_messages::agent_message& message);
-  ELASTIC_DECL static std::string name_of(const connection& client);
-
-  // Result: whether the socket accepted the line; a client that does not read is disconnected.
-  ELASTIC_DECL bool send(connection& client, const std::string& line);
-  ELASTIC_DECL void send_all(const control_messages::agent_message& message);
-  // Answers `await_roles` of the workers that know an earlier revision.
-  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
-  ELASTIC_DECL void refuse(connection& client, const std::string& why);
-
-  // Result: how many lines it contained.
-  ELASTIC_DECL int take(connection& client, std::string_view bytes);
-  ELASTIC_DECL void take_line(connection& client, std::string_view line);
-
-  // ---- messages of workers --------------------------------------------------------------------
-
-  ELASTIC_DECL worker_liveness& liveness_of(const connection& client);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::hello& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::heartbeat& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::enter& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::leave& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::expires& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::release& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::progress& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::saved& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::not_saved& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::no_restart& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::bad_node& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::prepared&);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::await_roles& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::ask& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::ready& message);
-  ELASTIC_DECL void handle(connection& client, const worker_messages::finished& message);
-  ELASTIC_DECL void tell_of_epoch(const connection& client, const worker_message& message);
-  ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
-
-  // ---- PyTorch's timers -----------------------------------------------------------------------
-
-  ELASTIC_DECL void take_timer(std::string_view line);
-
-  // ---- watch ----------------------------------------------------------------------------------
-
-  ELASTIC_DECL void started(int local_rank);
-  ELASTIC_DECL void ended(int local_rank);
-  ELASTIC_DECL void pause();
-  ELASTIC_DECL void resume();
-
-  // Notes that something of this worker may be due earlier than known. If it is due later, the
-  // watch finds that out when it wakes, so a heartbeat restarts no timer.
-  ELASTIC_DECL void look_again(int local_rank);
-  ELASTIC_DECL time_point next_expiry() const;
-
-  // Reads what a worker has already sent, before anything is concluded from its silence or its end:
-  // its death is often seen before its last messages.
-  ELASTIC_DECL void drain_input(int local_rank);
-
-  // Accepts a connection, if one waits. Result: why none was accepted.
-  ELASTIC_DECL asio_error_code accept_one();
-
-  // Reads what has arrived, at most `most_pieces`. Nothing else reads from a connection, so no byte
-  // can be in a pending Asio operation meanwhile. Result: how many lines arrived.
-  ELASTIC_DECL int read_now(connection& client, int most_pieces);
-  ELASTIC_DECL void judge(time_point now);
-
-  // ---- background tasks -------------------------------------------------------------------------
-
-  ELASTIC_DECL static task<void> accept_all(self_pointer self);
-  ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
-  ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
-  ELASTIC_DECL static task<void> read_timers(self_pointer self);
-
-  // Restarts after an error, so that no worker hangs unnoticed.
-  ELASTIC_DECL static task<void> watch(self_pointer attempt);
-  ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration within);
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/worker_channels.hpp ----
-
-namespace elastic::detail {
-
-/// The agent's side of the control channel: a Unix socket at which the workers of this node report
-/// their state and receive requests, and the watch for hung workers.
+///     elastic::worker_channels::options options;
+///     options.message = [](int local_rank, const auto& message) {
+///       if (const auto* made = std::get_if<elastic::worker_messages::progress>(&message)) {
+///         std::printf("worker %d is at step %ld\n", local_rank, long(made->step));
+///       }
+///     };
+///     elastic::worker_channels channels(executor, options);
+///     channels.open(1);
+///     for (const auto& [name, value] : channels.environment()) variables[name] = value;
+///     variables["LOCAL_RANK"] = "0";
+///     // … start the worker with these variables
+///     channels.started(0);
 ///
 /// The socket has an abstract name, which leaves no file. Only this user, root and workers may
 /// connect. Whatever a worker writes, it can neither block nor crash the agent, nor make it buffer
@@ -5676,80 +5205,117 @@ namespace elastic::detail {
 /// Thread-safety: one strand at a time, the one it was given.
 class worker_channels {
  public:
-  ELASTIC_DECL worker_channels(asio::any_io_executor strand, worker_channels_options options);
+  /// A worker that did not report in time.
+  struct hung_worker {
+    int local_rank = 0;
+    /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+    std::string reason;
+    /// The signal that ends it: SIGKILL, unless a timer of PyTorch's client named another.
+    int signal = SIGKILL;
+  };
+
+  /// Settings, and the functions that receive what workers report. Each function may be empty, must
+  /// not throw, and is called on the strand.
+  struct options {
+    liveness_settings liveness{};
+    /// Whether to serve timers of PyTorch's FileTimerClient, too, and at which path; empty: a path
+    /// in the temporary folder.
+    bool timer_file = false;
+    std::string timer_path{};
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time{};
+    logger log{};
+    /// Receives every valid message of a worker, after the channel has acted on it.
+    std::function<void(int local_rank, const worker_messages::worker_message&)> message{};
+    /// A worker is hung. Called once for each `started`; the callee must kill the worker.
+    std::function<void(const hung_worker&)> hung{};
+    /// The revision of the job's roles; empty: the job has none.
+    std::function<std::int64_t()> roles{};
+    /// The worker that a process is or descends from: for PyTorch's timers, which contain pids, and
+    /// for workers that run as another user.
+    std::function<std::optional<int>(pid_t)> owner_of{};
+  };
+
+  /// Opens no channel yet.
+  ELASTIC_DECL worker_channels(asio::any_io_executor strand, options settings);
   worker_channels(const worker_channels&) = delete;
   worker_channels& operator=(const worker_channels&) = delete;
+
+  /// Closes the channel, but does not wait for what still runs of it, as `close` does.
   ~worker_channels() { abandon(); }
 
-  /// Opens the channel of an attempt with this number of workers, under a new name. If it cannot be
-  /// opened, the log says so, and there is no channel. An earlier channel must be closed.
+  /// Opens a channel, under a new name, for workers with the local ranks 0 to `workers` - 1. If it
+  /// cannot be opened, the log says so, and there is no channel. An earlier channel must be closed.
+  ///
+  /// @param workers  1 to `limits::local_world_size`
+  /// Errors: `errc::invalid_argument` for another number.
   ELASTIC_DECL void open(int workers);
 
   /// Whether a channel is open.
-  bool is_open() const { return state_ && !state_->is_closing(); }
+  ELASTIC_DECL bool is_open() const;
 
-  /// The variables for the workers' environment; an empty value removes the variable.
+  /// The variables for the workers' environment; an empty value removes the variable. Each worker
+  /// also needs its LOCAL_RANK.
   ELASTIC_DECL std::vector<std::pair<std::string, std::string>> environment() const;
 
   /// Notes that a worker runs: it is watched from now on.
+  /// Errors: `errc::invalid_argument` if the channel is open for other local ranks; likewise
+  /// `ended` and `rests`.
   ELASTIC_DECL void started(int local_rank);
 
-  /// Notes that a worker has ended: it is watched no longer.
+  /// Reads what a worker has already sent, and notes that it has ended: it is watched no longer.
   ELASTIC_DECL void ended(int local_rank);
 
-  /// Whether any client is connected.
-  bool has_connections() const { return state_ && !state_->connections.empty(); }
+  /// Suspends the watch of a worker until `started` is called again.
+  ELASTIC_DECL void rests(int local_rank);
+
+  /// Reads what workers have already sent.
+  ELASTIC_DECL void catch_up();
 
   /// Tells every connected worker to pause or to continue. No heartbeat is due during a pause.
   ELASTIC_DECL void pause();
   ELASTIC_DECL void resume();
 
-  /// Tells every connected worker that it is being stopped.
+  /// Tells every connected worker that it is being stopped, and will be killed after `grace`; 0:
+  /// unknown.
   ELASTIC_DECL void announce_stop(duration grace);
 
-  /// Tells the workers that wait for it (`await_roles`) about a change of the job's roles.
+  /// Tells the workers that wait for it (`worker_channel::await_roles`) about a change of the job's
+  /// roles.
   ELASTIC_DECL void tell_of_roles(std::int64_t revision);
 
   /// Whether a connection on which this worker sent `survive` is open.
-  bool survives(int local_rank) const { return state_ && state_->survives(local_rank); }
+  ELASTIC_DECL bool survives(int local_rank) const;
 
-  /// Sends a message to a worker that sent `survive`. Result: whether its connection accepted the
-  /// message.
-  /// Errors: those of `to_line`.
-  bool tell_survivor(int local_rank, const control_messages::agent_message& message) {
-    return state_ && state_->send_survivor(local_rank, message);
-  }
-
-  /// Reads what workers have already sent.
-  ELASTIC_DECL void catch_up();
-
-  /// Suspends the watch of a worker until `started` is called again.
-  ELASTIC_DECL void rests(int local_rank);
-
-  /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
-  /// `within`.
+  /// Sends a message to a worker that sent `survive`.
   ///
+  /// Result: whether its connection accepted the message.
+  /// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a message.
+  ELASTIC_DECL bool tell_survivor(int local_rank, const control_messages::agent_message& message);
+
+  /// Asks the workers that accept requests for a checkpoint, and waits until each has answered or
+  /// ended, at most `within`.
+  ///
+  /// Result: without a channel, no worker was asked.
   /// Cancellation: all types; throws `operation_aborted`. Workers may still save a checkpoint.
-  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within);
+  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within) &;
 
   /// Closes every connection and waits until nothing of the channel runs any more. Does nothing if
-  /// no channel is open.
+  /// no channel is open. `open` may follow.
   ///
   /// Cancellation: none; a request stays pending in the caller's state.
-  task<void> close() { return close_all(state_); }
+  ELASTIC_DECL task<void> close() &;
 
  private:
-  using state_pointer = std::shared_ptr<channel_attempt>;
-  ELASTIC_DECL static task<void> close_all(state_pointer state);
   ELASTIC_DECL void abandon();
 
   asio::any_io_executor strand_;
-  worker_channels_options options_;
-  std::shared_ptr<learned_timeouts> learned_;
-  state_pointer state_;
+  options options_;
+  std::shared_ptr<detail::learned_timeouts> learned_;
+  std::shared_ptr<detail::channel_attempt> state_;
 };
 
-}  // namespace elastic::detail
+}  // namespace elastic
 
 // ---- elastic/agent/detail/survivors.hpp ----
 
@@ -5784,7 +5350,7 @@ class survivors {
   ELASTIC_DECL void begin(std::int64_t epoch, std::size_t workers, bool has_survivors);
   ELASTIC_DECL void started(std::size_t slot, int rank);
   ELASTIC_DECL void ended(std::size_t slot, bool succeeded);
-  ELASTIC_DECL void take(int local_rank, const worker_message& message);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::worker_message& message);
 
   // ---- state ------------------------------------------------------------------------------------
 
@@ -6377,6 +5943,8 @@ class worker_group {
     bool has_stayed = false;
     /// How often workers had failed when it was started; for a replica, how often this one had.
     int restart_count = 0;
+    /// Whether its start has been reported (see `worker_group::on_start`).
+    bool is_start_reported = false;
   };
 
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
@@ -6396,6 +5964,10 @@ class worker_group {
   /// stopped when one has aborted. It must end by itself; its result is one sentence for the
   /// report.
   ELASTIC_DECL void look_last(std::function<task<std::string>()> look);
+
+  /// Sets a function, which must not throw, that is called when all workers of a start have been
+  /// started. The journal learns of those that have ended meanwhile only after the call.
+  void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
   /// Sets a function, which must not throw, that is called for each step that a worker reports.
   void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
@@ -6608,10 +6180,10 @@ class worker_group {
                             const agent_services& services, log_layout& layout);
   ELASTIC_DECL process_set::services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
-  ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
+  ELASTIC_DECL worker_channels::options channel_options(const agent_services& services);
   ELASTIC_DECL std::string statement_of(int local_rank, const char* statement,
                                         const std::string& reason) const;
-  ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
+  ELASTIC_DECL void end_hung(const worker_channels::hung_worker& found);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(worker_observer::hung_worker hung) const;
 
@@ -6625,7 +6197,10 @@ class worker_group {
 
   // Sends the pending signals to hung workers, which no hook inspects any more.
   ELASTIC_DECL void send_pending_kills();
-  ELASTIC_DECL void pass_on(int local_rank, const detail::worker_messages::progress& progress);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::worker_message& message);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::progress& progress);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::no_restart& wish);
+  ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
 
   template <class Call>
   void tell_observer(Call call) {
@@ -6641,7 +6216,7 @@ class worker_group {
 
   ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
                                     job_event::suspicion suspicion = job_event::suspicion::none);
-  ELASTIC_DECL void note_end_in_journal(const process_set::process_end& end);
+  ELASTIC_DECL void note_end_in_journal(const worker& entry);
 
   // The worker that a process is or descends from. If the pid was reused meanwhile, the only harm
   // is a timer that belongs to another process of the worker's tree.
@@ -6677,7 +6252,9 @@ class worker_group {
   /// told.
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
+  ELASTIC_DECL void report_start();
   ELASTIC_DECL void tell_of_start();
+  ELASTIC_DECL void note_early_ends();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
@@ -6799,6 +6376,7 @@ class worker_group {
   std::optional<stop_plan> on_failure_;
   /// Empty: there is no last look.
   std::function<task<std::string>()> look_;
+  std::function<void()> on_start_;
   std::function<void(std::int64_t)> on_step_;
   std::function<void()> on_prepared_;
   /// Empty: nothing is added.
@@ -6809,7 +6387,7 @@ class worker_group {
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
-  detail::worker_channels channels_;
+  worker_channels channels_;
   detail::survivors survivors_;
   attempt attempt_;
   detail::hang_hooks hooks_;
@@ -6938,15 +6516,15 @@ ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor exe
                                                        std::size_t addressees, cancelled_by reason,
                                                        std::vector<task<void>> tasks);
 
-/// The first task to end cancels the others. The caller's requests go to the first `addressees`.
+/// What `race` does, of at least one task.
+ELASTIC_DECL task<std::size_t> run_race(std::vector<task<void>> tasks);
+
 template <class... Tasks>
-task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t addressees,
-                                  Tasks... tasks) {
+std::vector<task<void>> task_list(Tasks... tasks) {
   std::vector<task<void>> list;
   list.reserve(sizeof...(Tasks));
   (list.push_back(std::move(tasks)), ...);
-  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end,
-                          std::move(list));
+  return list;
 }
 
 }  // namespace elastic::detail
@@ -6967,17 +6545,65 @@ namespace elastic {
 /// threw.
 template <class... Tasks>
 task<std::size_t> race(Tasks... tasks) {
-  auto executor = co_await asio::this_coro::executor;
-  const auto outcome =
-      co_await detail::run_race(executor, sizeof...(Tasks), std::move(tasks)...);
-  const std::size_t first = outcome.order[0];
-  if (outcome.failures[first]) std::rethrow_exception(outcome.failures[first]);
-  for (std::size_t place : outcome.order) {
-    const std::exception_ptr& failure = outcome.failures[place];
-    if (failure && !detail::is_cancellation(failure)) std::rethrow_exception(failure);
-  }
-  co_return first;
+  return detail::run_race(detail::task_list(std::move(tasks)...));
 }
+
+}  // namespace elastic
+
+// ---- elastic/base/task_group.hpp ----
+
+namespace elastic {
+
+/// Owns tasks that run beside the coroutine that spawned them. If one throws, the others are
+/// cancelled, and the first error is kept for the caller of `wait` or `stop`.
+///
+/// To run tasks within a scope, use `with_cleanup(body, group.stop())`, which returns when body and
+/// tasks have ended, on every way out. A group that was cancelled, by its owner or by an error,
+/// remains cancelled: tasks that are spawned afterwards do not start.
+///
+/// A task of the group must not await it.
+/// Thread-safety: one strand at a time, that of the executor; the destructor on any thread.
+class task_group {
+ public:
+  explicit ELASTIC_DECL task_group(asio::any_io_executor executor);
+  task_group(const task_group&) = delete;
+  task_group& operator=(const task_group&) = delete;
+
+  /// Cancels the tasks that still run, asynchronously, and does not wait for them. What they use
+  /// must outlive them, so they must share its ownership. Prefer `stop`.
+  ELASTIC_DECL ~task_group();
+
+  /// Runs `work` on the executor, immediately if called there. If the group is cancelled, `work` is
+  /// destroyed without starting.
+  /// Errors: what the executor throws if it accepts no work, `std::bad_alloc`; `work` is then
+  /// destroyed soon, and the group is unchanged.
+  ELASTIC_DECL void spawn(task<void> work);
+
+  /// Cancels every task, with all types. May be called again.
+  ELASTIC_DECL void cancel();
+
+  /// Waits until no task runs, including those that are spawned meanwhile.
+  ///
+  /// Errors: the first that ended a task; a task that ends because it was cancelled has none.
+  /// Cancellation: each request cancels the group, and its end is still awaited; then it throws the
+  /// first error, or `operation_aborted` if there was none.
+  ELASTIC_DECL task<void> wait();
+
+  /// Cancels every task and waits until none runs. May be called again.
+  ///
+  /// Errors: as `wait`.
+  /// Cancellation: none; a request that arrives meanwhile is kept in the caller's state.
+  ELASTIC_DECL task<void> stop();
+
+  /// How many tasks run.
+  ELASTIC_DECL std::size_t size() const;
+
+  bool empty() const { return size() == 0; }
+
+ private:
+  struct state;
+  std::shared_ptr<state> state_;
+};
 
 }  // namespace elastic
 
@@ -7035,11 +6661,23 @@ ELASTIC_DECL void validate(const signal_plan& plan);
 
 namespace elastic::detail {
 
-/// Like `std::make_shared`, which makes g++ compile three times as much for each type. Allocates
-/// the object and its count separately.
+template <class T>
+void delete_object(void* object) {
+  delete static_cast<T*>(object);
+}
+
+/// Like `std::make_shared`, which makes g++ compile some twenty functions for each type. Allocates
+/// the object and its count separately, and the count has one type for the whole library.
 template <class T, class... Arguments>
 std::shared_ptr<T> new_shared(Arguments&&... arguments) {
-  return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...));
+  using object_type = std::remove_const_t<T>;
+  auto* const object = new object_type(std::forward<Arguments>(arguments)...);
+  if constexpr (requires { object->weak_from_this(); }) {
+    return std::shared_ptr<T>(object);  // sets what weak_from_this() returns
+  } else {
+    void* const untyped = object;  // a `T*` would make the count's type depend on T
+    return std::shared_ptr<T>(std::shared_ptr<void>(untyped, &delete_object<object_type>), object);
+  }
 }
 
 }  // namespace elastic::detail
@@ -7092,11 +6730,11 @@ class job_secret {
 
 }  // namespace elastic
 
-// ---- elastic/rendezvous/node_id.hpp ----
+// ---- elastic/rendezvous/detail/node_id.hpp ----
 
 #include <compare>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Identifies one agent in a rendezvous. The order of the ids, which is the same on every node,
 /// gives the nodes of a round their ranks.
@@ -7152,7 +6790,7 @@ ELASTIC_DECL node_id new_node(const std::string& host);
 /// Errors: those of `new_node_number`.
 ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/rendezvous/rendezvous_settings.hpp ----
 
@@ -7233,7 +6871,7 @@ struct rendezvous_parameters : rendezvous_settings {
   std::string node_name;
   /// The unique id of this agent; empty: a new one. Set it to make a run reproducible, as rounds
   /// order nodes by it.
-  std::optional<node_id> identity = {};
+  std::optional<detail::node_id> identity = {};
   /// How long this node stays out of the job after it was marked as bad. 0: it may return at once.
   /// Only for jobs without torchrun nodes.
   duration exclude_for = duration::zero();
@@ -7261,8 +6899,16 @@ struct rendezvous_parameters : rendezvous_settings {
   /// Counts the requests to the stores that this node serves; null: they are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
 
+  /// How messages name a setting, which is a field of this struct or a name in `conf`. Empty:
+  /// "rendezvous_parameters::run_id". `parse_command_line` sets it to the options, "--rdzv-id"; a
+  /// program whose users choose settings in yet another way can do the same.
+  std::function<std::string(std::string_view setting)> naming;
+
   std::shared_ptr<time_source> time = detail::new_shared<system_time>();
   logger log;
+
+  /// The name of a setting in messages, by `naming`.
+  ELASTIC_DECL std::string name_of(std::string_view setting) const;
 
   /// The first part of this node's id: its name, or else the address that it gives to others;
   /// empty: the host's name.
@@ -7650,8 +7296,9 @@ namespace elastic {
 /// A TCP port that was free a moment ago on `address` (a numeric address of this host).
 ///
 /// It is drawn at random from 10,000 to 19,999, below the ports that the kernel gives to
-/// connections (`net.ipv4.ip_local_port_range`), so that no connection takes it by chance. If fewer
-/// than 1,000 such ports lie there, the kernel chooses. Another server may take the port before you
+/// connections (`net.ipv4.ip_local_port_range`), so that no connection takes it by chance, and no
+/// job of this host has it for its workers. If fewer than 1,000 such ports lie there, the kernel
+/// chooses. Another server may take the port before you
 /// do, so bind port 0 directly if you can.
 ///
 /// Errors: `errc::invalid_argument` if it is not an address, `errc::connection_failed` if no port
@@ -7707,40 +7354,6 @@ ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& exec
 /// The addresses of this host's network interfaces that are up, without loopback ones; at most
 /// `limits::node_addresses` of them.
 ELASTIC_DECL std::vector<asio::ip::address> own_addresses();
-
-}  // namespace elastic
-
-// ---- elastic/net/local_interface.hpp ----
-
-namespace elastic {
-
-/// A network interface of this host.
-struct local_interface {
-  /// "eth0".
-  std::string name;
-  bool is_up = false;
-  /// Its addresses, the primary one first; those of IPv6 that are valid on one link are left out.
-  std::vector<asio::ip::address> addresses = {};
-};
-
-/// The network interfaces of this host, in the kernel's order. Errors: `errc::file_access` if the
-/// kernel does not list them.
-ELASTIC_DECL std::vector<local_interface> local_interfaces();
-
-/// The address that a text names: that of an interface such as "ib0" (IPv4 if it has one), or that
-/// of this host in a network such as "10.1.0.0/16". Any other text, such as an address or the name
-/// of a host, is the result itself.
-///
-/// @param interfaces  those of this host
-/// Errors: `errc::invalid_argument`, with what this host has: an interface that is down or has no
-/// address, a text with a '/' that is not a network, and a network in which this host has no
-/// address or several.
-ELASTIC_DECL std::string local_address_named(const std::string& text,
-                                             const std::vector<local_interface>& interfaces);
-
-/// The same for this host. An empty text, an address, and a name that belongs to no interface cost
-/// one system call at most.
-ELASTIC_DECL std::string local_address_named(const std::string& text);
 
 }  // namespace elastic
 
@@ -8575,6 +8188,9 @@ struct registry_place {
   /// Makes the keys of this job alone. Called once for the node, and once for each time that its
   /// agent leads; each result is used on its own strand.
   std::function<std::shared_ptr<versioned_keys>()> keys;
+  /// Makes keys that all roles of a job share, in which their leaders compare the files that the
+  /// job is from. Called once, for the node. Empty: files without a common role are not compared.
+  std::function<std::shared_ptr<versioned_keys>()> shared_keys;
   /// Hosts that the other nodes reach, too: this host is known by an address in their network.
   std::vector<std::string> towards;
 };
@@ -8596,6 +8212,10 @@ namespace detail {
 /// The same, for a caller that tries the rendezvous before it chooses it.
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
+
+/// The run id of the whole job whose roles compare the files that they are from; empty: this is no
+/// such role.
+ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters);
 
 /// Refuses a registry at which nodes of a release before 0.1 have met.
 /// @param key     where that release kept its state
@@ -8651,6 +8271,7 @@ ELASTIC_DECL std::string how_to_add(std::string_view backend);
 
 // ---- elastic/store/detail/key_value_engine.hpp ----
 
+#include <list>
 #include <span>
 #include <unordered_map>
 
@@ -8951,9 +8572,9 @@ class prefix_store final : public store {
 namespace elastic::detail {
 
 inline constexpr std::string_view peer_has_no_secret =
-    "this node has a secret (--rdzv-conf secret_file), the other side has none";
+    "this node has a secret (secret_file), the other side has none";
 inline constexpr std::string_view own_secret_is_missing =
-    "the other side has a secret, this node has none (--rdzv-conf secret_file)";
+    "the other side has a secret, this node has none (secret_file)";
 
 /// The role in a connection: the side that connected, or the side that accepted.
 enum class session_role { client, server };
@@ -10418,20 +10039,6 @@ class console_metric_handler final : public metric_handler {
 
 }  // namespace elastic
 
-// ---- elastic/telemetry/event_handler_registry.hpp ----
-
-namespace elastic {
-
-/// The event handlers by name: those of this library, and those that you add.
-class event_handler_registry : public detail::named_factories<std::shared_ptr<event_handler>> {
- public:
-  /// Has torchrun's names: "null" and "dynamic_rendezvous", which discard every event, as in
-  /// torchrun, and "console", which writes to stderr.
-  ELASTIC_DECL event_handler_registry();
-};
-
-}  // namespace elastic
-
 // ---- elastic/telemetry/journal_record.hpp ----
 
 namespace elastic {
@@ -10698,6 +10305,37 @@ ELASTIC_DECL std::string workers_text(const std::vector<roles_document::worker>&
 
 /// Errors: `errc::protocol_violation`, with the problem and what is allowed.
 ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view text);
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/line_intake.hpp ----
+
+namespace elastic::detail {
+
+/// Splits bytes that arrive in pieces into lines; buffers at most `limits::control_line_bytes` of
+/// an unfinished line.
+class line_intake {
+ public:
+  /// The next line; valid until the next call of any member.
+  struct item {
+    /// A line without its end; empty if it was `too_long`.
+    std::string_view line;
+    bool too_long = false;
+  };
+
+  ELASTIC_DECL void append(std::string_view bytes);
+
+  /// The next line; empty if it is not complete yet. A line that is too long is reported once, and
+  /// the rest of it is skipped.
+  ELASTIC_DECL std::optional<item> next();
+
+  std::size_t held() const { return held_.size() - taken_; }
+
+ private:
+  std::string held_;
+  std::size_t taken_ = 0;
+  bool skipping_ = false;
+};
 
 }  // namespace elastic::detail
 
@@ -11104,7 +10742,8 @@ inline constexpr int exit_usage = 2;
 /// The exit code if stdout cannot be written, whatever else was done.
 inline constexpr int exit_unwritten = 1;
 
-/// Ends the program with "<program>: error: <sentence>" on stderr.
+/// Ends the program with "<program>: error: <sentence>" on stderr. Control characters in the
+/// sentence are escaped, and lines after its first are indented.
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program = "elasticrun");
 
 /// Prints the text of an early exit. If stdout cannot be written, it says so on stderr.
@@ -11631,16 +11270,24 @@ ELASTIC_DECL std::thread start_thread(std::function<void()> work);
 /// Name the callable first: g++ 12 destroys a temporary in the `co_await` expression twice.
 /// Errors: those of `work`.
 /// Cancellation: all types, at once; the call continues by itself, and its result is discarded.
-ELASTIC_DECL task<void> run_blocking(std::function<void()> work);
+ELASTIC_DECL task<void> run_blocking(executor_work work);
+
+/// A call and its result. Shared with the thread, which may outlive the coroutine that waits.
+template <class Result>
+struct call_with_result {
+  explicit call_with_result(std::function<Result()> doing) : work(std::move(doing)) {}
+
+  std::function<Result()> work;
+  std::optional<Result> result;
+};
 
 /// The same for a call that has a result.
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
-  // Shared with the thread, which may outlive this coroutine.
-  const auto result = new_shared<std::optional<Result>>();
-  std::function<void()> keeping = [result, work = std::move(work)] { result->emplace(work()); };
+  const auto call = new_shared<call_with_result<Result>>(std::move(work));
+  executor_work keeping = [call] { call->result.emplace(call->work()); };
   co_await run_blocking(std::move(keeping));
-  co_return std::move(**result);
+  co_return std::move(*call->result);
 }
 
 /// Closes a file on a thread without waiting for it: if a file system hangs, closing a file can
@@ -12433,7 +12080,8 @@ namespace elastic {
 /// Makes a program that runs jobs independent of the signal handling and the descriptors that it
 /// inherited. Call it first in `main`.
 ///
-/// SIGPIPE is ignored, because a closed terminal must not end the job. SIGCHLD gets its default
+/// SIGPIPE and SIGXFSZ are ignored, because neither a closed terminal nor a log file that has
+/// reached the limit on the size of files (`ulimit -f`) must end the job. SIGCHLD gets its default
 /// handling, because ignoring it would hide how workers end. A closed standard stream becomes
 /// /dev/null, so that no other descriptor of the job takes its number. glibc is told to map each
 /// block of 64 KiB or more separately for the whole life of the program: by default, the first such
@@ -14036,7 +13684,6 @@ class job_view {
 
  private:
   ELASTIC_DECL void begin_run(const journal_record& record);
-  ELASTIC_DECL void apply_in_order(const journal_record& record);
   ELASTIC_DECL void apply(const journal_record& record);
   ELASTIC_DECL void spend_time(const journal_record& record);
   ELASTIC_DECL void note_in_attempt(const job_event& event);
@@ -14084,9 +13731,6 @@ class job_view {
   /// Whether the last attempt goes on.
   bool is_open_ = false;
   bool is_stopping_ = false;
-  /// Workers are being started, and these have ended meanwhile.
-  bool is_starting_ = false;
-  std::vector<journal_record> early_ends_;
   bool will_restart_ = false;
   std::vector<viewed_worker> workers_;
   std::int64_t began_us_ = 0;
@@ -15139,8 +14783,9 @@ ELASTIC_DECL task<void> system_time::sleep_until(time_point deadline) {
 ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work) {
   auto executor = co_await asio::this_coro::executor;
   // Requests go only to the work: the deadline stays in force while the work handles them.
-  const auto outcome =
-      co_await detail::run_race(executor, 1, std::move(work), time.sleep_until(deadline));
+  std::vector<task<void>> tasks = detail::task_list(std::move(work), time.sleep_until(deadline));
+  const auto outcome = co_await detail::run_concurrently(
+      executor, 1, detail::cancelled_by::first_end, std::move(tasks));
   const std::exception_ptr& failure = outcome.failures[0];
   const bool expired = outcome.order[0] == 1 && !outcome.failures[1];
   if (!failure) co_return true;
@@ -15591,8 +15236,12 @@ ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io
   if (!services.hook_launcher) {
     services.hook_launcher = detail::make_guarded_launcher(services, strand);
   }
-  if (!services.console_out) services.console_out = make_console_writer(strand, STDOUT_FILENO);
-  if (!services.console_err) services.console_err = make_console_writer(strand, STDERR_FILENO);
+  if (!services.console_out) {
+    services.console_out = make_console_writer(strand, STDOUT_FILENO, services.log);
+  }
+  if (!services.console_err) {
+    services.console_err = make_console_writer(strand, STDERR_FILENO, services.log);
+  }
   return services;
 }
 
@@ -16433,53 +16082,6 @@ ELASTIC_DECL void validate(const restart_terms& terms) {
 
 }  // namespace elastic
 
-// ---- elastic/agent/impl/worker_wrap.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline std::optional<int> rank_in_text(std::string_view text) {
-  int rank = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
-  if (!is_whole || rank < 0 || rank >= limits::job_ranks) return std::nullopt;
-  return rank;
-}
-
-}  // namespace detail
-
-ELASTIC_DECL bool worker_wrap::is_for(int rank) const {
-  if (command.empty()) return false;
-  return ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [&](const auto& part) {
-    return part.first <= rank && rank <= part.second;
-  });
-}
-
-ELASTIC_DECL std::vector<std::pair<int, int>> parse_wrap_ranks(std::string_view text) {
-  constexpr std::size_t most_parts = 1024;
-  std::vector<std::pair<int, int>> ranks;
-  std::string_view rest = text;
-  for (std::size_t comma = 0; comma != std::string_view::npos;) {
-    comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    const std::size_t dash = part.find('-');
-    const auto first = detail::rank_in_text(part.substr(0, dash));
-    const auto last =
-        dash == std::string_view::npos ? first : detail::rank_in_text(part.substr(dash + 1));
-    if (!first || !last || *last < *first || ranks.size() == most_parts) {
-      throw error(errc::invalid_argument,
-                  fmt::format("{} is not a list of ranks, such as 0,8-15, with at most {} parts",
-                              in_quotes(text), most_parts));
-    }
-    ranks.emplace_back(*first, *last);
-    if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
-  }
-  return ranks;
-}
-
-}  // namespace elastic
-
 // ---- elastic/contract/impl/function_call.ipp ----
 
 namespace elastic {
@@ -16809,6 +16411,51 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                      liveness.learn_timeouts));
 }
 
+ELASTIC_DECL std::string worker_spec::name_of(std::string_view field) const {
+  return naming ? naming(field) : fmt::format("worker_spec::{}", field);
+}
+
+namespace detail {
+
+inline std::optional<int> rank_in_text(std::string_view text) {
+  int rank = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  const bool is_whole = failure == std::errc() && end == text.data() + text.size();
+  if (!is_whole || rank < 0 || rank >= limits::job_ranks) return std::nullopt;
+  return rank;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL bool worker_spec::wrapper::is_for(int rank) const {
+  if (command.empty()) return false;
+  return ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [&](const auto& part) {
+    return part.first <= rank && rank <= part.second;
+  });
+}
+
+ELASTIC_DECL std::vector<std::pair<int, int>> parse_wrap_ranks(std::string_view text) {
+  constexpr std::size_t most_parts = 1024;
+  std::vector<std::pair<int, int>> ranks;
+  std::string_view rest = text;
+  for (std::size_t comma = 0; comma != std::string_view::npos;) {
+    comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const std::size_t dash = part.find('-');
+    const auto first = detail::rank_in_text(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : detail::rank_in_text(part.substr(dash + 1));
+    if (!first || !last || *last < *first || ranks.size() == most_parts) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{} is not a list of ranks, such as 0,8-15, with at most {} parts",
+                              in_quotes(text), most_parts));
+    }
+    ranks.emplace_back(*first, *last);
+    if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+  }
+  return ranks;
+}
+
 }  // namespace elastic
 
 // ---- elastic/rendezvous/impl/rendezvous_factory.ipp ----
@@ -17088,6 +16735,8 @@ struct sockets_to_port {
   std::set<std::uint64_t> connected = {};
   std::set<std::uint64_t> connecting = {};
   std::set<std::uint64_t> listening = {};
+  /// Whether the tables were read to their ends.
+  bool is_whole = true;
 };
 
 /// Parses the format of /proc/net/tcp and tcp6; skips other lines.
@@ -17097,7 +16746,8 @@ ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, socke
 /// many connections.
 ///
 /// @param most_files  the most processes and descriptors to inspect
-/// Result: empty if `most_files` was not enough, or if /proc does not show them.
+/// Result: empty if `most_files` was not enough, if the host has more sockets than
+/// `limits::socket_table_bytes` hold, or if /proc does not show them.
 ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
                                                       std::size_t most_files);
 
@@ -17268,6 +16918,29 @@ inline task<job_command::outcome> command_by_inbox(job_command command,
   const auto cancellation = co_await asio::this_coro::cancellation_state;
   task<job_command::outcome> replying = reply_to(std::move(command), std::move(inbox));
   co_return co_await run_on(strand, std::move(replying), cancellation.slot());
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/inbox_service.hpp ----
+
+namespace elastic::detail {
+
+/// Closes the inbox, even if the context is destroyed while the run goes on.
+struct inbox_closer {
+  std::shared_ptr<request_inbox> inbox;
+  ~inbox_closer() { inbox->close(); }
+};
+
+/// Gives each request of the inbox to the run, while `work` runs, which is a part of it.
+template <class Run, class Result>
+task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
+                         std::shared_ptr<Run> run, task<Result> work) {
+  const inbox_closer closer{inbox};
+  inbox->open(strand, [&run](const agent_request& request) {
+    std::visit([&](const auto& content) { run->take(content); }, request);
+  });
+  co_return co_await std::move(work);
 }
 
 }  // namespace elastic::detail
@@ -17513,6 +17186,17 @@ class run_files {
 
 }  // namespace elastic::detail
 
+// ---- elastic/base/detail/endless.hpp ----
+
+namespace elastic::detail {
+
+/// Runs `work`, and then waits until it is cancelled: a part of a `race` whose end ends nothing.
+///
+/// Errors: those of `work`. Cancellation: all types.
+ELASTIC_DECL task<void> endless(task<void> work);
+
+}  // namespace elastic::detail
+
 // ---- elastic/base/detail/mailbox.hpp ----
 
 namespace elastic::detail {
@@ -17561,17 +17245,149 @@ class mailbox {
 
 }  // namespace elastic::detail
 
+// ---- elastic/health/detail/worker_liveness.hpp ----
+
+namespace elastic::detail {
+
+/// Learns time-outs: the longest observed time, times a factor.
+///
+/// It needs at least `enough` observations. All workers and attempts of a node share one object: a
+/// duration that occurred in one is normal in the others.
+class learned_timeouts {
+ public:
+  static constexpr int enough = 5;
+  ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
+  ELASTIC_DECL void observe(const std::string& name, duration took);
+
+  /// Empty if there are too few observations.
+  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
+
+ private:
+  struct record {
+    int count = 0;
+    duration longest{};
+  };
+
+  double factor_;
+  duration least_;
+  std::map<std::string, record> seen_;
+};
+
+/// Why a worker counts as hung, and the signal that ends it.
+struct liveness_verdict {
+  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+  std::string reason;
+  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
+  int signal = SIGKILL;
+};
+
+/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: it takes events and
+/// the time, and returns the verdict and the time of the next check.
+///
+/// - **Heartbeats.** After the first one, the next is due within the worker's own time-out, else
+///   that of the settings, else the learned one; without any of the three, none is due. After the
+///   first heartbeat, the beginning and the end of a section count as heartbeats, too.
+/// - **Sections.** A section with a time-out, its own or a learned one, must end in that time; no
+///   heartbeat is due meanwhile. Other sections only show where a worker hangs.
+/// - **Timers** are independent of these. Arming a timer again restarts it.
+///
+/// Nothing is due while the worker is paused: all clocks stand still.
+class worker_liveness {
+ public:
+  /// `learned` must outlive this.
+  ELASTIC_DECL worker_liveness(const liveness_settings& settings, learned_timeouts& learned);
+
+  /// Notes that the worker runs; forgets everything about an earlier one.
+  ELASTIC_DECL void start(time_point now);
+
+  /// Ends the watch: the worker ended, or asked for no further watching.
+  void end() { running_ = false; }
+
+  ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
+
+  /// Result: false if too many sections are open already.
+  ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
+
+  /// Does nothing if the section is not open.
+  ELASTIC_DECL void leave(time_point now, const std::string& name);
+
+  /// Result: false if too many timers are armed already.
+  ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
+                        int signal = SIGKILL);
+
+  void release(const std::string& name) { timers_.erase(name); }
+
+  ELASTIC_DECL void pause(time_point now);
+  ELASTIC_DECL void resume(time_point now);
+
+  /// Restarts every time-out that is running: the watch itself stood still (the machine was
+  /// suspended), so others may have, too.
+  ELASTIC_DECL void renew(time_point now);
+
+  /// When to judge again; `time_point::max()` if nothing is due.
+  time_point next_expiry() const { return first_due().at; }
+
+  /// Empty while the worker is in time.
+  ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
+
+  /// "12.3 s"; "10 s" for whole seconds.
+  ELASTIC_DECL static std::string text_of(duration span);
+
+ private:
+  // Moves all times by `span`, for which the clocks stood still.
+  ELASTIC_DECL void shift(duration span);
+
+  struct section {
+    std::string name;
+    time_point entered;
+    std::optional<duration> timeout;
+  };
+  struct timer {
+    time_point expiry;
+    duration after{};
+    int signal = SIGKILL;
+  };
+  /// The item that is due first.
+  struct due {
+    enum class kind { first_heartbeat, heartbeat, section, timer };
+    time_point at = time_point::max();
+    kind what = kind::heartbeat;
+    const worker_liveness::section* section = nullptr;
+    const std::string* timer_name = nullptr;
+    const timer* armed = nullptr;
+  };
+
+  static constexpr const char* beats_name = "heartbeat";
+  static std::string section_name(const std::string& name) { return "section " + name; }
+
+  ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
+
+  // Whether a section with a time-out is open, which replaces heartbeats.
+  ELASTIC_DECL bool awaits_section() const;
+  ELASTIC_DECL void sign_of_life(time_point now);
+  ELASTIC_DECL std::optional<duration> beat_timeout() const;
+  ELASTIC_DECL std::string where() const;
+  ELASTIC_DECL due first_due() const;
+
+  liveness_settings settings_;
+  learned_timeouts* learned_;
+  bool running_ = false;
+  time_point started_{};
+  /// When the last heartbeat arrived, or a message that counts as one.
+  std::optional<time_point> last_sign_;
+  std::optional<duration> own_timeout_;
+  std::vector<section> sections_;
+  std::map<std::string, timer> timers_;
+  std::optional<time_point> paused_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/impl/local_agent.ipp ----
 
 namespace elastic {
 
 namespace detail {
-
-/// Closes the inbox, even if the context is destroyed while the agent runs.
-struct inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~inbox_closer() { inbox->close(); }
-};
 
 /// One run of an agent, from its first round to its end. Everything runs on its strand.
 class agent_run {
@@ -17595,7 +17411,7 @@ class agent_run {
         journal_(*services_.journal, spec, group_, time_),
         telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
         pause_(rendezvous_, journal_, log_),
-        ledger_(spec.max_restarts, spec.restart),
+        ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
         started_(strand),
         fenced_(strand),
         stop_requested_(strand),
@@ -18010,14 +17826,16 @@ class agent_run {
     } else {
       extension_->begin_attempt(round);
     }
+    group_.on_start([this, round, ranks = *ranks, starting] {
+      const std::optional<worker_starts> starts = extension_->starts();
+      journal_.note_workers(round, ranks, starts, starting);
+      if (starts) starts_.add(*starts);
+    });
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
     // The last workers may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
-    const std::optional<worker_starts> starts = extension_->starts();
-    journal_.note_workers(round, *ranks, starts, starting);
-    if (starts) starts_.add(*starts);
     telemetry_.record_start(group_);
     const time_point ended = std::exchange(epoch_ended_, std::nullopt).value_or(starting);
     catch_up_.since = ended;
@@ -18143,8 +17961,9 @@ class agent_run {
     if (group_.stayers().is_on() && factory_.backend() == "static" &&
         attempt_->round.group_world_size > 1) {
       throw error(errc::invalid_argument,
-                  "--on-failure replace: several nodes of the static rendezvous have one store for "
-                  "all rounds; use --rdzv-backend c10d");
+                  fmt::format("{} replace: several nodes of the static rendezvous have one store "
+                              "for all rounds; use the backend c10d",
+                              spec_.name_of("on_failure")));
     }
     if (group_.stayers().is_on()) {
       last_epoch_.survivors = group_.stayers().ready();
@@ -18183,7 +18002,8 @@ class agent_run {
   void take_epoch(const epoch_agreement& agreement) {
     const bool is_first = last_epoch_.round < 0;
     if (!agreement.is_possible && is_first) {
-      throw error(errc::invalid_argument, "--on-failure replace: " + agreement.reason);
+      throw error(errc::invalid_argument,
+                  fmt::format("{} replace: {}", spec_.name_of("on_failure"), agreement.reason));
     }
     if (!agreement.keeps_survivors && !is_first) {
       log_.warning("all workers of the job start again: {}", agreement.reason);
@@ -18337,12 +18157,6 @@ class agent_run {
     co_await stop_requested_.wait();
   }
 
-  /// Awaits `work` and then never returns. Ends only by cancellation.
-  task<void> endless(task<void> work) {
-    co_await std::move(work);
-    co_await time_.sleep_until(time_point::max());
-  }
-
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
 
   void take_change(rendezvous_change change) {
@@ -18360,9 +18174,9 @@ class agent_run {
   void note_missing_steps() {
     if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
     log_.warning(
-        "--restart-while-progress {}: no worker of this node has reported a step, so that this "
-        "node cannot tell whether the job gets on",
-        spec_.restart.while_progress);
+        "{} {}: no worker of this node has reported a step, so that this node cannot tell whether "
+        "the job gets on",
+        spec_.name_of("restart.while_progress"), spec_.restart.while_progress);
   }
 
   /// Emits the periodic state metrics. Without a handler it waits forever.
@@ -18815,14 +18629,12 @@ ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
   agent_services services = complete(std::exchange(options_.services, {}), strand);
   // Moved into the run: they may refer to the context, which this object may outlive.
-  detail::agent_run run(strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
-                        std::move(services), std::exchange(options_.notice, {}),
-                        std::exchange(options_.meeting, {}), options_.job_may_grow);
-  const detail::inbox_closer closer{inbox_};
-  inbox_->open(strand, [&run](const detail::agent_request& request) {
-    std::visit([&](const auto& content) { run.take(content); }, request);
-  });
-  co_return co_await run.run();
+  const auto run = detail::new_shared<detail::agent_run>(
+      strand, options_.workers, std::exchange(options_.rendezvous, nullptr), std::move(services),
+      std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}),
+      options_.job_may_grow);
+  task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
+  co_return co_await std::move(serving);
 }
 
 }  // namespace elastic
@@ -18997,9 +18809,9 @@ ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {
 
 }  // namespace elastic
 
-// ---- elastic/process/impl/line_head.ipp ----
+// ---- elastic/process/detail/impl/line_head.ipp ----
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL std::string time_text(wall_time at) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(at);
@@ -19048,7 +18860,7 @@ ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time at) const {
   return whole;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/process/impl/stdio.ipp ----
 
@@ -19115,98 +18927,32 @@ ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const s
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/impl/logs_specs.ipp ----
+// ---- elastic/agent/detail/default_logs_specs.hpp ----
 
-namespace elastic {
+namespace elastic::detail {
 
-ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
-    const logs_specs::attempt_logs& attempt) {
-  const log_options& options = attempt.spec.logs;
-  std::shared_ptr<log_file> matches[2];
-  if (!options.duplicate_stdout_filters.empty()) {
-    matches[0] = open(attempt.layout, attempt.layout.filtered_stdout_file(), options.rotation);
-  }
-  if (!options.duplicate_stderr_filters.empty()) {
-    matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
-  }
-  std::vector<logs_specs::worker_output> outputs;
-  for (const worker_identity& who : attempt.workers) {
-    logs_specs::worker_output& output = outputs.emplace_back();
-    output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
-    output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
-  }
-  return outputs;
-}
+/// Handles output as torchrun does, according to the fields of the worker_spec: redirects, tee and
+/// filters. It keeps the end of stderr for the report if stderr is not in a file.
+class default_logs_specs final : public logs_specs {
+ public:
+  ELASTIC_DECL std::vector<logs_specs::worker_output> plan(
+      const logs_specs::attempt_logs& attempt) override;
 
-ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
-                                                                const std::string& path,
-                                                                log_file::rotation rotation) {
-  return log_file::open(path, rotation, detail::real_syscalls, layout.may_hang());
-}
+ private:
+  ELASTIC_DECL static std::shared_ptr<log_file> open(const log_layout& layout,
+                                                     const std::string& path,
+                                                     log_file::rotation rotation);
+  ELASTIC_DECL static output_plan plan_stream(const logs_specs::attempt_logs& attempt,
+                                              const worker_identity& who, std_streams stream,
+                                              const std::shared_ptr<log_file>& matches);
+  ELASTIC_DECL static bool is_shown(const log_options& options, int local_rank);
 
-ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attempt_logs& attempt,
-                                                         const worker_identity& who,
-                                                         std_streams stream,
-                                                         const std::shared_ptr<log_file>& matches) {
-  const worker_spec& spec = attempt.spec;
-  const log_options& options = spec.logs;
-  const bool is_err = stream == std_streams::err;
-  const bool teed = contains(spec.tee.of(who.local_rank), stream);
-  const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
-  const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
-  const bool as_json = options.format == log_options::line_format::json;
+  // All members of the object of a line, but its text.
+  ELASTIC_DECL static line_head object_head(const logs_specs::attempt_logs& attempt,
+                                            const worker_identity& who, bool is_err);
+};
 
-  output_plan plan;
-  if (teed || redirected) {
-    plan.file = is_err ? attempt.layout.stderr_file(who.local_rank)
-                       : attempt.layout.stdout_file(who.local_rank);
-  }
-  const bool cut = !plan.file.empty() && options.rotation.max_size > 0;
-  if (matches || cut || (teed && shown) || (teed && !plan.file.empty()) || (shown && as_json)) {
-    plan.kind = output_plan::how::copy;
-  } else if (redirected || teed) {
-    plan.kind = plan.file.empty() ? output_plan::how::null : output_plan::how::file;
-  } else if (is_err) {
-    plan.kind = output_plan::how::copy;  // to keep its last lines
-  } else if (!shown) {
-    plan.kind = output_plan::how::null;
-  }
-  plan.keep_tail = is_err && plan.kind != output_plan::how::null;
-  if (plan.kind != output_plan::how::copy) return plan;
-
-  plan.rotation = options.rotation;
-  plan.console = shown;
-  plan.json = as_json;
-  const line_head head =
-      as_json ? object_head(attempt, who, is_err)
-              : detail::line_template(spec.log_line_prefix_template).head_of(who, attempt.host);
-  if (teed || as_json) plan.prefix = head;
-  if (matches) {
-    plan.matches.filters =
-        is_err ? options.duplicate_stderr_filters : options.duplicate_stdout_filters;
-    plan.matches.prefix = head;
-    plan.matches.file = matches;
-  }
-  return plan;
-}
-
-ELASTIC_DECL bool default_logs_specs::is_shown(const log_options& options, int local_rank) {
-  const std::vector<int>& ranks = options.local_ranks_filter;
-  return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
-}
-
-ELASTIC_DECL line_head default_logs_specs::object_head(const logs_specs::attempt_logs& attempt,
-                                                       const worker_identity& who, bool is_err) {
-  line_head head(R"({"time":")");
-  head.add_time();
-  head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
-                            detail::json_string(attempt.host), detail::json_string(who.role_name),
-                            who.rank, who.local_rank, attempt.layout.attempt()));
-  head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
-  return head;
-}
-
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/agent/impl/logs_specs_registry.ipp ----
 
@@ -19214,7 +18960,7 @@ namespace elastic {
 
 ELASTIC_DECL logs_specs_registry::logs_specs_registry()
     : named_factories("there are no logs specs") {
-  add("default", [] { return detail::new_shared<default_logs_specs>(); });
+  add("default", [] { return detail::new_shared<detail::default_logs_specs>(); });
 }
 
 }  // namespace elastic
@@ -19406,8 +19152,9 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
 
 namespace elastic {
 
-ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, restart_terms terms)
-    : max_restarts_(max_restarts), terms_(std::move(terms)) {}
+ELASTIC_DECL restart_ledger::restart_ledger(int max_restarts, restart_terms terms,
+                                            std::string name)
+    : max_restarts_(max_restarts), terms_(std::move(terms)), name_(std::move(name)) {}
 
 ELASTIC_DECL void restart_ledger::count(int failures, time_point now) {
   if (failures > failures_) note_failures(failures - failures_, now);
@@ -19420,7 +19167,9 @@ ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::
   if (why != rendezvous_change::cause::worker_failed) {
     return {true, "the membership changed; this uses up no restart"};
   }
-  if (max_restarts_ == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
+  if (max_restarts_ == 0) {
+    return {false, fmt::format("no restarts were allowed ({} 0)", name_)};
+  }
   if (ended && terms_.never_after.contains(*ended)) {
     return {false, fmt::format("no restart after {}", ended->text())};
   }
@@ -19806,6 +19555,16 @@ ELASTIC_DECL bool may_hang(const std::string& path) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/proc_file.hpp ----
+
+namespace elastic::detail {
+
+/// The first `most` bytes of a file in /proc, whose size nobody knows before it is read; empty if
+/// it is gone or this user may not read it.
+ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most);
+
+}  // namespace elastic::detail
+
 // ---- elastic/process/detail/process_tree.hpp ----
 
 namespace elastic::detail {
@@ -19857,8 +19616,6 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
 
 // ---- elastic/process/detail/impl/proc_snapshot.ipp ----
 
-#include <iterator>
-
 namespace elastic::detail {
 
 ELASTIC_DECL std::string proc_snapshot::text() const {
@@ -19872,20 +19629,15 @@ ELASTIC_DECL bool is_stuck(const proc_snapshot& before, const proc_snapshot& now
   return now.state == 'D' && !now.dumps_core && before == now;
 }
 
-ELASTIC_DECL std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 /// The state of the thread with this folder in /proc; '?' if it is gone.
 inline char state_of_thread(const std::string& folder) {
-  const auto entry = parse_process_stat(text_of(folder + "/stat"));
+  const auto entry = parse_process_stat(read_proc_file(folder + "/stat", limits::proc_file_bytes));
   return entry ? entry->state : '?';
 }
 
 ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
   const std::string folder = fmt::format("/proc/{}", pid);
-  const auto entry = parse_process_stat(text_of(folder + "/stat"));
+  const auto entry = parse_process_stat(read_proc_file(folder + "/stat", limits::proc_file_bytes));
   if (!entry || entry->dead()) return std::nullopt;
   proc_snapshot sight;
   sight.state = entry->state;
@@ -19899,7 +19651,7 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
     thread = position->path();
     break;
   }
-  sight.waits_in = text_of(thread + "/wchan");
+  sight.waits_in = read_proc_file(thread + "/wchan", limits::proc_file_bytes);
   if (sight.waits_in == "0") sight.waits_in.clear();
   std::ifstream status(folder + "/status");
   for (std::string name; status >> name; std::getline(status, name)) {
@@ -21224,7 +20976,7 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
     if (nodes[node].replaces) continue;
     plan.reason = fmt::format(
         "node {} of the round does not replace ranks: it is one of torchrun, or one without "
-        "--on-failure replace",
+        "on_failure replace",
         node);
     return plan;
   }
@@ -21245,1670 +20997,255 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/plain_json.hpp ----
+// ---- elastic/base/detail/asio_local.hpp ----
 
-// Opt-in: for messages of the library's own protocols.
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#else
+#include <asio/generic/stream_protocol.hpp>
+#include <asio/local/stream_protocol.hpp>
+#endif
 
-namespace elastic::detail {
-
-/// A field of a JSON object, without the content of lists, objects and fractions.
-struct plain_field {
-  enum class type {
-    null,
-    /// `number` is 0 or 1.
-    flag,
-    number,
-    /// An integer that does not fit into `number`.
-    large_number,
-    text,
-    other,
-  };
-
-  std::string_view name;
-  type kind = type::other;
-  std::int64_t number = 0;
-  std::string_view text = {};
-};
-
-/// Parses a JSON object that contains only texts of printable ASCII without escapes, integers of at
-/// most 18 digits, true, false and null. Almost every message is like that, and a full JSON parser
-/// takes ten times as long for it.
-///
-/// Result: the fields in their order, which refer to `text`; false if `text` contains anything
-/// else, or is not JSON at all.
-ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields);
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/json_fields.hpp ----
-
-// Opt-in: for messages of the library's own protocols.
+// ---- elastic/health/detail/control_message.hpp ----
 
 namespace elastic::detail {
 
-/// Reads a message from outside that is one JSON object: each field by its type and within its
-/// bounds. Refers to the text of the message and to the subject, which must outlive it.
-///
-/// Errors of every member: `errc::protocol_violation`, a sentence that begins with the subject and
-/// names the field.
-class json_fields {
- public:
-  /// @param subject     the name in errors: "a message of the rendezvous"
-  /// @param most_bytes  a longer text is refused without being parsed
-  ELASTIC_DECL json_fields(std::string_view subject, std::string_view text, std::size_t most_bytes);
-
-  /// Reads an object within a message.
-  ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::ordered_json& value);
-
-  json_fields(const json_fields&) = delete;
-  json_fields& operator=(const json_fields&) = delete;
-
-  /// Whether there is such a field, and it is not null.
-  ELASTIC_DECL bool has(const char* name) const;
-
-  /// An integer from `least` to `most`, both included.
-  ELASTIC_DECL std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const;
-
-  ELASTIC_DECL double real(const char* name) const;
-  ELASTIC_DECL bool flag(const char* name) const;
-  ELASTIC_DECL std::string_view text(const char* name) const;
-
-  /// A text of at most `most_bytes` bytes.
-  ELASTIC_DECL std::string_view text(const char* name, std::size_t most_bytes) const;
-
-  /// A field of any type.
-  ELASTIC_DECL const nlohmann::ordered_json& field(const char* name) const;
-
-  /// Refuses the message if it has a field of another name.
-  ELASTIC_DECL void allow(std::initializer_list<std::string_view> names) const;
-
-  /// Refuses a message of an unknown kind.
-  [[noreturn]] ELASTIC_DECL void refuse_kind() const;
-
-  /// Refuses the message: "<subject> <why>".
-  [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
-
- private:
-  // Null if there is none. If several fields have the name, the last one counts.
-  ELASTIC_DECL const plain_field* find(std::string_view name) const;
-  ELASTIC_DECL const plain_field& get(const char* name) const;
-  ELASTIC_DECL void read_document();
-  // Refuses the message because its JSON is nested too deeply, or an object has too many members.
-  [[noreturn]] ELASTIC_DECL void refuse_shape() const;
-
-  std::string_view subject_;
-  std::string_view text_;
-  // They refer to the text, or to the document.
-  std::vector<plain_field> fields_;
-  // Null until a caller needs a field that is not plain.
-  mutable std::shared_ptr<const nlohmann::ordered_json> document_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/json_object.hpp ----
-
-// Opt-in: for messages of the library's own protocols.
-
-namespace elastic::detail {
-
-/// Builds a JSON object on one line, field by field: `json_object().add("step", 3).text()` is
-/// {"step": 3}. Does not escape names.
-class json_object {
- public:
-  json_object() {
-    constexpr std::size_t usual_size = 256;
-    text_.reserve(usual_size);
-    text_ += '{';
-  }
-
-  /// Each byte of `value` that is not UTF-8 becomes U+FFFD.
-  json_object& add(std::string_view name, std::string_view value) {
-    begin(name);
-    text_ += '"';
-    append_json_text(text_, value);
-    text_ += '"';
-    return *this;
-  }
-  json_object& add(std::string_view name, const char* value) {
-    return add(name, std::string_view(value));
-  }
-
-  /// An integer, a boolean, or a finite floating-point number.
-  template <class Value>
-    requires std::integral<Value> || std::floating_point<Value>
-  json_object& add(std::string_view name, Value value) {
-    begin(name);
-    if constexpr (std::is_same_v<Value, bool>) {
-      text_ += value ? "true" : "false";
-    } else if constexpr (std::integral<Value>) {
-      const fmt::format_int digits(value);
-      text_.append(digits.data(), digits.size());
-    } else {
-      text_ += fmt::format("{}", value);
-    }
-    return *this;
-  }
-
-  /// A value that is already JSON.
-  json_object& add_json(std::string_view name, std::string_view json) {
-    begin(name);
-    text_ += json;
-    return *this;
-  }
-
-  std::string text() const { return text_ + '}'; }
-
- private:
-  void begin(std::string_view name) {
-    if (text_.size() > 1) text_ += ", ";
-    text_ += '"';
-    text_ += name;
-    text_ += "\": ";
-  }
-
-  std::string text_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/record.hpp ----
-
-// Opt-in: for messages of the library's own protocols.
-
-namespace elastic::detail {
-
-/// Whether a message must have a field.
-enum class presence {
-  required,
-  /// Always written. If the field is missing or null, a reader leaves the value unchanged.
-  lenient,
-  /// The same, but a value of 0, false or "" is not written.
-  sparse,
-};
-
-/// Reads or writes a message. One function describes it for both, a row for each field:
-///
-///     void describe(finished& message, record_rows& rows) {
-///       rows.number("round", message.round, 0, last_round);
-///     }
-///
-/// A row is the field's name, the member and its bounds. Rows are written in their order, and read
-/// in any order. They are plain calls, because a table of typed members would instantiate code for
-/// every field.
-///
-/// Result of each row: whether it was read; false when the message is written.
-/// Errors of each row that is read: those of `json_fields`, which name the field, its value and its
-/// bounds.
-class record_rows {
- public:
-  /// Reads from `fields`, which must outlive this.
-  explicit record_rows(const json_fields& fields) : fields_(&fields) {}
-
-  /// Writes to `object`, which must outlive this. No row then changes a value.
-  explicit record_rows(json_object& object) : object_(&object) {}
-
-  bool reads() const { return fields_ != nullptr; }
-
-  template <std::integral Number>
-  bool number(const char* name, Number& value, std::type_identity_t<Number> least,
-              std::type_identity_t<Number> most, presence need = presence::required) {
-    std::int64_t wide = value;
-    if (!whole_number(name, wide, least, most, need)) return false;
-    value = static_cast<Number>(wide);
-    return true;
-  }
-
-  /// Any integer, or none.
-  ELASTIC_DECL bool number(const char* name, std::optional<std::int64_t>& value);
-
-  /// Any number, or none. Must be finite to be written.
-  ELASTIC_DECL bool real(const char* name, std::optional<double>& value);
-
-  ELASTIC_DECL bool flag(const char* name, bool& value, presence need = presence::required);
-
-  /// A text, refused if it is longer than `most_bytes`. It is written unchanged.
-  ELASTIC_DECL bool text(const char* name, std::string& value, std::size_t most_bytes,
-                         presence need = presence::required);
-
-  /// A text for users. A longer one is truncated, both on writing and on reading.
-  ELASTIC_DECL bool sentence(const char* name, std::string& value, std::size_t most_bytes);
-
-  /// A time from 0 to some 30 years, in integer milliseconds, rounded up.
-  ELASTIC_DECL bool milliseconds(const char* name, duration& value,
-                                 presence need = presence::required);
-
-  /// A time above 0, in seconds. A value out of range is written as the nearest allowed one.
-  ELASTIC_DECL bool seconds(const char* name, duration& value, duration most,
-                            presence need = presence::required);
-
-  /// The same, optional.
-  ELASTIC_DECL bool seconds(const char* name, std::optional<duration>& value, duration most);
-
-  /// One of the enumerators, which count from 0, by its name.
-  template <class Enum, std::size_t Size>
-  bool choice(const char* name, Enum& value, const std::array<std::string_view, Size>& names) {
-    auto index = static_cast<std::size_t>(value);
-    if (!choice(name, index, std::span<const std::string_view>(names))) return false;
-    value = static_cast<Enum>(index);
-    return true;
-  }
-
-  /// A field that is a list or an object.
-  /// @param written  the value to write, as JSON
-  /// Result: the value that was read; null if there is none.
-  ELASTIC_DECL const nlohmann::ordered_json* json(const char* name, std::string_view written,
-                                                  presence need = presence::required);
-
-  /// The same for a list, which is refused if it has more than `most` entries.
-  ELASTIC_DECL const nlohmann::ordered_json* list(const char* name, std::string_view written,
-                                                  std::size_t most,
-                                                  presence need = presence::required);
-
-  /// Whether a group of rows belongs to the message: on reading, if it has the field `name`; on
-  /// writing, if `is_written`.
-  ELASTIC_DECL bool has_group(const char* name, bool is_written) const;
-
-  /// Refuses the message that is being read: "<subject> <why>".
-  [[noreturn]] void refuse(const std::string& why) const { fields_->refuse(why); }
-
- private:
-  template <class Value, class Read>
-  bool row(const char* name, Value& value, bool is_there, Read read);
-  ELASTIC_DECL bool whole_number(const char* name, std::int64_t& value, std::int64_t least,
-                                 std::int64_t most, presence need);
-  ELASTIC_DECL bool choice(const char* name, std::size_t& index,
-                           std::span<const std::string_view> names);
-  ELASTIC_DECL bool has_row(const char* name, presence need, bool is_empty) const;
-
-  // Exactly one of them is null.
-  const json_fields* fields_ = nullptr;
-  json_object* object_ = nullptr;
-};
-
-/// A message that consists only of its kind has no rows.
-template <class Record>
-  requires std::is_empty_v<Record>
-void describe(Record&, record_rows&) {}
-
-/// Checks what single rows of a message cannot check. Errors: those of `record_rows::refuse`.
-template <class Record>
-void validate(const Record&, const record_rows&) {}
-
-/// Adds the fields of a record to an object.
-template <class Record>
-void write_record(json_object& object, const Record& record) {
-  record_rows rows(object);
-  describe(const_cast<Record&>(record), rows);  // writing changes no value
-}
-
-/// Reads a record. Errors: those of `record_rows`.
-template <class Record>
-void read_record(const json_fields& fields, Record& record) {
-  record_rows rows(fields);
-  describe(record, rows);
-  validate(std::as_const(record), std::as_const(rows));
-}
-
-/// The "kind" of each alternative of a message variant, in order.
-template <class Variant>
-using kind_names = std::array<std::string_view, std::variant_size_v<Variant>>;
-
-/// Serializes the message in a variant, with its kind first.
-template <class Variant>
-std::string message_text(const Variant& message, const kind_names<Variant>& kinds) {
-  json_object object;
-  object.add("kind", kinds[message.index()]);
-  std::visit([&](const auto& record) { write_record(object, record); }, message);
-  return object.text();
-}
-
-/// The index of a message's kind among `kinds`; their number if it is unknown.
-ELASTIC_DECL std::size_t kind_index(const json_fields& fields,
-                                    std::span<const std::string_view> kinds);
-
-/// Reads the alternative `index` of a variant; `index` is at least `Index`.
-template <class Variant, std::size_t Index = 0>
-Variant read_alternative(const json_fields& fields, std::size_t index) {
-  if constexpr (Index + 1 < std::variant_size_v<Variant>) {
-    if (index != Index) return read_alternative<Variant, Index + 1>(fields, index);
-  }
-  Variant message(std::in_place_index<Index>);
-  read_record(fields, *std::get_if<Index>(&message));
-  return message;
-}
-
-/// Reads a message by its kind. Errors: those of `record_rows`, and an unknown kind.
-template <class Variant>
-Variant read_message(const json_fields& fields, const kind_names<Variant>& kinds) {
-  const std::size_t index = kind_index(fields, kinds);
-  if (index == kinds.size()) fields.refuse_kind();
-  return read_alternative<Variant>(fields, index);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/printable.hpp ----
-
-namespace elastic::detail {
-
-/// `text` made safe to show: without characters that a terminal interprets, at most `most` bytes of
-/// whole characters.
-ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/control_message.ipp ----
-
-#include <cmath>
-
-namespace elastic::detail {
-
-/// The longest time in a message: about three years.
-inline constexpr duration most_control_time = std::chrono::seconds(100'000'000);
-
-/// A text for people.
-inline void shown_row(record_rows& rows, const char* name, std::string& value) {
-  std::string shown = printable(value, limits::control_text_bytes);
-  if (!rows.text(name, shown, limits::control_line_bytes, presence::lenient)) return;
-  value = printable(shown, limits::control_text_bytes);
-}
-
-/// A name: not empty, and refused if it is too long, since two names could be equal after a cut.
-inline void name_row(record_rows& rows, const char* name, std::string& value) {
-  std::string shown = printable(value, limits::control_name_bytes);
-  if (!rows.text(name, shown, limits::control_line_bytes)) return;
-  value = printable(shown, limits::control_line_bytes);
-  if (!value.empty() && value.size() <= limits::control_name_bytes) return;
-  rows.refuse(fmt::format("has \"{}\" of {} bytes; 1 to {} are allowed", name, value.size(),
-                          limits::control_name_bytes));
-}
-
-inline void version_row(record_rows& rows, int& version) {
-  rows.number("version", version, 1, 1'000'000);
-}
-
-inline void count_row(record_rows& rows, const char* name, std::int64_t& count,
-                      presence need = presence::required) {
-  rows.number(name, count, 0, std::numeric_limits<std::int64_t>::max(), need);
-}
-
-/// Writes only finite values: JSON has no other numbers.
-inline std::string metric_values_text(const std::map<std::string, double>& metrics) {
-  std::string text;
-  for (const auto& [name, value] : metrics) {
-    if (!std::isfinite(value)) continue;
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ",
-                        json_string(printable(name, limits::control_name_bytes)), value);
-  }
-  return "{" + text + "}";
-}
-
-inline void metrics_row(record_rows& rows, std::map<std::string, double>& metrics) {
-  const auto* object = rows.json("metrics", metric_values_text(metrics), presence::lenient);
-  if (object == nullptr) return;
-  if (!object->is_object() || object->size() > limits::control_metrics) {
-    rows.refuse(fmt::format("has \"metrics\" other than an object of at most {} numbers",
-                            limits::control_metrics));
-  }
-  for (const auto& [name, value] : object->items()) {
-    if (!value.is_number() || name.size() > limits::control_name_bytes) {
-      constexpr std::size_t shown_bytes = 40;
-      rows.refuse(fmt::format("has a metric '{}' that is not a number, or whose name is {} bytes "
-                              "long; up to {} are taken",
-                              printable(name, shown_bytes), name.size(),
-                              limits::control_name_bytes));
-    }
-    metrics[printable(name, limits::control_name_bytes)] = value.get<double>();
-  }
-}
-
-using variable_map = decltype(control_messages::rejoin::environment);
-
-/// Writes whole values: a cut value would be wrong.
-inline std::string variables_text(const variable_map& variables) {
-  std::string text;
-  for (const auto& [name, value] : variables) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name),
-                        json_string(value));
-  }
-  return "{" + text + "}";
-}
-
-inline void variables_row(record_rows& rows, variable_map& variables) {
-  const auto* object = rows.json("environment", variables_text(variables));
-  if (object == nullptr) return;
-  if (!object->is_object() || object->size() > limits::control_variables) {
-    rows.refuse(fmt::format("has \"environment\" other than an object of at most {} texts",
-                            limits::control_variables));
-  }
-  for (const auto& [name, value] : object->items()) {
-    const bool is_name = !name.empty() && name.size() <= limits::control_name_bytes &&
-                         name.find_first_of(std::string_view("=\0", 2)) == std::string::npos;
-    const std::string* const text = value.get_ptr<const std::string*>();
-    const bool is_value = text != nullptr && text->size() <= limits::control_value_bytes &&
-                          text->find('\0') == std::string::npos;
-    if (!is_name || !is_value) {
-      constexpr std::size_t shown_bytes = 40;
-      rows.refuse(fmt::format("has a variable '{}' that no environment can have, or whose name or "
-                              "value has more than {} or {} bytes",
-                              printable(name, shown_bytes), limits::control_name_bytes,
-                              limits::control_value_bytes));
-    }
-    variables[name] = *text;
-  }
-}
-
-inline void epoch_row(record_rows& rows, std::int64_t& epoch) { count_row(rows, "epoch", epoch); }
-
-// ---- from a worker --------------------------------------------------------------------------
-
-inline void describe(worker_messages::hello& message, record_rows& rows) {
-  version_row(rows, message.version);
-  rows.number("local_rank", message.local_rank, 0, limits::local_world_size - 1);
-  rows.flag("checkpoints", message.checkpoints, presence::lenient);
-}
-
-inline void describe(worker_messages::heartbeat& message, record_rows& rows) {
-  rows.seconds("timeout", message.timeout, most_control_time);
-}
-
-inline void describe(worker_messages::enter& message, record_rows& rows) {
-  name_row(rows, "section", message.section);
-  rows.seconds("timeout", message.timeout, most_control_time);
-}
-
-inline void describe(worker_messages::leave& message, record_rows& rows) {
-  name_row(rows, "section", message.section);
-}
-
-inline void describe(worker_messages::expires& message, record_rows& rows) {
-  name_row(rows, "timer", message.timer);
-  rows.seconds("after", message.after, most_control_time);
-}
-
-inline void describe(worker_messages::release& message, record_rows& rows) {
-  name_row(rows, "timer", message.timer);
-}
-
-inline void describe(worker_messages::progress& message, record_rows& rows) {
-  count_row(rows, "step", message.step);
-  count_row(rows, "total", message.total, presence::lenient);
-  shown_row(rows, "text", message.text);
-  metrics_row(rows, message.metrics);
-}
-
-inline void describe(worker_messages::saved& message, record_rows& rows) {
-  count_row(rows, "id", message.id);
-}
-
-inline void describe(worker_messages::not_saved& message, record_rows& rows) {
-  count_row(rows, "id", message.id);
-  shown_row(rows, "reason", message.reason);
-}
-
-inline void describe(worker_messages::no_restart& message, record_rows& rows) {
-  shown_row(rows, "reason", message.reason);
-}
-
-inline void describe(worker_messages::bad_node& message, record_rows& rows) {
-  shown_row(rows, "reason", message.reason);
-}
-
-inline void describe(worker_messages::ask& message, record_rows& rows) {
-  epoch_row(rows, message.epoch);
-  shown_row(rows, "reason", message.reason);
-}
-
-inline void describe(worker_messages::ready& message, record_rows& rows) {
-  epoch_row(rows, message.epoch);
-}
-
-inline void describe(worker_messages::finished& message, record_rows& rows) {
-  epoch_row(rows, message.epoch);
-}
-
-inline void describe(worker_messages::await_roles& message, record_rows& rows) {
-  count_row(rows, "revision", message.revision, presence::lenient);
-}
-
-// ---- from the agent -------------------------------------------------------------------------
-
-inline void describe(control_messages::welcome& message, record_rows& rows) {
-  version_row(rows, message.version);
-}
-
-inline void describe(control_messages::refused& message, record_rows& rows) {
-  shown_row(rows, "reason", message.reason);
-}
-
-inline void describe(control_messages::checkpoint& message, record_rows& rows) {
-  count_row(rows, "id", message.id);
-  rows.seconds("within", message.within, most_control_time);
-}
-
-inline void describe(control_messages::stop& message, record_rows& rows) {
-  std::optional<duration> grace;
-  const bool is_known = message.grace > duration::zero() && message.grace <= most_control_time;
-  if (is_known) grace = message.grace;
-  if (rows.seconds("grace", grace, most_control_time)) message.grace = *grace;
-}
-
-inline void describe(control_messages::change& message, record_rows& rows) {
-  epoch_row(rows, message.epoch);
-  rows.seconds("within", message.within, most_control_time);
-}
-
-inline void describe(control_messages::no_change& message, record_rows& rows) {
-  epoch_row(rows, message.epoch);
-}
-
-inline void describe(control_messages::rejoin& message, record_rows& rows) {
-  epoch_row(rows, message.epoch);
-  variables_row(rows, message.environment);
-}
-
-inline void describe(control_messages::roles& message, record_rows& rows) {
-  count_row(rows, "revision", message.revision);
-}
-
-// ---- lines ----------------------------------------------------------------------------------
-
-inline constexpr kind_names<worker_message> worker_message_kinds{
-    "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
-    "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
-    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles"};
-inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
-    "welcome", "refused", "checkpoint", "pause",  "resume",
-    "stop",    "change",  "no_change",  "rejoin", "roles"};
-
-/// The line end needs one more byte.
-inline constexpr std::size_t most_control_bytes = limits::control_line_bytes - 1;
-
-ELASTIC_DECL std::string to_line(const worker_message& message) {
-  std::string line = message_text(message, worker_message_kinds) + '\n';
-  const auto* progress = std::get_if<worker_messages::progress>(&message);
-  if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
-                              progress->metrics.size() <= limits::control_metrics)) {
-    return line;
-  }
-  worker_messages::progress shorter = *progress;
-  shorter.metrics.clear();
-  return message_text(worker_message(shorter), worker_message_kinds) + '\n';
-}
-
-ELASTIC_DECL std::string to_line(const control_messages::agent_message& message) {
-  const std::string line = message_text(message, agent_message_kinds) + '\n';
-  const auto* const rejoin = std::get_if<control_messages::rejoin>(&message);
-  if (rejoin == nullptr) return line;
-  for (const auto& [name, value] : rejoin->environment) {
-    if (value.size() <= limits::control_value_bytes) continue;
-    throw error(errc::invalid_argument,
-                fmt::format("{} has {} bytes; at most {} are allowed in a rejoin message", name,
-                            value.size(), limits::control_value_bytes));
-  }
-  if (line.size() <= limits::control_line_bytes) return line;
-  throw error(errc::invalid_argument,
-              fmt::format("the environment of a rejoin message takes a line of {} bytes; at most "
-                          "{} are allowed",
-                          line.size(), limits::control_line_bytes));
-}
-
-ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {
-  const json_fields fields("a control message", line, most_control_bytes);
-  return read_message<worker_message>(fields, worker_message_kinds);
-}
-
+using worker_messages::worker_message;
+
+/// The message as a line, including the line end; at most `limits::control_line_bytes`: a JSON
+/// object whose "kind" is the name of the struct. Long texts and names are cut; metrics that make
+/// the line too long are left out.
+/// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
+ELASTIC_DECL std::string to_line(const worker_message& message);
+ELASTIC_DECL std::string to_line(const control_messages::agent_message& message);
+
+/// Parses a worker's line without its end.
+/// Errors: `errc::protocol_violation`, with the problem and what is allowed.
+ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
+
+/// Parses an agent's line; empty if the kind is unknown: newer agents may send more kinds.
+/// Errors: `errc::protocol_violation`, with the problem.
 ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
-    std::string_view line) {
-  const json_fields fields("a control message", line, most_control_bytes);
-  const bool is_known = kind_index(fields, agent_message_kinds) < agent_message_kinds.size();
-  if (!is_known) return std::nullopt;
-  return read_message<control_messages::agent_message>(fields, agent_message_kinds);
-}
+    std::string_view line);
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/impl/task_group.ipp ----
+// ---- elastic/health/detail/channel_attempt.hpp ----
+
+namespace elastic::detail {
+
+/// A connection of a worker, or of a client that has not sent hello yet.
+struct channel_connection {
+  ELASTIC_DECL explicit channel_connection(asio::local::stream_protocol::socket accepted);
+  asio::local::stream_protocol::socket peer;
+  std::optional<int> worker;
+  bool checkpoints = false;
+  /// The worker sent `survive`.
+  bool survives = false;
+  /// The revision in an unanswered `await_roles`; empty: there is none.
+  std::optional<std::int64_t> seen_roles;
+  bool is_closed = false;
+  /// The worker has closed its end.
+  bool has_ended = false;
+  line_intake lines;
+};
+
+/// The state of one worker.
+struct watched_worker {
+  ELASTIC_DECL watched_worker(const liveness_settings& settings, learned_timeouts& learned);
+  worker_liveness liveness;
+  bool running = false;
+  bool said_bye = false;
+};
+
+/// A checkpoint that was asked for.
+struct checkpoint_question {
+  explicit checkpoint_question(asio::any_io_executor strand) : answered(std::move(strand)) {}
+  std::int64_t id = 0;
+  std::set<int> waiting;
+  checkpoint_outcome outcome;
+  event_flag answered;
+  ELASTIC_DECL void settle(int local_rank, const std::string& problem);
+};
+
+/// The control channel and the watch during one attempt; used only by `worker_channels`. Shared
+/// with its coroutines, which may briefly outlive it.
+struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
+  using socket = asio::local::stream_protocol::socket;
+  using connection = channel_connection;
+  using connection_pointer = std::shared_ptr<connection>;
+  using place = watched_worker;
+  using question = checkpoint_question;
+  using self_pointer = std::shared_ptr<channel_attempt>;
+  ELASTIC_DECL channel_attempt(asio::any_io_executor executor,
+                               const worker_channels::options& chosen,
+                               std::shared_ptr<learned_timeouts> shared, int workers);
+
+  asio::any_io_executor strand;
+  worker_channels::options options;
+  std::shared_ptr<learned_timeouts> learned;
+  std::vector<place> places;
+  asio::local::stream_protocol::acceptor acceptor;
+  std::string address;
+  asio::posix::stream_descriptor timer_file;
+  std::string timer_path;
+  bool made_timer_file = false;
+  std::list<connection_pointer> connections;
+  std::list<std::shared_ptr<question>> questions;
+  std::int64_t last_question = 0;
+  int complaints = 0;
+  event_flag closing;
+  task_group tasks;
+  // Wakes the watch, which runs only while something is due.
+  event_flag changed;
+  bool is_watching = false;
+  time_point watched_until = time_point::max();
+
+  time_source& time() const { return *options.time; }
+  bool is_closing() const { return closing.is_set(); }
+
+  // ---- opening and closing --------------------------------------------------------------------
+
+  ELASTIC_DECL void listen();
+  ELASTIC_DECL void open_timer_file();
+  ELASTIC_DECL void shut();
+
+  // Runs `work` concurrently. An exception is logged after `problem` and ends nothing else.
+  ELASTIC_DECL void run(std::string problem, task<void> work);
+  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string problem,
+                                             task<void> work);
+  ELASTIC_DECL task<void> rest_until(time_point when);
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  template <class... Args>
+  void complain(fmt::format_string<Args...> text, Args&&... args) {
+    if (complaints >= limits::control_complaints) return;
+    ++complaints;
+    options.log.warning("{}{}", fmt::format(text, std::forward<Args>(args)...),
+                        complaints == limits::control_complaints
+                            ? "; more of this is not logged in this attempt"
+                            : "");
+  }
+
+  // Admits this user, root, and workers that have switched to another user.
+  ELASTIC_DECL bool may_enter(const ucred& peer) const;
+  ELASTIC_DECL void admit(socket accepted);
+  ELASTIC_DECL static void disconnect(connection& client);
+  ELASTIC_DECL void forget(const connection_pointer& client);
+  ELASTIC_DECL bool can_save(int local_rank) const;
+  ELASTIC_DECL bool survives(int local_rank) const;
+  // Sends a message to the connections that sent `survive`. Result: whether one accepted it.
+  ELASTIC_DECL bool send_survivor(int local_rank, const control_messages::agent_message& message);
+  ELASTIC_DECL static std::string name_of(const connection& client);
+
+  // Result: whether the socket accepted the line; a client that does not read is disconnected.
+  ELASTIC_DECL bool send(connection& client, const std::string& line);
+  ELASTIC_DECL void send_all(const control_messages::agent_message& message);
+  // Answers `await_roles` of the workers that know an earlier revision.
+  ELASTIC_DECL void tell_of_roles(std::int64_t revision);
+  ELASTIC_DECL void refuse(connection& client, const std::string& why);
+
+  // Result: how many lines it contained.
+  ELASTIC_DECL int take(connection& client, std::string_view bytes);
+  ELASTIC_DECL void take_line(connection& client, std::string_view line);
+
+  // ---- messages of workers --------------------------------------------------------------------
+
+  ELASTIC_DECL worker_liveness& liveness_of(const connection& client);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::hello& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::heartbeat& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::enter& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::leave& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::expires& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::release& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::progress&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::not_saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::await_roles& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ask&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ready&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::finished&);
+  // Messages that are only for the caller.
+  void handle(connection&, const worker_messages::no_restart&) {}
+  void handle(connection&, const worker_messages::bad_node&) {}
+  void handle(connection&, const worker_messages::prepared&) {}
+  // Refuses a message about an epoch of a worker that did not send `survive`.
+  ELASTIC_DECL static void check_survives(const connection& client);
+  ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
+
+  // ---- PyTorch's timers -----------------------------------------------------------------------
+
+  ELASTIC_DECL void take_timer(std::string_view line);
+
+  // ---- watch ----------------------------------------------------------------------------------
+
+  // Errors: `errc::invalid_argument` if there is no such worker.
+  ELASTIC_DECL place& place_of(int local_rank);
+  ELASTIC_DECL void started(int local_rank);
+  ELASTIC_DECL void ended(int local_rank);
+  ELASTIC_DECL void pause();
+  ELASTIC_DECL void resume();
+
+  // Notes that something of this worker may be due earlier than known. If it is due later, the
+  // watch finds that out when it wakes, so a heartbeat restarts no timer.
+  ELASTIC_DECL void look_again(int local_rank);
+  ELASTIC_DECL time_point next_expiry() const;
+
+  // Reads what a worker has already sent, before anything is concluded from its silence or its end:
+  // its death is often seen before its last messages.
+  ELASTIC_DECL void drain_input(int local_rank);
+
+  // Accepts a connection, if one waits. Result: why none was accepted.
+  ELASTIC_DECL asio_error_code accept_one();
+
+  // Reads what has arrived, at most `most_pieces`. Nothing else reads from a connection, so no byte
+  // can be in a pending Asio operation meanwhile. Result: how many lines arrived.
+  ELASTIC_DECL int read_now(connection& client, int most_pieces);
+  ELASTIC_DECL void judge(time_point now);
+
+  // ---- background tasks -------------------------------------------------------------------------
+
+  ELASTIC_DECL static task<void> accept_all(self_pointer self);
+  ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_timers(self_pointer self);
+
+  // Restarts after an error, so that no worker hangs unnoticed.
+  ELASTIC_DECL static task<void> watch(self_pointer attempt);
+  ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
+  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration within);
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/impl/worker_channels.ipp ----
 
 namespace elastic {
 
-// Shared with the tasks' completion handlers, which may outlive the group.
-struct task_group::state : std::enable_shared_from_this<state> {
-  using signal = asio::cancellation_signal;
-  // The frame of a task owns its signal: once a context has destroyed the frame, there is nothing
-  // left to cancel.
-  using signals = std::list<std::weak_ptr<signal>>;
-
-  explicit state(asio::any_io_executor where) : executor(where), ended(where) { ended.set(); }
-
-  void spawn(task<void> work) {
-    if (is_cancelled) return;
-    auto cancellation = detail::new_shared<signal>();
-    const auto slot = cancellation->slot();
-    const auto position = running.insert(running.end(), cancellation);
-    ended.reset();
-    try {
-      detail::start_task(
-          executor, std::move(work),
-          [self = shared_from_this(), cancellation = std::move(cancellation),
-           position](std::exception_ptr thrown) { self->note_end(position, thrown); },
-          slot);
-    } catch (...) {
-      // Asio calls nothing before it returns, so no end was reported.
-      running.erase(position);
-      if (running.empty()) ended.set();
-      throw;
-    }
-  }
-
-  void cancel() {
-    is_cancelled = true;
-    // A copy, because a task that ends leaves the list.
-    const std::vector<std::weak_ptr<signal>> targets(running.begin(), running.end());
-    for (const auto& target : targets) {
-      if (const auto cancellation = target.lock()) {
-        cancellation->emit(asio::cancellation_type::all);
-      }
-    }
-  }
-
-  void note_end(signals::iterator position, const std::exception_ptr& thrown) {
-    running.erase(position);
-    const bool is_failure = thrown && !(is_cancelled && detail::is_cancellation(thrown));
-    if (is_failure && !failure) failure = thrown;
-    if (is_failure && !is_cancelled) cancel();
-    if (running.empty()) ended.set();
-  }
-
-  // Result: whether the caller was cancelled meanwhile.
-  static task<bool> wait_for_end(std::shared_ptr<state> group) {
-    const bool throws = co_await asio::this_coro::throw_if_cancelled();
-    co_await asio::this_coro::throw_if_cancelled(false);
-    bool was_cancelled = false;
-    while (!group->running.empty()) {
-      bool is_request = false;
-      try {
-        co_await group->ended.wait();
-      } catch (...) {
-        is_request = true;
-      }
-      if (is_request) group->cancel();
-      was_cancelled = was_cancelled || is_request;
-    }
-    co_await asio::this_coro::throw_if_cancelled(throws);
-    co_return was_cancelled;
-  }
-
-  static task<void> wait(std::shared_ptr<state> group) {
-    const bool was_cancelled = co_await wait_for_end(group);
-    if (group->failure) std::rethrow_exception(group->failure);
-    if (was_cancelled) throw detail::asio_system_error(asio::error::operation_aborted);
-  }
-
-  static task<void> stop(std::shared_ptr<state> group) {
-    group->cancel();
-    co_await wait_for_end(group);
-    if (group->failure) std::rethrow_exception(group->failure);
-  }
-
-  asio::any_io_executor executor;
-  signals running;
-  event_flag ended;
-  bool is_cancelled = false;
-  std::exception_ptr failure;
-};
-
-ELASTIC_DECL task_group::task_group(asio::any_io_executor executor)
-    : state_(detail::new_shared<state>(std::move(executor))) {}
-
-ELASTIC_DECL task_group::~task_group() {
-  bool has_tasks = false;
-  for (const auto& entry : state_->running) has_tasks = has_tasks || !entry.expired();
-  // Not called directly: this may be another thread, or a context that is destroying the tasks.
-  if (has_tasks) detail::post_work(state_->executor, [group = state_] { group->cancel(); });
-}
-
-ELASTIC_DECL void task_group::spawn(task<void> work) { state_->spawn(std::move(work)); }
-
-ELASTIC_DECL void task_group::cancel() { state_->cancel(); }
-
-ELASTIC_DECL std::size_t task_group::size() const { return state_->running.size(); }
-
-ELASTIC_DECL task<void> task_group::wait() { return state::wait(state_); }
-
-ELASTIC_DECL task<void> task_group::stop() { return state::stop(state_); }
-
-}  // namespace elastic
-
-// ---- elastic/health/detail/impl/line_intake.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void line_intake::append(std::string_view bytes) {
-  held_.erase(0, taken_);
-  taken_ = 0;
-  held_.append(bytes);
-}
-
-ELASTIC_DECL auto line_intake::next() -> std::optional<item> {
-  for (;;) {
-    const std::string_view rest = std::string_view(held_).substr(taken_);
-    const std::size_t end = rest.find('\n');
-    if (end == rest.npos) {
-      if (rest.size() < limits::control_line_bytes) return std::nullopt;
-      taken_ = held_.size();
-      if (skipping_) return std::nullopt;
-      skipping_ = true;
-      return item{{}, true};
-    }
-    taken_ += end + 1;
-    const bool rest_of_long = skipping_;
-    skipping_ = false;
-    if (rest_of_long) continue;
-    if (end >= limits::control_line_bytes) return item{{}, true};
-    return item{rest.substr(0, end), false};
-  }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/worker_liveness.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL learned_timeouts::learned_timeouts(const liveness_settings& settings)
-    : factor_(settings.learn_timeouts), least_(settings.least_learned) {}
-
-ELASTIC_DECL void learned_timeouts::observe(const std::string& name, duration took) {
-  if (factor_ <= 0) return;
-  auto entry = seen_.find(name);
-  if (entry == seen_.end()) {
-    if (seen_.size() >= limits::learned_names) return;
-    entry = seen_.emplace(name, record()).first;
-  }
-  ++entry->second.count;
-  entry->second.longest = std::max(entry->second.longest, took);
-}
-
-ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& name) const {
-  const auto entry = seen_.find(name);
-  if (entry == seen_.end() || entry->second.count < enough) return std::nullopt;
-  const double allowed = static_cast<double>(entry->second.longest.count()) * factor_;
-  constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
-  const double bounded = std::min(allowed, static_cast<double>(most.count()));
-  return std::max(duration(static_cast<duration::rep>(bounded)), least_);
-}
-
-ELASTIC_DECL worker_liveness::worker_liveness(const liveness_settings& settings,
-                                              learned_timeouts& learned)
-    : settings_(settings), learned_(&learned) {}
-
-ELASTIC_DECL void worker_liveness::start(time_point now) {
-  *this = worker_liveness(settings_, *learned_);
-  running_ = true;
-  started_ = now;
-}
-
-ELASTIC_DECL void worker_liveness::beat(time_point now, std::optional<duration> timeout) {
-  if (timeout) own_timeout_ = timeout;
-  if (last_sign_ && !awaits_section() && !paused_) {
-    learned_->observe(beats_name, now - *last_sign_);
-  }
-  last_sign_ = now;
-}
-
-ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name,
-                                         std::optional<duration> timeout) {
-  const auto position = find_section(name);
-  if (position != sections_.end()) sections_.erase(position);
-  if (sections_.size() >= limits::worker_sections) return false;
-  if (!timeout) timeout = learned_->of(section_name(name));
-  sections_.push_back({name, now, timeout});
-  sign_of_life(now);
-  return true;
-}
-
-ELASTIC_DECL void worker_liveness::leave(time_point now, const std::string& name) {
-  const auto position = find_section(name);
-  if (position == sections_.end()) return;
-  if (!paused_) learned_->observe(section_name(name), now - position->entered);
-  sections_.erase(position);
-  sign_of_life(now);
-}
-
-ELASTIC_DECL bool worker_liveness::arm(time_point now, const std::string& name, duration after,
-                                       int signal) {
-  if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
-  timers_[name] = {deadline_after(now, after), after, signal};
-  return true;
-}
-
-ELASTIC_DECL void worker_liveness::pause(time_point now) {
-  if (!paused_) paused_ = now;
-}
-
-ELASTIC_DECL void worker_liveness::resume(time_point now) {
-  if (const auto since = std::exchange(paused_, std::nullopt)) shift(now - *since);
-}
-
-ELASTIC_DECL void worker_liveness::renew(time_point now) {
-  started_ = now;
-  if (last_sign_) last_sign_ = now;
-  for (section& entry : sections_) entry.entered = now;
-  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(now, entry.after);
-  if (paused_) paused_ = now;
-}
-
-ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point now) const {
-  const due first = first_due();
-  if (first.at > now) return std::nullopt;
-  liveness_verdict verdict;
-  switch (first.what) {
-    case due::kind::first_heartbeat:
-      verdict.reason =
-          fmt::format("no heartbeat since its start {} ago (allowed {})", text_of(now - started_),
-                      text_of(settings_.first_heartbeat_timeout));
-      break;
-    case due::kind::heartbeat:
-      verdict.reason = fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
-                                   text_of(*beat_timeout()), where());
-      break;
-    case due::kind::section:
-      verdict.reason =
-          fmt::format("section '{}' took {} (allowed {})", first.section->name,
-                      text_of(now - first.section->entered), text_of(*first.section->timeout));
-      break;
-    case due::kind::timer:
-      verdict.reason = fmt::format("timer '{}' expired after {}", *first.timer_name,
-                                   text_of(first.armed->after));
-      verdict.signal = first.armed->signal;
-      break;
-  }
-  return verdict;
-}
-
-ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
-  const double seconds = std::chrono::duration<double>(span).count();
-  const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
-  return fmt::format("{:g} s", tenths);
-}
-
-ELASTIC_DECL void worker_liveness::shift(duration span) {
-  started_ += span;
-  if (last_sign_) *last_sign_ += span;
-  for (section& entry : sections_) entry.entered += span;
-  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(entry.expiry, span);
-}
-
-ELASTIC_DECL auto worker_liveness::find_section(const std::string& name)
-    -> std::vector<section>::iterator {
-  return std::find_if(sections_.begin(), sections_.end(),
-                      [&](const section& entry) { return entry.name == name; });
-}
-
-ELASTIC_DECL bool worker_liveness::awaits_section() const {
-  return std::any_of(sections_.begin(), sections_.end(),
-                     [](const section& entry) { return entry.timeout.has_value(); });
-}
-
-ELASTIC_DECL void worker_liveness::sign_of_life(time_point now) {
-  if (last_sign_) last_sign_ = now;
-}
-
-ELASTIC_DECL std::optional<duration> worker_liveness::beat_timeout() const {
-  if (own_timeout_) return own_timeout_;
-  if (settings_.heartbeat_timeout > duration::zero()) return settings_.heartbeat_timeout;
-  return learned_->of(beats_name);
-}
-
-ELASTIC_DECL std::string worker_liveness::where() const {
-  return sections_.empty() ? std::string() : fmt::format(" in section '{}'", sections_.back().name);
-}
-
-ELASTIC_DECL auto worker_liveness::first_due() const -> due {
-  due first;
-  // The workers may be halted by a debugger, and their own time-outs with them.
-  const bool is_off = settings_.heartbeat_timeout == duration::max();
-  if (!running_ || paused_ || is_off) return first;
-  const auto consider = [&first](time_point at, due::kind kind) {
-    if (at >= first.at) return false;
-    first = due();
-    first.at = at;
-    first.what = kind;
-    return true;
-  };
-  if (!last_sign_ && settings_.first_heartbeat_timeout > duration::zero()) {
-    consider(deadline_after(started_, settings_.first_heartbeat_timeout),
-             due::kind::first_heartbeat);
-  }
-  if (last_sign_ && !awaits_section()) {
-    const auto allowed = beat_timeout();
-    if (allowed) consider(deadline_after(*last_sign_, *allowed), due::kind::heartbeat);
-  }
-  for (const section& entry : sections_) {
-    if (entry.timeout &&
-        consider(deadline_after(entry.entered, *entry.timeout), due::kind::section)) {
-      first.section = &entry;
-    }
-  }
-  for (const auto& [name, entry] : timers_) {
-    if (consider(entry.expiry, due::kind::timer)) {
-      first.timer_name = &name;
-      first.armed = &entry;
-    }
-  }
-  return first;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/rate_gate.hpp ----
-
-namespace elastic::detail {
-
-/// Limits how often something happens within a second.
-class rate_gate {
- public:
-  explicit rate_gate(int most) : most_(most) {}
-
-  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
-  ELASTIC_DECL std::optional<time_point> count(time_point now, int how_many = 1);
-
- private:
-  int most_;
-  int count_ = 0;
-  time_point since_{};
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/timer_fifo.hpp ----
-
-namespace elastic::detail {
-
-/// Creates the FIFO for PyTorch's timers and opens it. Like PyTorch's agent, it replaces an
-/// existing FIFO, but no other kind of file.
-/// Errors: `errc::file_access`; the message names the file.
-ELASTIC_DECL int open_timer_fifo(const std::string& path);
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/timer_request.hpp ----
-
-// Includes the whole of nlohmann/json.
-
-namespace elastic::detail {
-
-/// A line that PyTorch's FileTimerClient writes to the file of TORCHELASTIC_TIMER_FILE.
-///
-/// Source: torch.distributed.elastic.timer.file_based_local_timer, FileTimerRequest.
-struct timer_request {
-  pid_t pid = 0;
-  std::string scope;
-  /// The time of day at which it expires; empty: the timer is released.
-  std::optional<wall_time> expiry;
-  /// The signal that the process gets then; 0 or less: none.
-  int signal = 0;
-};
-
-/// Parses a line without its end.
-/// Errors: `errc::protocol_violation`, with the problem.
-ELASTIC_DECL timer_request parse_timer_request(std::string_view line);
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/channel_attempt.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL channel_connection::channel_connection(asio::local::stream_protocol::socket accepted)
-    : peer(std::move(accepted)) {}
-
-ELASTIC_DECL watched_worker::watched_worker(const liveness_settings& settings,
-                                            learned_timeouts& learned)
-    : liveness(settings, learned) {}
-
-ELASTIC_DECL void checkpoint_question::settle(int local_rank, const std::string& problem) {
-  if (waiting.erase(local_rank) == 0) return;
-  if (problem.empty()) {
-    ++outcome.saved;
-  } else {
-    outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
-  }
-  if (waiting.empty()) answered.set();
-}
-
-ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
-                                              const worker_channels_options& chosen,
-                                              std::shared_ptr<learned_timeouts> shared, int workers)
-    : strand(std::move(executor)),
-      options(chosen),
-      learned(std::move(shared)),
-      acceptor(strand),
-      timer_file(strand),
-      closing(strand),
-      tasks(strand),
-      changed(strand) {
-  for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
-}
-
-ELASTIC_DECL void channel_attempt::listen() {
-  const std::string name = fmt::format("elastic-{}", random_uuid());
-  const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-  asio_error_code failure;
-  acceptor.open(at.protocol(), failure);
-  if (!failure) acceptor.bind(at, failure);
-  // Non-blocking, since `accept_one` also accepts without waiting.
-  if (!failure) acceptor.non_blocking(true, failure);
-  if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
-  if (failure) {
-    options.log.warning("there is no control channel for the workers: {}", failure.message());
-    acceptor.close(failure);
-    return;
-  }
-  address = "@" + name;
-  run("the control channel takes no more connections", accept_all(shared_from_this()));
-}
-
-ELASTIC_DECL void channel_attempt::open_timer_file() {
-  if (!options.timer_file) return;
-  timer_path = options.timer_path;
-  try {
-    if (timer_path.empty()) {
-      timer_path =
-          (std::filesystem::temp_directory_path() / fmt::format("watchdog_timer_{}", random_uuid()))
-              .string();
-    }
-    timer_file.assign(open_timer_fifo(timer_path));
-    made_timer_file = true;
-    run(fmt::format("timer file '{}' is no longer read", timer_path),
-        read_timers(shared_from_this()));
-  } catch (const std::exception& failure) {
-    options.log.error("{}", failure.what());
-  }
-}
-
-ELASTIC_DECL void channel_attempt::shut() {
-  if (is_closing()) return;
-  closing.set();
-  changed.set();
-  asio_error_code ignored;
-  acceptor.close(ignored);
-  timer_file.close(ignored);
-  if (made_timer_file) ::unlink(timer_path.c_str());
-  for (const connection_pointer& client : connections) disconnect(*client);
-  for (const auto& pending : questions) pending->answered.set();
-}
-
-ELASTIC_DECL void channel_attempt::run(std::string problem, task<void> work) {
-  tasks.spawn(run_and_log(shared_from_this(), std::move(problem), std::move(work)));
-}
-
-ELASTIC_DECL task<void> channel_attempt::run_and_log(self_pointer attempt, std::string problem,
-                                                     task<void> work) {
-  try {
-    co_await std::move(work);
-  } catch (const std::exception& failure) {
-    if (!attempt->is_closing()) attempt->options.log.error("{}: {}", problem, failure.what());
-  }
-}
-
-ELASTIC_DECL task<void> channel_attempt::rest_until(time_point when) {
-  co_await with_deadline(time(), when, closing.wait());
-}
-
-ELASTIC_DECL bool channel_attempt::may_enter(const ucred& peer) const {
-  return peer.uid == ::geteuid() || peer.uid == 0 ||
-         (options.events.owner_of && options.events.owner_of(peer.pid));
-}
-
-ELASTIC_DECL void channel_attempt::admit(socket accepted) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-      !may_enter(peer)) {
-    return complain("a process of another user ({}) is not let into the control channel", peer.uid);
-  }
-  if (connections.size() >= places.size() * limits::control_connections) {
-    return complain(
-        "there are more than {} connections to the control channel; pid {} is not "
-        "let in",
-        connections.size(), peer.pid);
-  }
-  auto client = new_shared<connection>(std::move(accepted));
-  connections.push_back(client);
-  run("a connection to the control channel is lost", serve(shared_from_this(), client));
-}
-
-ELASTIC_DECL void channel_attempt::disconnect(connection& client) {
-  client.is_closed = true;
-  asio_error_code ignored;
-  client.peer.close(ignored);
-}
-
-ELASTIC_DECL void channel_attempt::forget(const connection_pointer& client) {
-  disconnect(*client);
-  connections.remove(client);
-  if (is_closing()) return;
-  if (!client->worker || !client->checkpoints || can_save(*client->worker)) return;
-  for (const auto& pending : questions) {
-    pending->settle(*client->worker, "closed its channel before it answered");
-  }
-}
-
-ELASTIC_DECL bool channel_attempt::can_save(int local_rank) const {
-  return std::any_of(connections.begin(), connections.end(), [&](const auto& client) {
-    return !client->is_closed && client->checkpoints && client->worker == local_rank;
-  });
-}
-
-ELASTIC_DECL bool channel_attempt::survives(int local_rank) const {
-  return std::any_of(connections.begin(), connections.end(), [&](const auto& client) {
-    return !client->is_closed && client->survives && client->worker == local_rank;
-  });
-}
-
-ELASTIC_DECL bool channel_attempt::send_survivor(int local_rank,
-                                                 const control_messages::agent_message& message) {
-  const std::string line = to_line(message);
-  bool is_sent = false;
-  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
-  for (const auto& client : clients) {
-    if (client->survives && client->worker == local_rank && send(*client, line)) is_sent = true;
-  }
-  return is_sent;
-}
-
-ELASTIC_DECL std::string channel_attempt::name_of(const connection& client) {
-  return client.worker ? fmt::format("local rank {}", *client.worker) : "a worker without a name";
-}
-
-ELASTIC_DECL bool channel_attempt::send(connection& client, const std::string& line) {
-  if (client.is_closed) return false;
-  const ssize_t sent =
-      ::send(client.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent == static_cast<ssize_t>(line.size())) return true;
-  // A client that is gone is noticed once its last messages have been read.
-  if (sent < 0 && errno != EAGAIN) return false;
-  complain("the control channel of {} is closed: it does not read what it is sent",
-           name_of(client));
-  disconnect(client);
-  return false;
-}
-
-ELASTIC_DECL void channel_attempt::send_all(const control_messages::agent_message& message) {
-  const std::string line = to_line(message);
-  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
-  for (const auto& client : clients) {
-    if (client->worker) send(*client, line);
-  }
-}
-
-/// Sends each worker at most one answer at a time, however many changes there are, so that a worker
-/// that does not read keeps its channel.
-ELASTIC_DECL void channel_attempt::tell_of_roles(std::int64_t revision) {
-  const std::string line =
-      to_line(control_messages::agent_message(control_messages::roles{revision}));
-  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
-  for (const auto& client : clients) {
-    if (!client->seen_roles || *client->seen_roles >= revision) continue;
-    client->seen_roles.reset();
-    send(*client, line);
-  }
-}
-
-ELASTIC_DECL void channel_attempt::refuse(connection& client, const std::string& why) {
-  complain("the control channel of {} is closed: {}", name_of(client), why);
-  send(client, to_line(control_messages::agent_message(control_messages::refused{why})));
-  disconnect(client);
-}
-
-ELASTIC_DECL int channel_attempt::take(connection& client, std::string_view bytes) {
-  client.lines.append(bytes);
-  int count = 0;
-  while (!client.is_closed) {
-    const auto next = client.lines.next();
-    if (!next) break;
-    ++count;
-    if (next->too_long) {
-      refuse(client, fmt::format("a control message is longer than {} bytes, the line end "
-                                 "included",
-                                 limits::control_line_bytes));
-    } else {
-      take_line(client, next->line);
-    }
-  }
-  return count;
-}
-
-ELASTIC_DECL void channel_attempt::take_line(connection& client, std::string_view line) {
-  try {
-    const worker_message message = parse_worker_message(line);
-    if (!client.worker && !std::holds_alternative<worker_messages::hello>(message)) {
-      throw error(errc::protocol_violation, "a control message comes before hello");
-    }
-    std::visit([&](const auto& content) { handle(client, content); }, message);
-  } catch (const std::exception& failure) {
-    return refuse(client, failure.what());
-  }
-  if (client.worker) look_again(*client.worker);
-}
-
-ELASTIC_DECL worker_liveness& channel_attempt::liveness_of(const connection& client) {
-  return places[static_cast<std::size_t>(*client.worker)].liveness;
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::hello& message) {
-  if (client.worker) throw error(errc::protocol_violation, "a control message is a second hello");
-  if (message.version != control_messages::version) {
-    throw error(errc::protocol_violation,
-                fmt::format("a control message is of version {}; {} is spoken here",
-                            message.version, control_messages::version));
-  }
-  if (static_cast<std::size_t>(message.local_rank) >= places.size()) {
-    throw error(errc::protocol_violation,
-                fmt::format("a control message is of local rank {}; there are {} workers",
-                            message.local_rank, places.size()));
-  }
-  client.worker = message.local_rank;
-  client.checkpoints = message.checkpoints;
-  place& at = places[static_cast<std::size_t>(message.local_rank)];
-  if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-  send(client, to_line(control_messages::agent_message(control_messages::welcome())));
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::heartbeat& message) {
-  liveness_of(client).beat(time().now(), message.timeout);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::enter& message) {
-  if (liveness_of(client).enter(time().now(), message.section, message.timeout)) return;
-  throw error(errc::protocol_violation, fmt::format("a control message opens more than {} sections",
-                                                    limits::worker_sections));
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::leave& message) {
-  liveness_of(client).leave(time().now(), message.section);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::expires& message) {
-  if (liveness_of(client).arm(time().now(), message.timer, message.after)) return;
-  throw error(errc::protocol_violation,
-              fmt::format("a control message arms more than {} timers", limits::worker_timers));
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::release& message) {
-  liveness_of(client).release(message.timer);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::progress& message) {
-  liveness_of(client).beat(time().now());
-  if (options.events.progress) options.events.progress(*client.worker, message);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::saved& message) {
-  answer(message.id, *client.worker, "");
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::not_saved& message) {
-  answer(message.id, *client.worker,
-         message.reason.empty() ? "has not saved it" : "has not saved it: " + message.reason);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::no_restart& message) {
-  if (options.events.no_restart) options.events.no_restart(*client.worker, message.reason);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::bad_node& message) {
-  if (options.events.bad_node) options.events.bad_node(*client.worker, message.reason);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::bye&) {
-  liveness_of(client).end();
-  places[static_cast<std::size_t>(*client.worker)].said_bye = true;
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::survive& message) {
-  client.survives = true;
-  tell_of_epoch(client, message);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection&, const worker_messages::prepared&) {
-  if (options.events.prepared) options.events.prepared();
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::await_roles& message) {
-  client.seen_roles = message.revision;
-  if (options.events.roles) tell_of_roles(options.events.roles());
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask& message) {
-  tell_of_epoch(client, message);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::ready& message) {
-  tell_of_epoch(client, message);
-}
-
-ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::finished& message) {
-  tell_of_epoch(client, message);
-}
-
-ELASTIC_DECL void channel_attempt::tell_of_epoch(const connection& client,
-                                                 const worker_message& message) {
-  if (!client.survives) {
-    throw error(errc::protocol_violation, "a control message about an epoch comes before survive");
-  }
-  if (options.events.epoch) options.events.epoch(*client.worker, message);
-}
-
-ELASTIC_DECL void channel_attempt::answer(std::int64_t id, int local_rank,
-                                          const std::string& problem) {
-  for (const auto& pending : questions) {
-    if (pending->id == id) pending->settle(local_rank, problem);
-  }
-}
-
-ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
-  try {
-    const timer_request request = parse_timer_request(line);
-    const auto owner =
-        options.events.owner_of ? options.events.owner_of(request.pid) : std::nullopt;
-    if (!owner) {
-      return complain(
-          "timer file '{}': pid {} is of no worker of this node; its timer is not "
-          "watched",
-          timer_path, request.pid);
-    }
-    worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
-    const std::string name = fmt::format("{} (pid {})", request.scope, request.pid);
-    if (!request.expiry || request.signal <= 0) {
-      liveness.release(name);
-    } else {
-      const auto remaining =
-          std::chrono::duration_cast<duration>(*request.expiry - time().wall_now());
-      const bool armed =
-          liveness.arm(time().now(), name, std::max(remaining, duration::zero()), request.signal);
-      if (!armed) {
-        complain("timer file '{}': pid {} has more than {} timers; one is not watched", timer_path,
-                 request.pid, limits::worker_timers);
-      }
-    }
-    look_again(*owner);
-  } catch (const std::exception& failure) {
-    complain("timer file '{}': {}", timer_path, failure.what());
-  }
-}
-
-ELASTIC_DECL void channel_attempt::started(int local_rank) {
-  place& entry = places.at(static_cast<std::size_t>(local_rank));
-  entry.running = true;
-  entry.liveness.start(time().now());
-  look_again(local_rank);
-}
-
-ELASTIC_DECL void channel_attempt::ended(int local_rank) {
-  drain_input(local_rank);
-  place& entry = places.at(static_cast<std::size_t>(local_rank));
-  entry.running = false;
-  entry.liveness.end();
-  for (const auto& pending : questions) pending->settle(local_rank, "ended before it answered");
-}
-
-ELASTIC_DECL void channel_attempt::pause() {
-  for (place& entry : places) entry.liveness.pause(time().now());
-  send_all(control_messages::agent_message(control_messages::pause_work()));
-}
-
-ELASTIC_DECL void channel_attempt::resume() {
-  for (place& entry : places) entry.liveness.resume(time().now());
-  send_all(control_messages::agent_message(control_messages::resume_work()));
-  for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
-}
-
-ELASTIC_DECL void channel_attempt::look_again(int local_rank) {
-  if (is_closing()) return;
-  const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
-  if (due == time_point::max()) return;
-  if (!is_watching) {
-    is_watching = true;
-    run("hung workers are no longer noticed", watch(shared_from_this()));
-  } else if (due < watched_until) {
-    changed.set();
-  }
-}
-
-ELASTIC_DECL time_point channel_attempt::next_expiry() const {
-  time_point first = time_point::max();
-  for (const place& entry : places) first = std::min(first, entry.liveness.next_expiry());
-  return first;
-}
-
-ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
-  for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
-    if (accept_one()) break;
-  }
-  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
-  for (const auto& client : clients) {
-    constexpr int most_pieces = 16;
-    if (!client->worker || *client->worker == local_rank) read_now(*client, most_pieces);
-  }
-}
-
-ELASTIC_DECL asio_error_code channel_attempt::accept_one() {
-  socket peer(strand);
-  asio_error_code failure;
-  acceptor.accept(peer, failure);
-  if (!failure) admit(std::move(peer));
-  return failure;
-}
-
-ELASTIC_DECL int channel_attempt::read_now(connection& client, int most_pieces) {
-  std::array<char, limits::control_line_bytes> piece;
-  int lines = 0;
-  for (int count = 0; count < most_pieces && !client.is_closed; ++count) {
-    const ssize_t size =
-        ::recv(client.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
-    if (size > 0) {
-      lines += take(client, std::string_view(piece.data(), static_cast<std::size_t>(size)));
-    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-      client.has_ended = true;
-      break;
-    } else if (errno == EAGAIN) {
-      break;
-    }
-  }
-  return lines;
-}
-
-ELASTIC_DECL void channel_attempt::judge(time_point now) {
-  for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
-    place& entry = places[rank];
-    if (entry.liveness.next_expiry() > now) continue;
-    drain_input(static_cast<int>(rank));
-    const auto verdict = entry.liveness.judge(now);
-    if (!verdict) continue;
-    entry.liveness.end();
-    if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
-  }
-}
-
-ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
-  constexpr int most_accepts = 1000;
-  rate_gate gate(most_accepts);
-  while (!self->is_closing()) {
-    auto [ended] = co_await self->acceptor.async_wait(socket::wait_read, detail::as_result);
-    if (self->is_closing() || ended) co_return;
-    const time_point now = self->time().now();
-    std::optional<time_point> rest = gate.count(now);
-    const asio_error_code failure = self->accept_one();
-    if (failure && failure != asio::error::would_block) {
-      self->complain("no connection can be taken at the control channel: {}", failure.message());
-      rest = now + std::chrono::seconds(1);
-    }
-    if (rest) co_await self->rest_until(*rest);
-  }
-}
-
-ELASTIC_DECL task<void> channel_attempt::serve(self_pointer self, connection_pointer client) {
-  std::exception_ptr failure;
-  try {
-    co_await read_lines(self, client);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  self->forget(client);
-  if (failure) std::rethrow_exception(failure);
-}
-
-ELASTIC_DECL task<void> channel_attempt::read_lines(self_pointer self, connection_pointer client) {
-  rate_gate gate(limits::control_lines_per_second);
-  while (!client->is_closed && !client->has_ended) {
-    auto [failure] = co_await client->peer.async_wait(socket::wait_read, detail::as_result);
-    if (failure || client->is_closed) break;
-    const int lines = self->read_now(*client, 1);
-    const auto rest = gate.count(self->time().now(), lines);
-    if (rest) co_await self->rest_until(*rest);
-  }
-}
-
-ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer self) {
-  std::array<char, limits::control_line_bytes> piece;
-  rate_gate gate(limits::control_lines_per_second);
-  line_intake lines;
-  while (!self->is_closing()) {
-    auto [failure, size] =
-        co_await self->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
-    if (self->is_closing()) co_return;
-    if (failure) {
-      self->options.log.error("timer file '{}' can no longer be read: {}", self->timer_path,
-                              failure.message());
-      co_return;
-    }
-    lines.append(std::string_view(piece.data(), size));
-    int count = 0;
-    for (auto next = lines.next(); next; next = lines.next()) {
-      ++count;
-      if (next->too_long) {
-        self->complain("timer file '{}': a line is longer than {} bytes", self->timer_path,
-                       limits::control_line_bytes);
-      } else {
-        self->take_timer(next->line);
-      }
-    }
-    const auto rest = gate.count(self->time().now(), count);
-    if (rest) co_await self->rest_until(*rest);
-  }
-}
-
-ELASTIC_DECL task<void> channel_attempt::watch(self_pointer attempt) {
-  while (!attempt->is_closing()) {
-    std::string problem;
-    try {
-      co_await watch_while_due(attempt);
-      break;
-    } catch (const std::exception& failure) {
-      problem = failure.what();
-    }
-    if (attempt->is_closing()) break;
-    attempt->options.log.error("the watch for hung workers failed and begins again: {}", problem);
-    co_await attempt->rest_until(attempt->time().now() + limits::watch_restart);
-  }
-  attempt->is_watching = false;
-}
-
-ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
-  while (!self->is_closing()) {
-    const time_point until = self->next_expiry();
-    self->watched_until = until;
-    if (until == time_point::max()) break;
-    self->changed.reset();
-    co_await with_deadline(self->time(), until, self->changed.wait());
-    if (self->is_closing()) break;
-    const time_point woken = self->time().now();
-    if (woken < until) continue;
-    if (woken - until > limits::watch_lateness) {
-      self->options.log.warning(
-          "this process stood still for {}: the clocks of its workers start again",
-          worker_liveness::text_of(woken - until));
-      for (place& entry : self->places) entry.liveness.renew(woken);
-      continue;
-    }
-    self->judge(woken);
-  }
-}
-
-ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
-                                                                      duration within) {
-  if (!self || self->is_closing()) co_return checkpoint_outcome();
-  const auto pending = new_shared<question>(self->strand);
-  pending->id = ++self->last_question;
-  control_messages::checkpoint wanted;
-  wanted.id = pending->id;
-  wanted.within = within;
-  const std::string line = to_line(control_messages::agent_message(wanted));
-  const std::vector<connection_pointer> connected(self->connections.begin(),
-                                                  self->connections.end());
-  for (const auto& client : connected) {
-    const bool wants = client->worker && client->checkpoints &&
-                       self->places[static_cast<std::size_t>(*client->worker)].running;
-    if (wants && self->send(*client, line)) pending->waiting.insert(*client->worker);
-  }
-  pending->outcome.asked = static_cast<int>(pending->waiting.size());
-  if (pending->waiting.empty()) co_return pending->outcome;
-  self->questions.push_back(pending);
-  const struct forget_question {
-    self_pointer self;
-    std::shared_ptr<question> pending;
-    ~forget_question() { self->questions.remove(pending); }
-  } forgetting{self, pending};
-  time_source& time = self->time();
-  within = std::min<duration>(within, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, deadline_after(time.now(), within), pending->answered.wait());
-  const std::set<int> silent = pending->waiting;
-  const std::string problem = self->is_closing() ? "was stopped before it answered"
-                                                 : fmt::format("did not answer within {}",
-                                                               worker_liveness::text_of(within));
-  for (const int rank : silent) pending->settle(rank, problem);
-  co_return pending->outcome;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/worker_channels.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand,
-                                              worker_channels_options options)
+ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand, options settings)
     : strand_(std::move(strand)),
-      options_(std::move(options)),
-      learned_(new_shared<learned_timeouts>(options_.liveness)) {
-  if (!options_.time) options_.time = new_shared<system_time>();
+      options_(std::move(settings)),
+      learned_(detail::new_shared<detail::learned_timeouts>(options_.liveness)) {
+  if (!options_.time) options_.time = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL void worker_channels::open(int workers) {
+  if (workers < 1 || workers > limits::local_world_size) {
+    throw error(errc::invalid_argument,
+                fmt::format("worker_channels::open: {} workers; 1 to {} are allowed", workers,
+                            limits::local_world_size));
+  }
   abandon();
-  state_ = new_shared<channel_attempt>(strand_, options_, learned_, workers);
+  state_ = detail::new_shared<detail::channel_attempt>(strand_, options_, learned_, workers);
   state_->listen();
   state_->open_timer_file();
 }
+
+ELASTIC_DECL bool worker_channels::is_open() const { return state_ && !state_->is_closing(); }
 
 ELASTIC_DECL std::vector<std::pair<std::string, std::string>> worker_channels::environment() const {
   std::vector<std::pair<std::string, std::string>> variables;
@@ -22930,15 +21267,15 @@ ELASTIC_DECL void worker_channels::ended(int local_rank) {
   if (state_) state_->ended(local_rank);
 }
 
+ELASTIC_DECL void worker_channels::rests(int local_rank) {
+  if (state_) state_->place_of(local_rank).liveness.end();
+}
+
 ELASTIC_DECL void worker_channels::catch_up() {
   if (!is_open()) return;
   for (std::size_t rank = 0; rank < state_->places.size(); ++rank) {
     state_->drain_input(static_cast<int>(rank));
   }
-}
-
-ELASTIC_DECL void worker_channels::rests(int local_rank) {
-  if (state_) state_->places.at(static_cast<std::size_t>(local_rank)).liveness.end();
 }
 
 ELASTIC_DECL void worker_channels::pause() {
@@ -22957,11 +21294,21 @@ ELASTIC_DECL void worker_channels::tell_of_roles(std::int64_t revision) {
   if (is_open()) state_->tell_of_roles(revision);
 }
 
-ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) {
-  return channel_attempt::ask_checkpoint(state_, within);
+ELASTIC_DECL bool worker_channels::survives(int local_rank) const {
+  return state_ && state_->survives(local_rank);
 }
 
-ELASTIC_DECL task<void> worker_channels::close_all(state_pointer state) {
+ELASTIC_DECL bool worker_channels::tell_survivor(int local_rank,
+                                                 const control_messages::agent_message& message) {
+  return state_ && state_->send_survivor(local_rank, message);
+}
+
+ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) & {
+  return detail::channel_attempt::ask_checkpoint(state_, within);
+}
+
+ELASTIC_DECL task<void> worker_channels::close() & {
+  const std::shared_ptr<detail::channel_attempt> state = state_;
   if (!state) co_return;
   state->shut();
   co_await state->tasks.stop();
@@ -22971,7 +21318,7 @@ ELASTIC_DECL void worker_channels::abandon() {
   if (state_) state_->shut();
 }
 
-}  // namespace elastic::detail
+}  // namespace elastic
 
 // ---- elastic/agent/detail/impl/survivors.ipp ----
 
@@ -23005,7 +21352,15 @@ ELASTIC_DECL void survivors::ended(std::size_t slot, bool succeeded) {
   changed_.set();
 }
 
-ELASTIC_DECL void survivors::take(int local_rank, const worker_message& message) {
+inline bool is_about_epoch(const worker_messages::worker_message& message) {
+  return std::holds_alternative<worker_messages::survive>(message) ||
+         std::holds_alternative<worker_messages::ask>(message) ||
+         std::holds_alternative<worker_messages::ready>(message) ||
+         std::holds_alternative<worker_messages::finished>(message);
+}
+
+ELASTIC_DECL void survivors::take(int local_rank, const worker_messages::worker_message& message) {
+  if (!is_about_epoch(message)) return;
   const auto slot = static_cast<std::size_t>(local_rank);
   if (!is_on() || slot >= places_.size() || !places_[slot].runs) return;
   std::visit([&](const auto& content) { take(places_[slot], content); }, message);
@@ -23577,7 +21932,9 @@ ELASTIC_DECL task<std::optional<output_reader>> output_tails::of(std::int64_t ra
     executor = executor_;
   }
   if (!executor) co_return std::nullopt;
-  co_return co_await asio::co_spawn(executor, ask(shared_from_this(), rank), asio::use_awaitable);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  task<std::optional<output_reader>> asking = ask(shared_from_this(), rank);
+  co_return co_await run_on(executor, std::move(asking), cancellation.slot());
 }
 
 /// Runs on the agent's strand, on which nothing changes meanwhile.
@@ -23758,7 +22115,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
-      logs_(services.logs ? services.logs : detail::new_shared<default_logs_specs>()),
+      logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
       journal_(services.journal),
@@ -23814,7 +22171,7 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   co_await with_rollback(
       start_some(worker_identities(spec_, round, ranks), std::move(slots), job), stop(at_once));
   attempt_.state = worker_state::healthy;
-  tell_of_start();
+  report_start();
   update_state();
 }
 
@@ -23836,8 +22193,21 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   return next;
 }
 
-/// Tells the role link about the started workers. Some may have ended while others were being
-/// started.
+/// Some workers may have ended while others were being started.
+ELASTIC_DECL void worker_group::report_start() {
+  tell_of_start();
+  if (on_start_) on_start_();
+  note_early_ends();
+}
+
+/// From now on, the journal learns of the end of each of these workers at once.
+ELASTIC_DECL void worker_group::note_early_ends() {
+  for (const std::size_t slot : attempt_.ended) {
+    if (!attempt_.workers[slot].is_start_reported) note_end_in_journal(attempt_.workers[slot]);
+  }
+  for (worker& each : attempt_.workers) each.is_start_reported = true;
+}
+
 ELASTIC_DECL void worker_group::tell_of_start() {
   if (!roles_) return;
   std::vector<pid_t> pids;
@@ -23869,7 +22239,7 @@ ELASTIC_DECL task<void> worker_group::restart(std::size_t local_rank, std::strin
   std::vector<worker_identity> identities;
   for (const worker& each : attempt_.workers) identities.push_back(each.identity);
   co_await start_some(std::move(identities), std::move(slots), job);
-  tell_of_start();
+  report_start();
 }
 
 ELASTIC_DECL task<void> worker_group::start_replicas(rendezvous_round round, assigned_ranks ranks,
@@ -23883,7 +22253,7 @@ ELASTIC_DECL task<void> worker_group::start_replicas(rendezvous_round round, ass
   co_await with_rollback(start_each(round, ranks, std::move(run_id), std::move(counts)),
                          stop(at_once));
   attempt_.state = worker_state::healthy;
-  tell_of_start();
+  report_start();
   update_state();
 }
 
@@ -23939,6 +22309,7 @@ ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<
       continue;
     }
     next.workers[slot] = std::move(attempt_.workers.at(slot));
+    next.workers[slot].is_start_reported = false;
     next.steps[slot] = attempt_.steps.at(slot);
     next.files[slot] = std::move(attempt_.files.at(slot));
     if (spec_.function) next.sheets[slot] = std::move(attempt_.sheets.at(slot));
@@ -23962,7 +22333,7 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   at_once.signal = SIGKILL;
   co_await with_rollback(start_some(identities, std::move(others), job), stop(at_once));
   attempt_.state = worker_state::healthy;
-  tell_of_start();
+  report_start();
   update_state();
 }
 
@@ -24135,6 +22506,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
+  note_early_ends();
   hooks_.hurry();
   if (roles_) roles_->stopped();
   announce_stop(plan);
@@ -24204,7 +22576,8 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     look_into_abort(end);
     update_state();
     note_cause(end);
-    note_end_in_journal(end);
+    const worker& ended = attempt_.workers.at(end.index);
+    if (ended.is_start_reported) note_end_in_journal(ended);
     if (on_replica_end_) on_replica_end_(end.index);
   };
   return parts;
@@ -24221,44 +22594,23 @@ ELASTIC_DECL detail::hang_hooks_services worker_group::hook_services(
   return parts;
 }
 
-ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
+ELASTIC_DECL worker_channels::options worker_group::channel_options(
     const agent_services& services) {
-  detail::worker_channels_options parts;
+  worker_channels::options parts;
   parts.liveness = spec_.liveness;
   parts.time = services.time;
   parts.log = services.log;
   parts.timer_file = find_variable(spec_.environment, "TORCHELASTIC_ENABLE_FILE_TIMER") == "1";
   parts.timer_path =
       find_variable(spec_.environment, "TORCHELASTIC_TIMER_FILE").value_or(std::string());
-  detail::channel_events& events = parts.events;
-  events.hung = [this](int local_rank, const detail::liveness_verdict& verdict) {
-    end_hung(local_rank, verdict);
+  parts.message = [this](int local_rank, const worker_messages::worker_message& message) {
+    take(local_rank, message);
   };
-  events.progress = [this](int local_rank, const detail::worker_messages::progress& progress) {
-    pass_on(local_rank, progress);
-  };
-  events.no_restart = [this](int local_rank, const std::string& reason) {
-    attempt_.is_hopeless = true;
-    if (attempt_.no_restart) return;
-    attempt_.no_restart = statement_of(local_rank, "asked not to be started again", reason);
-    log_.warning("{}", *attempt_.no_restart);
-  };
-  events.bad_node = [this](int local_rank, const std::string& reason) {
-    if (attempt_.bad_node) return;
-    attempt_.bad_node = statement_of(local_rank, "says that this node is bad", reason);
-    log_.error("{}", *attempt_.bad_node);
-    update_state();
-  };
+  parts.hung = [this](const worker_channels::hung_worker& found) { end_hung(found); };
   if (services.roles) {
-    events.roles = [roles = services.roles] { return roles->revision(); };
+    parts.roles = [roles = services.roles] { return roles->revision(); };
   }
-  events.owner_of = [this](pid_t pid) { return owner_of(pid); };
-  events.prepared = [this] {
-    if (on_prepared_) on_prepared_();
-  };
-  events.epoch = [this](int local_rank, const detail::worker_message& message) {
-    survivors_.take(local_rank, message);
-  };
+  parts.owner_of = [this](pid_t pid) { return owner_of(pid); };
   return parts;
 }
 
@@ -24279,42 +22631,42 @@ ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* 
                      reason.empty() ? "" : ": ", reason);
 }
 
-ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_verdict& verdict) {
-  const auto slot = static_cast<std::size_t>(local_rank);
+ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& found) {
+  const auto slot = static_cast<std::size_t>(found.local_rank);
   if (slot >= attempt_.workers.size() || attempt_.workers[slot].end) return;
   worker_group::worker& entry = attempt_.workers[slot];
-  entry.hung = verdict.reason;
+  entry.hung = found.reason;
   const bool has_hook = !attempt_.stop_signal && hooks_.accepts();
   const bool waits = has_hook && !spec_.hang_hook.command.empty();
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
-               entry.identity.role_name, entry.identity.rank, local_rank, entry.pid, entry.hung,
-               signal_name(verdict.signal), waits ? " after the hang hook" : "");
+               entry.identity.role_name, entry.identity.rank, found.local_rank, entry.pid,
+               entry.hung, signal_name(found.signal), waits ? " after the hang hook" : "");
   worker_observer::hung_worker hung;
   hung.rank = entry.identity.rank;
-  hung.local_rank = local_rank;
+  hung.local_rank = found.local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   tell_observer([&](worker_observer& observer) { observer.hung(hung); });
   note_in_journal(job_event::type::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
-    attempt_.pending_kills.emplace_back(slot, verdict.signal);
+    attempt_.pending_kills.emplace_back(slot, found.signal);
   } else {
-    processes_.signal(slot, verdict.signal);
+    processes_.signal(slot, found.signal);
   }
 }
 
 /// Ends a stuck worker without a restart: a new worker would need what this one holds in the
 /// kernel, such as a GPU or a file system.
 ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
-  detail::liveness_verdict verdict;
-  verdict.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
-                               std::chrono::duration<double>(slept).count());
-  const int local_rank = static_cast<int>(slot);
+  worker_channels::hung_worker found;
+  found.local_rank = static_cast<int>(slot);
+  found.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
+                             std::chrono::duration<double>(slept).count());
   if (!attempt_.no_restart) {
-    attempt_.no_restart = statement_of(local_rank, "is stuck", verdict.reason);
+    attempt_.no_restart = statement_of(found.local_rank, "is stuck", found.reason);
   }
-  end_hung(local_rank, verdict);
+  end_hung(found);
   attempt_.has_failure = true;
   update_state();
 }
@@ -24339,9 +22691,10 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 }
 
 ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reason) {
-  detail::liveness_verdict verdict;
-  verdict.reason = reason;
-  end_hung(local_rank, verdict);
+  worker_channels::hung_worker found;
+  found.local_rank = local_rank;
+  found.reason = reason;
+  end_hung(found);
 }
 
 ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_workers() const {
@@ -24383,8 +22736,36 @@ ELASTIC_DECL task<std::string> worker_group::look() {
   co_return found;
 }
 
-ELASTIC_DECL void worker_group::pass_on(int local_rank,
-                                        const detail::worker_messages::progress& progress) {
+ELASTIC_DECL void worker_group::take(int local_rank,
+                                     const worker_messages::worker_message& message) {
+  if (const auto* made = std::get_if<worker_messages::progress>(&message)) {
+    take(local_rank, *made);
+  } else if (const auto* wish = std::get_if<worker_messages::no_restart>(&message)) {
+    take(local_rank, *wish);
+  } else if (const auto* notice = std::get_if<worker_messages::bad_node>(&message)) {
+    take(local_rank, *notice);
+  } else if (std::holds_alternative<worker_messages::prepared>(message)) {
+    if (on_prepared_) on_prepared_();
+  } else {
+    survivors_.take(local_rank, message);
+  }
+}
+
+ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::no_restart& wish) {
+  attempt_.is_hopeless = true;
+  if (attempt_.no_restart) return;
+  attempt_.no_restart = statement_of(local_rank, "asked not to be started again", wish.reason);
+  log_.warning("{}", *attempt_.no_restart);
+}
+
+ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::bad_node& notice) {
+  if (attempt_.bad_node) return;
+  attempt_.bad_node = statement_of(local_rank, "says that this node is bad", notice.reason);
+  log_.error("{}", *attempt_.bad_node);
+  update_state();
+}
+
+ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::progress& progress) {
   auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
   // A worker that outlived its round may repeat the step that it last reported there.
   const bool is_news =
@@ -24642,10 +23023,10 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
 }
 
 /// Workers that ended because they were told to are only counted, once all have ended.
-ELASTIC_DECL void worker_group::note_end_in_journal(const process_set::process_end& end) {
-  const worker_group::worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& entry) {
   if (entry.stopped_by_agent) return;
-  std::string reason = end.status.success() ? std::string() : end.status.text();
+  const exit_status& status = entry.end->status;
+  std::string reason = status.success() ? std::string() : status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
   note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
@@ -24797,7 +23178,8 @@ ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_r
   };
   const time_point deadline = deadline_after(time_->now(), patience);
   task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));
-  read = co_await with_deadline(*time_, deadline, std::move(reading));
+  task<void> keeping = detail::keep_result(std::move(reading), read);
+  co_await with_deadline(*time_, deadline, std::move(keeping));
 }
 
 }  // namespace elastic
@@ -24925,7 +23307,133 @@ ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor exe
       std::move(tasks));
 }
 
+ELASTIC_DECL task<std::size_t> run_race(std::vector<task<void>> tasks) {
+  auto executor = co_await asio::this_coro::executor;
+  const std::size_t count = tasks.size();
+  const auto outcome = co_await run_concurrently(executor, count, cancelled_by::first_end,
+                                                 std::move(tasks));
+  const std::size_t first = outcome.order[0];
+  if (outcome.failures[first]) std::rethrow_exception(outcome.failures[first]);
+  for (const std::size_t place : outcome.order) {
+    const std::exception_ptr& failure = outcome.failures[place];
+    if (failure && !is_cancellation(failure)) std::rethrow_exception(failure);
+  }
+  co_return first;
+}
+
 }  // namespace elastic::detail
+
+// ---- elastic/base/impl/task_group.ipp ----
+
+namespace elastic {
+
+// Shared with the tasks' completion handlers, which may outlive the group.
+struct task_group::state : std::enable_shared_from_this<state> {
+  using signal = asio::cancellation_signal;
+  // The frame of a task owns its signal: once a context has destroyed the frame, there is nothing
+  // left to cancel.
+  using signals = std::list<std::weak_ptr<signal>>;
+
+  explicit state(asio::any_io_executor where) : executor(where), ended(where) { ended.set(); }
+
+  void spawn(task<void> work) {
+    if (is_cancelled) return;
+    auto cancellation = detail::new_shared<signal>();
+    const auto slot = cancellation->slot();
+    const auto position = running.insert(running.end(), cancellation);
+    ended.reset();
+    try {
+      detail::start_task(
+          executor, std::move(work),
+          [self = shared_from_this(), cancellation = std::move(cancellation),
+           position](std::exception_ptr thrown) { self->note_end(position, thrown); },
+          slot);
+    } catch (...) {
+      // Asio calls nothing before it returns, so no end was reported.
+      running.erase(position);
+      if (running.empty()) ended.set();
+      throw;
+    }
+  }
+
+  void cancel() {
+    is_cancelled = true;
+    // A copy, because a task that ends leaves the list.
+    const std::vector<std::weak_ptr<signal>> targets(running.begin(), running.end());
+    for (const auto& target : targets) {
+      if (const auto cancellation = target.lock()) {
+        cancellation->emit(asio::cancellation_type::all);
+      }
+    }
+  }
+
+  void note_end(signals::iterator position, const std::exception_ptr& thrown) {
+    running.erase(position);
+    const bool is_failure = thrown && !(is_cancelled && detail::is_cancellation(thrown));
+    if (is_failure && !failure) failure = thrown;
+    if (is_failure && !is_cancelled) cancel();
+    if (running.empty()) ended.set();
+  }
+
+  // Result: whether the caller was cancelled meanwhile.
+  static task<bool> wait_for_end(std::shared_ptr<state> group) {
+    const bool throws = co_await asio::this_coro::throw_if_cancelled();
+    co_await asio::this_coro::throw_if_cancelled(false);
+    bool was_cancelled = false;
+    while (!group->running.empty()) {
+      bool is_request = false;
+      try {
+        co_await group->ended.wait();
+      } catch (...) {
+        is_request = true;
+      }
+      if (is_request) group->cancel();
+      was_cancelled = was_cancelled || is_request;
+    }
+    co_await asio::this_coro::throw_if_cancelled(throws);
+    co_return was_cancelled;
+  }
+
+  static task<void> wait(std::shared_ptr<state> group) {
+    const bool was_cancelled = co_await wait_for_end(group);
+    if (group->failure) std::rethrow_exception(group->failure);
+    if (was_cancelled) throw detail::asio_system_error(asio::error::operation_aborted);
+  }
+
+  static task<void> stop(std::shared_ptr<state> group) {
+    group->cancel();
+    co_await wait_for_end(group);
+    if (group->failure) std::rethrow_exception(group->failure);
+  }
+
+  asio::any_io_executor executor;
+  signals running;
+  event_flag ended;
+  bool is_cancelled = false;
+  std::exception_ptr failure;
+};
+
+ELASTIC_DECL task_group::task_group(asio::any_io_executor executor)
+    : state_(detail::new_shared<state>(std::move(executor))) {}
+
+ELASTIC_DECL task_group::~task_group() {
+  bool has_tasks = false;
+  for (const auto& entry : state_->running) has_tasks = has_tasks || !entry.expired();
+  // Not called directly: this may be another thread, or a context that is destroying the tasks.
+  if (has_tasks) detail::post_work(state_->executor, [group = state_] { group->cancel(); });
+}
+
+ELASTIC_DECL void task_group::spawn(task<void> work) { state_->spawn(std::move(work)); }
+
+ELASTIC_DECL void task_group::cancel() { state_->cancel(); }
+
+ELASTIC_DECL std::size_t task_group::size() const { return state_->running.size(); }
+
+ELASTIC_DECL task<void> task_group::wait() { return state::wait(state_); }
+
+ELASTIC_DECL task<void> task_group::stop() { return state::stop(state_); }
+
+}  // namespace elastic
 
 // ---- elastic/base/impl/when_all.ipp ----
 
@@ -25067,18 +23575,14 @@ ELASTIC_DECL job_secret job_secret::read(const std::string& path) {
 
 }  // namespace elastic
 
-// ---- elastic/rendezvous/impl/node_id.ipp ----
+// ---- elastic/rendezvous/detail/impl/node_id.ipp ----
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline constexpr int local_id_random_bits = 40;
 
-}  // namespace detail
-
 ELASTIC_DECL std::string node_id::text() const {
-  const std::int64_t count = local_id >> detail::local_id_random_bits;
+  const std::int64_t count = local_id >> local_id_random_bits;
   return fmt::format("{}_{}_{}", host, pid, count > 0 ? count - 1 : local_id);
 }
 
@@ -25104,14 +23608,14 @@ ELASTIC_DECL node_id new_node(const std::string& host) {
 }
 
 ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
-  constexpr std::int64_t end = std::int64_t{1} << detail::local_id_random_bits;
+  constexpr std::int64_t end = std::int64_t{1} << local_id_random_bits;
   node_id node = new_node(host);
   const auto random = static_cast<std::int64_t>(new_node_number().low % end);
   node.local_id = (node.local_id + 1) * end + random;
   return node;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/base/detail/joined_text.hpp ----
 
@@ -25273,6 +23777,8 @@ ELASTIC_DECL bool is_node_name(std::string_view text);
 
 // ---- elastic/rendezvous/impl/rendezvous_parameters.ipp ----
 
+#include <iterator>
+
 namespace elastic {
 
 namespace detail {
@@ -25281,20 +23787,21 @@ inline constexpr double most_setting_seconds = 1e8;
 inline constexpr int most_setting_number = 1'000'000;
 inline constexpr int least_keep_alive_attempts = 2;
 
-[[noreturn]] inline void refuse_seconds(std::string_view name, std::string_view value) {
+// The functions below take the name of a setting in messages.
+
+[[noreturn]] inline void refuse_seconds(const std::string& name, std::string_view value) {
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
-                          "needed",
-                          name, value, most_setting_seconds));
+              fmt::format("{}={}: a number of seconds over 0 and up to {:.0f} is needed", name,
+                          value, most_setting_seconds));
 }
 
-[[noreturn]] inline void refuse_number(std::string_view name, std::string_view value, int least) {
-  throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: a whole number from {} to {} is needed", name, value,
-                          least, most_setting_number));
+[[noreturn]] inline void refuse_number(const std::string& name, std::string_view value,
+                                       int least) {
+  throw error(errc::invalid_argument, fmt::format("{}={}: a whole number from {} to {} is needed",
+                                                  name, value, least, most_setting_number));
 }
 
-inline duration setting_seconds(std::string_view name, std::string_view text) {
+inline duration setting_seconds(const std::string& name, std::string_view text) {
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
@@ -25304,7 +23811,7 @@ inline duration setting_seconds(std::string_view name, std::string_view text) {
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
 }
 
-inline int setting_number(std::string_view name, std::string_view text, int least) {
+inline int setting_number(const std::string& name, std::string_view text, int least) {
   int value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
@@ -25347,17 +23854,32 @@ inline bool is_field(std::string_view name) {
          std::any_of(std::begin(timing_settings), std::end(timing_settings), is_named);
 }
 
+/// The other fields of `rendezvous_parameters` that messages name.
+inline constexpr std::string_view named_fields[] = {
+    "conf",       "endpoint",  "exclude_for", "local_addr", "max_nodes",      "node_counts",
+    "node_name",  "node_rank", "run_id",      "scale_up_delay"};
+
 }  // namespace detail
+
+ELASTIC_DECL std::string rendezvous_parameters::name_of(std::string_view setting) const {
+  if (naming) return naming(setting);
+  const auto* const end = std::end(detail::named_fields);
+  const bool is_named = std::find(std::begin(detail::named_fields), end, setting) != end;
+  if (!is_named && !detail::is_field(setting)) {
+    return fmt::format("rendezvous_parameters::conf[\"{}\"]", setting);
+  }
+  return fmt::format("rendezvous_parameters::{}", setting);
+}
 
 ELASTIC_DECL void rendezvous_parameters::set(std::string_view name, std::string_view value) {
   for (const auto& setting : detail::timing_settings) {
     if (setting.name != name) continue;
-    this->*setting.field = detail::setting_seconds(name, value);
+    this->*setting.field = detail::setting_seconds(name_of(name), value);
     return;
   }
   if (name == detail::keep_alive_attempts_setting) {
     keep_alive_max_attempt =
-        detail::setting_number(name, value, detail::least_keep_alive_attempts);
+        detail::setting_number(name_of(name), value, detail::least_keep_alive_attempts);
     return;
   }
   conf.insert_or_assign(std::string(name), std::string(value));
@@ -25366,14 +23888,15 @@ ELASTIC_DECL void rendezvous_parameters::set(std::string_view name, std::string_
 ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
   const auto position = conf.find(name);
-  return position == conf.end() ? fallback : detail::setting_seconds(name, position->second);
+  if (position == conf.end()) return fallback;
+  return detail::setting_seconds(name_of(name), position->second);
 }
 
 ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback,
                                                      int least) const {
   const auto position = conf.find(name);
-  return position == conf.end() ? fallback
-                                : detail::setting_number(name, position->second, least);
+  if (position == conf.end()) return fallback;
+  return detail::setting_number(name_of(name), position->second, least);
 }
 
 ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_view name) const {
@@ -25390,7 +23913,7 @@ ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_vi
     if (value == no) return false;
   }
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: yes or no is needed", name, position->second));
+              fmt::format("{}={}: yes or no is needed", name_of(name), position->second));
 }
 
 ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
@@ -25398,62 +23921,64 @@ ELASTIC_DECL bool rendezvous_parameters::listens_everywhere() const {
   if (setting == conf.end() || setting->second == "own") return false;
   if (setting->second == "all") return true;
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf listen={}: own or all is needed", setting->second));
+              fmt::format("{}={}: own or all is needed", name_of("listen"), setting->second));
 }
 
 ELASTIC_DECL void rendezvous_parameters::refuse_choice_of_nodes(std::string_view who) const {
   if (!node_counts.empty()) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--nnodes {}: {} takes N or MIN:MAX; c10d, etcd-v3 and file, without "
-                    "nodes of torchrun, take several numbers",
-                    node_counts_text(node_counts), who));
+        fmt::format("{} {}: {} takes N or MIN:MAX; c10d, etcd-v3 and file, without nodes of "
+                    "torchrun, take several numbers",
+                    name_of("node_counts"), node_counts_text(node_counts), who));
   }
   if (scale_up_delay > duration::zero()) {
     throw error(errc::invalid_argument,
-                fmt::format("--scale-up-delay: {} ends a round at once for a node that joins; only "
-                            "c10d, etcd-v3 and file, without nodes of torchrun, wait",
-                            who));
+                fmt::format("{}: {} ends a round at once for a node that joins; only c10d, "
+                            "etcd-v3 and file, without nodes of torchrun, wait",
+                            name_of("scale_up_delay"), who));
   }
   if (exclude_for > duration::zero()) {
     throw error(errc::invalid_argument,
-                fmt::format("--exclude-for: {} remembers no bad node; only c10d, etcd-v3 and file, "
-                            "without nodes of torchrun, do",
-                            who));
+                fmt::format("{}: {} remembers no bad node; only c10d, etcd-v3 and file, without "
+                            "nodes of torchrun, do",
+                            name_of("exclude_for"), who));
   }
 }
 
 inline void check_exclusion(const rendezvous_parameters& parameters) {
   if (!parameters.node_name.empty() && !detail::is_node_name(parameters.node_name)) {
     throw error(errc::invalid_argument,
-                fmt::format("--node-name '{}': 1 to {} letters, digits and signs of ASCII are "
-                            "needed",
-                            printable_text(parameters.node_name), limits::node_name_bytes));
+                fmt::format("{} '{}': 1 to {} letters, digits and signs of ASCII are needed",
+                            parameters.name_of("node_name"), printable_text(parameters.node_name),
+                            limits::node_name_bytes));
   }
   if (parameters.exclude_for <= limits::exclusion_time) return;
   throw error(errc::invalid_argument,
-              fmt::format("--exclude-for {}: at most {} seconds are allowed",
+              fmt::format("{} {}: at most {} seconds are allowed",
+                          parameters.name_of("exclude_for"),
                           std::chrono::duration<double>(parameters.exclude_for).count(),
                           std::chrono::seconds(limits::exclusion_time).count()));
 }
 
-inline void check_timing(const rendezvous_settings& settings) {
+inline void check_timing(const rendezvous_parameters& settings) {
   using float_seconds = std::chrono::duration<double>;
   for (const auto& [name, field] : detail::timing_settings) {
     const float_seconds value = settings.*field;
     if (value > float_seconds::zero() && value.count() <= detail::most_setting_seconds) continue;
-    detail::refuse_seconds(name, fmt::format("{}", value.count()));
+    detail::refuse_seconds(settings.name_of(name), fmt::format("{}", value.count()));
   }
   if (settings.keep_alive_interval < limits::keep_alive_interval) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf keep_alive_interval={}: at least {} s is needed",
+                fmt::format("{}={}: at least {} s is needed",
+                            settings.name_of("keep_alive_interval"),
                             float_seconds(settings.keep_alive_interval).count(),
                             float_seconds(limits::keep_alive_interval).count()));
   }
   const int attempts = settings.keep_alive_max_attempt;
   if (attempts < detail::least_keep_alive_attempts || attempts > detail::most_setting_number) {
-    detail::refuse_number(detail::keep_alive_attempts_setting, fmt::format("{}", attempts),
-                          detail::least_keep_alive_attempts);
+    detail::refuse_number(settings.name_of(detail::keep_alive_attempts_setting),
+                          fmt::format("{}", attempts), detail::least_keep_alive_attempts);
   }
 }
 
@@ -25482,7 +24007,8 @@ ELASTIC_DECL std::optional<job_secret> rendezvous_parameters::chosen_secret() co
   if (file == conf.end()) return secret;
   if (!secret) return job_secret::read(file->second);
   throw error(errc::invalid_argument,
-              "--rdzv-conf secret_file: the job has a secret already, which the program gave");
+              fmt::format("{}: the job has a secret already, which the program gave",
+                          name_of("secret_file")));
 }
 
 ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view> used) const {
@@ -25490,9 +24016,9 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
   if (has_secret && std::find(used.begin(), used.end(), "secret_file") == used.end()) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf secret_file: the rendezvous backend '{}' cannot keep others "
-                    "out by a job's secret; c10d, etcd-v3 and file can",
-                    backend));
+        fmt::format("{}: the rendezvous backend '{}' cannot keep others out by a job's secret; "
+                    "c10d, etcd-v3 and file can",
+                    name_of("secret_file"), backend));
   }
   const std::string known = detail::joined_text<std::string_view>(used, ", ");
   // The settings of all backends of this library.
@@ -25508,7 +24034,7 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
     return std::find(used.begin(), used.end(), name) != used.end();
   };
   const auto warn = [&](std::string_view name) {
-    log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}", name,
+    log.warning("{} is not used by the rendezvous backend '{}', which knows: {}", name_of(name),
                 backend, known);
   };
   for (const std::string_view name : detail::changed_fields(*this)) {
@@ -25529,7 +24055,7 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                                  ? fmt::format("'{}' knows: {}", backend, known)
                                  : fmt::format("did you mean {}?", nearest);
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf: no backend has a setting '{}'; {}", name, hint));
+                fmt::format("{}: no backend has a setting '{}'; {}", name_of("conf"), name, hint));
   }
 }
 
@@ -25723,19 +24249,54 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config, agent
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/local_interface.hpp ----
+
+namespace elastic::detail {
+
+/// A network interface of this host.
+struct local_interface {
+  /// "eth0".
+  std::string name;
+  bool is_up = false;
+  /// Its addresses, the primary one first; those of IPv6 that are valid on one link are left out.
+  std::vector<asio::ip::address> addresses = {};
+};
+
+/// The network interfaces of this host, in the kernel's order. Errors: `errc::file_access` if the
+/// kernel does not list them.
+ELASTIC_DECL std::vector<local_interface> local_interfaces();
+
+/// The address that a text names: that of an interface such as "ib0" (IPv4 if it has one), or that
+/// of this host in a network such as "10.1.0.0/16". Any other text, such as an address or the name
+/// of a host, is the result itself.
+///
+/// @param interfaces  those of this host
+/// Errors: `errc::invalid_argument`, with what this host has: an interface that is down or has no
+/// address, a text with a '/' that is not a network, and a network in which this host has no
+/// address or several.
+ELASTIC_DECL std::string local_address_named(const std::string& text,
+                                             const std::vector<local_interface>& interfaces);
+
+/// The same for this host. An empty text, an address, and a name that belongs to no interface cost
+/// one system call at most.
+ELASTIC_DECL std::string local_address_named(const std::string& text);
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/impl/launcher.ipp ----
 
 namespace elastic {
 
 namespace detail {
 
-/// Errors: `errc::invalid_argument`, naming the option.
-inline std::string chosen_address(const std::string& text) {
+/// Errors: `errc::invalid_argument`, naming the setting.
+inline std::string chosen_address(const rendezvous_parameters& parameters) {
   try {
-    return local_address_named(text);
+    return local_address_named(parameters.local_addr);
   } catch (const error& refusal) {
     throw error(static_cast<errc>(refusal.code().value()),
-                fmt::format("--local-addr {}: {}", text, refusal.what()));
+                fmt::format("{} {}: {}", parameters.name_of("local_addr"), parameters.local_addr,
+                            refusal.what()));
   }
 }
 
@@ -25751,6 +24312,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
     parameters.backend = "c10d";
     parameters.endpoint = "localhost:0";
     parameters.conf = config.rendezvous.conf;
+    parameters.naming = config.rendezvous.naming;
     parameters.use_ring = config.rendezvous.use_ring;
     parameters.run_id = config.rendezvous.run_id;
     if (parameters.run_id.empty()) parameters.run_id = random_uuid();
@@ -25760,7 +24322,7 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
     master.port = config.master_port;
     parameters.endpoint = to_text(master);
   }
-  parameters.local_addr = chosen_address(parameters.local_addr);
+  parameters.local_addr = chosen_address(parameters);
   const auto secret_file = find_variable(config.workers.environment, "ELASTIC_JOB_SECRET_FILE");
   if (secret_file && !secret_file->empty() && !parameters.secret) {
     parameters.conf.emplace("secret_file", *secret_file);
@@ -26038,6 +24600,42 @@ ELASTIC_DECL int first_port_of_kernel();
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/port_lease.hpp ----
+
+namespace elastic::detail {
+
+/// A port of this host at which a worker will listen. While the lease lives, no job in the network
+/// namespace gets the port, whatever process runs it: a server may need seconds until it listens,
+/// and until then any other job would find its port free.
+///
+/// What holds the port is a name in the abstract namespace of Unix sockets, "elastic_port_12345".
+/// Such a name belongs to the network namespace, as ports do, and disappears with its process.
+///
+/// Thread-safety: one thread at a time; different leases any thread.
+class port_lease {
+ public:
+  /// No port.
+  port_lease() = default;
+
+  /// Empty: another lease has the port.
+  ELASTIC_DECL static std::optional<port_lease> of(std::uint16_t port);
+
+  /// 0: none.
+  std::uint16_t port() const { return port_; }
+
+ private:
+  port_lease(std::uint16_t port, unique_fd name) : port_(port), name_(std::move(name)) {}
+
+  std::uint16_t port_ = 0;
+  unique_fd name_;
+};
+
+/// A port that is free on all addresses of this host, chosen as `free_port` does.
+/// Errors: `errc::connection_failed` if there is none. Thread-safety: any thread.
+ELASTIC_DECL port_lease lease_port();
+
+}  // namespace elastic::detail
+
 // ---- elastic/net/impl/free_port.ipp ----
 
 namespace elastic {
@@ -26071,7 +24669,8 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
   for (int tried = 0; tried < tries; ++tried) {
     const std::optional<std::uint16_t> chosen = detail::port_below(first_of_kernel, random);
     if (!chosen) break;
-    if (detail::bound_port({parsed, *chosen}) != 0) return *chosen;
+    const bool is_free = detail::bound_port({parsed, *chosen}) != 0;
+    if (is_free && detail::port_lease::of(*chosen)) return *chosen;
   }
   const std::uint16_t of_kernel = detail::bound_port({parsed, 0});
   if (of_kernel == 0) {
@@ -26191,146 +24790,6 @@ ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& exec
 
 }  // namespace elastic
 
-// ---- elastic/net/impl/local_interface.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-/// None for what is not an address of the internet, or is valid on one link.
-inline std::optional<asio::ip::address> address_of_interface(const sockaddr* address) {
-  if (address == nullptr) return std::nullopt;
-  if (address->sa_family == AF_INET) {
-    const auto* internet = reinterpret_cast<const sockaddr_in*>(address);
-    return asio::ip::address_v4(ntohl(internet->sin_addr.s_addr));
-  }
-  if (address->sa_family != AF_INET6) return std::nullopt;
-  asio::ip::address_v6::bytes_type bytes;
-  const auto* internet = reinterpret_cast<const sockaddr_in6*>(address);
-  std::copy_n(internet->sin6_addr.s6_addr, bytes.size(), bytes.begin());
-  const asio::ip::address_v6 found(bytes);
-  if (found.is_link_local()) return std::nullopt;
-  return found;
-}
-
-/// "lo 127.0.0.1, eth0 10.0.0.1, ib0 without an address".
-inline std::string text_of(const std::vector<local_interface>& interfaces) {
-  std::string text;
-  for (const local_interface& each : interfaces) {
-    std::string addresses;
-    for (const asio::ip::address& address : each.addresses) {
-      addresses += ' ' + address.to_string();
-    }
-    if (addresses.empty()) addresses = " without an address";
-    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", each.name, addresses,
-                        each.is_up ? "" : " (down)");
-  }
-  return text.empty() ? "no interface" : text;
-}
-
-inline std::string address_of(const local_interface& named) {
-  if (!named.is_up) {
-    throw error(errc::invalid_argument, fmt::format("the interface {} is down", named.name));
-  }
-  if (named.addresses.empty()) {
-    throw error(errc::invalid_argument,
-                fmt::format("the interface {} has no address for other hosts", named.name));
-  }
-  const auto first_v4 =
-      std::find_if(named.addresses.begin(), named.addresses.end(),
-                   [](const asio::ip::address& address) { return address.is_v4(); });
-  return (first_v4 == named.addresses.end() ? named.addresses.front() : *first_v4).to_string();
-}
-
-/// A test whether an address is in a network; empty if the text is not a network.
-inline std::function<bool(const asio::ip::address&)> network_test(const std::string& text) {
-  asio_error_code failure;
-  const auto v4 = asio::ip::make_network_v4(text, failure);
-  if (!failure) {
-    return [v4](const asio::ip::address& address) {
-      if (!address.is_v4()) return false;
-      const asio::ip::network_v4 around(address.to_v4(), v4.prefix_length());
-      return around.canonical() == v4.canonical();
-    };
-  }
-  const auto v6 = asio::ip::make_network_v6(text, failure);
-  if (failure) return {};
-  return [v6](const asio::ip::address& address) {
-    if (!address.is_v6()) return false;
-    const asio::ip::network_v6 around(address.to_v6(), v6.prefix_length());
-    return around.canonical() == v6.canonical();
-  };
-}
-
-inline std::string address_in_network(const std::string& text,
-                                      const std::vector<local_interface>& interfaces) {
-  const auto is_inside = network_test(text);
-  if (!is_inside) {
-    throw error(
-        errc::invalid_argument,
-        fmt::format("{} is not a network, such as 10.1.0.0/16 or fd00::/8", in_quotes(text)));
-  }
-  std::vector<std::string> found;
-  for (const local_interface& each : interfaces) {
-    for (const asio::ip::address& address : each.addresses) {
-      const std::string written = address.to_string();
-      const bool is_new = std::find(found.begin(), found.end(), written) == found.end();
-      if (each.is_up && is_inside(address) && is_new) found.push_back(written);
-    }
-  }
-  if (found.size() == 1) return found.front();
-  if (found.empty()) {
-    throw error(errc::invalid_argument,
-                fmt::format("this host has no address in {}; it has {}", text,
-                            detail::text_of(interfaces)));
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("this host has several addresses in {}: {}; name one of them, or its "
-                          "interface",
-                          text, fmt::join(found, ", ")));
-}
-
-}  // namespace detail
-
-ELASTIC_DECL std::vector<local_interface> local_interfaces() {
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) {
-    throw error(errc::file_access,
-                fmt::format("the network interfaces cannot be listed: {}", errno_text(errno)));
-  }
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> list(first, ::freeifaddrs);
-  std::vector<local_interface> interfaces;
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    auto place = std::find_if(interfaces.begin(), interfaces.end(),
-                              [&](const auto& each) { return each.name == entry->ifa_name; });
-    if (place == interfaces.end()) {
-      interfaces.push_back({entry->ifa_name, (entry->ifa_flags & IFF_UP) != 0});
-      place = interfaces.end() - 1;
-    }
-    const auto address = detail::address_of_interface(entry->ifa_addr);
-    if (address) place->addresses.push_back(*address);
-  }
-  return interfaces;
-}
-
-ELASTIC_DECL std::string local_address_named(const std::string& text,
-                                             const std::vector<local_interface>& interfaces) {
-  if (text.find('/') != std::string::npos) return detail::address_in_network(text, interfaces);
-  for (const local_interface& each : interfaces) {
-    if (each.name == text) return detail::address_of(each);
-  }
-  return text;
-}
-
-ELASTIC_DECL std::string local_address_named(const std::string& text) {
-  detail::asio_error_code failure;
-  asio::ip::make_address(text, failure);
-  if (text.empty() || !failure) return text;
-  return local_address_named(text, local_interfaces());
-}
-
-}  // namespace elastic
-
 // ---- elastic/base/detail/asio_channel.hpp ----
 
 #if defined(ELASTIC_USE_BOOST_ASIO)
@@ -26375,7 +24834,7 @@ class console_writer final : public output_sink {
   ELASTIC_DECL void give_up(int number);
 
   logger log_;
-  int name_;
+  std::string name_;
   console_target target_;
   bool is_dropping_ = false;
   // Becomes readable when the target has room; made when first needed.
@@ -26821,51 +25280,52 @@ ELASTIC_DECL unique_fd above_passed(unique_fd fd) {
   return unique_fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, first));
 }
 
+/// Result: whether the whole guard was written; `errno` says why not.
 inline bool write_guard_image(int fd) {
-  return ::write(fd, guard_image, sizeof guard_image) == static_cast<ssize_t>(sizeof guard_image);
+  std::string_view rest(reinterpret_cast<const char*>(guard_image), sizeof guard_image);
+  while (!rest.empty()) {
+    const ssize_t written = ::write(fd, rest.data(), rest.size());
+    if (written < 0) return false;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// Gives the guard a descriptor that no stream of the child takes, or says why there is none.
+inline guard_file with_descriptor(guard_file file, unique_fd fd) {
+  if (fd) file.fd = above_passed(std::move(fd));
+  if (!file.fd) file.problem = errno_text(errno);
+  return file;
 }
 
 /// A file that the user named, such as the installed guard.
 inline guard_file named_guard(const std::string& path) {
-  guard_file file{unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), path, {}};
-  if (!file.fd) {
-    file.problem = errno_text(errno);
-  } else if (::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
-    file.problem = errno_text(errno);
-    file.fd.reset();
+  unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd && ::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) {
+    return {{}, path, errno_text(errno)};
   }
-  file.fd = above_passed(std::move(file.fd));
-  return file;
+  return with_descriptor({{}, path, {}}, std::move(fd));
 }
 
 /// A file that exists only in memory. A system may forbid executing it.
 inline guard_file guard_in_memory() {
-  guard_file file{{}, "memory", {}};
   const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
   unique_fd fd(::memfd_create("elastic-guard", flags | MFD_EXEC));
   // Kernels before 6.3 know neither MFD_EXEC nor the policy that requires it.
   if (!fd && errno == EINVAL) fd = unique_fd(::memfd_create("elastic-guard", flags));
-  if (!fd || !write_guard_image(fd.get())) {
-    file.problem = errno_text(errno);
-    return file;
-  }
-  ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-  file.fd = above_passed(std::move(fd));
-  return file;
+  if (fd && !write_guard_image(fd.get())) return {{}, "memory", errno_text(errno)};
+  if (fd) ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+  return with_descriptor({{}, "memory", {}}, std::move(fd));
 }
 
 /// A file without a name in `folder`.
 inline guard_file guard_in(const std::string& folder) {
-  guard_file file{{}, fmt::format("a file in {}", folder), {}};
+  const std::string name = fmt::format("a file in {}", folder);
   const unique_fd written(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0700));
-  if (written && write_guard_image(written.get())) {
-    // A file that is open for writing cannot be executed, so reopen it for reading.
-    const std::string path = fmt::format("/proc/self/fd/{}", written.get());
-    file.fd = unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  }
-  if (!file.fd) file.problem = errno_text(errno);
-  file.fd = above_passed(std::move(file.fd));
-  return file;
+  if (!written || !write_guard_image(written.get())) return {{}, name, errno_text(errno)};
+  // A file that is open for writing cannot be executed, so reopen it for reading.
+  const std::string path = fmt::format("/proc/self/fd/{}", written.get());
+  return with_descriptor({{}, name, {}}, unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)));
 }
 
 ELASTIC_DECL std::optional<guard_file> guard_sources::next() {
@@ -27717,12 +26177,12 @@ class worker_store_host {
                                           look_up names = find_listen_point);
 
   /// Serves a new store. Result: its endpoint, with the address that the user chose for this node,
-  /// or else `reachable`. If agents do not serve the store, only picks a free port for the worker
-  /// of rank 0. The port is open at that address and at loopback, as `listen_point` describes. It
-  /// is open at every address if the user asked for that, or if `reachable` is a loopback address
-  /// and other hosts take part, because they know this host by another address. A name keeps the
-  /// addresses to which it first resolved, so that a later failure of the resolver opens no further
-  /// address.
+  /// or else `reachable`. If agents do not serve the store, only chooses a port for the worker of
+  /// rank 0, another one than in the round before. The port is open at that address and at
+  /// loopback, as `listen_point` describes. It is open at every address if the user asked for that,
+  /// or if `reachable` is a loopback address and other hosts take part, because they know this host
+  /// by another address. A name keeps the addresses to which it first resolved, so that a later
+  /// failure of the resolver opens no further address.
   ///
   /// @param reachable  a numeric address of this host
   /// @param meeting    where the nodes meet: the port is also open at its addresses, if they are
@@ -27733,7 +26193,7 @@ class worker_store_host {
   /// @param besides    a further protocol on the same port; null: none
   /// With `ports::kept`, the previous store must have been stopped. If another program has taken
   /// its port meanwhile, the new store uses any free port.
-  /// Errors: `errc::connection_failed`, naming the address.
+  /// Errors: `errc::connection_failed`, naming the address, or saying that no port is free.
   /// Cancellation: all types; no store is served then.
   ELASTIC_DECL task<rendezvous_round::master_endpoint> serve(
       std::string reachable, bool is_alone, meeting_place meeting,
@@ -27767,6 +26227,8 @@ class worker_store_host {
   logger log_;
   std::shared_ptr<store_meter> meter_;
   look_up look_up_;
+  /// Where the worker of rank 0 serves the store, if agents do not.
+  port_lease master_port_;
   /// The addresses of each name that was resolved.
   std::map<std::string, listen_point> known_;
   std::unique_ptr<tcp_store_server> server_;
@@ -28475,6 +26937,45 @@ class member_queue {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/node_contact.hpp ----
+
+namespace elastic::detail {
+
+/// The two connections of a node as its server sees them, and until when the node may live without
+/// them. On the first, the link, the node sends its messages; the second, the witness, only ends
+/// when the node does.
+struct node_contact {
+  using connection = std::uint64_t;
+
+  /// The node has a new link and no witness yet.
+  /// @param has_second  the node will have a witness; nodes of earlier releases have none
+  ELASTIC_DECL void begin(connection from, bool has_second, time_point now);
+
+  ELASTIC_DECL void begin_witness(connection from);
+  ELASTIC_DECL void end_link(time_point now);
+  ELASTIC_DECL void end_witness(time_point now);
+
+  /// Those that the node has now.
+  ELASTIC_DECL std::vector<connection> connections() const;
+
+  /// When the node is lost, if nothing more is heard of it.
+  ELASTIC_DECL time_point lost_at(const rendezvous_settings& settings) const;
+
+  /// When the last of its connections ended. For a node without connections.
+  ELASTIC_DECL time_point last_end() const;
+
+  std::optional<connection> link;
+  std::optional<connection> witness;
+  time_point heard;
+
+ private:
+  bool has_witness_ = false;
+  std::optional<time_point> link_ended_at_;
+  std::optional<time_point> witness_ended_at_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/rendezvous_coordinator.hpp ----
 
 namespace elastic::detail {
@@ -28497,7 +26998,7 @@ namespace elastic::detail {
 class rendezvous_coordinator {
  public:
   /// A connection, by its owner's number. Never reused.
-  using connection = std::uint64_t;
+  using connection = node_contact::connection;
 
   /// The two ends of a connection, as the server sees them; numeric.
   struct addresses {
@@ -28642,14 +27143,8 @@ class rendezvous_coordinator {
 
  private:
   struct member {
-    std::optional<connection> link;
+    node_contact contact;
     addresses ends;
-    time_point heard;
-    /// The second connection, of a node that has one, and when each of them ended.
-    bool has_witness = false;
-    std::optional<connection> witness;
-    std::optional<time_point> link_ended_at;
-    std::optional<time_point> witness_ended_at;
     /// When its wait for a place ends; empty: it does not wait.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
@@ -28798,9 +27293,6 @@ class rendezvous_coordinator {
   ELASTIC_DECL void wake_for_fence(time_point now);
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
-  ELASTIC_DECL time_point lost_at(const member& entry) const;
-  // For a node without a connection.
-  ELASTIC_DECL static time_point last_end_of(const member& entry);
   ELASTIC_DECL void give_up(const node_id& node, time_point now);
   ELASTIC_DECL void remove(const node_id& node, std::string_view how, time_point now);
   ELASTIC_DECL std::optional<node_id> missing_participant() const;
@@ -29643,6 +28135,81 @@ class leader_connector final : public message_connector {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/job_file_record.hpp ----
+
+namespace elastic::detail {
+
+/// A registry's record of the job file from which the roles of a job were begun, and of the agents
+/// that lead these roles, or have led them.
+struct job_file_record {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  job_file_record() = default;
+
+  struct leader {
+    /// Of the role, such as "grpo/trainer".
+    std::string run_id;
+    endpoint at;
+    /// See `leader_record::password`.
+    std::string password;
+
+    friend bool operator==(const leader&, const leader&) = default;
+  };
+
+  /// See `rendezvous_messages::hello::fingerprint`.
+  std::string fingerprint;
+  /// At most one for each run id; the newest is the last.
+  std::vector<leader> leaders;
+
+  /// Notes who leads a role now. Result: whether that is news. Forgets the oldest one if there are
+  /// more than `limits::roles`.
+  ELASTIC_DECL bool note(leader newest);
+};
+
+/// As the functions of these names for a `leader_record`.
+ELASTIC_DECL std::string registry_text(const job_file_record& record,
+                                       const std::optional<job_secret>& secret);
+ELASTIC_DECL job_file_record parse_job_file_record(std::string_view text, const std::string& place,
+                                                   const std::optional<job_secret>& secret);
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/job_file_registry.hpp ----
+
+namespace elastic::detail {
+
+/// A store that says from which job file the roles of a job were begun: one key of the whole job,
+/// which compare-and-set changes.
+///
+/// Errors, cancellation, thread-safety: those of `versioned_keys`; `errc::invalid_argument` for a
+/// value that is not this job's.
+class job_file_registry {
+ public:
+  struct sight {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    sight() = default;
+    std::optional<job_file_record> record;
+    std::string version;
+  };
+
+  /// @param keys  those that all roles of the job share
+  job_file_registry(std::shared_ptr<versioned_keys> keys, std::optional<job_secret> secret)
+      : keys_(required(std::move(keys), "job_file_registry: the keys")),
+        secret_(std::move(secret)) {}
+
+  ELASTIC_DECL task<sight> look();
+
+  /// Stores the record if its version is still `version`. Result: whether it was stored.
+  ELASTIC_DECL task<bool> try_put(job_file_record record, std::string version);
+
+ private:
+  static constexpr const char* file_key = "job_file";
+
+  std::shared_ptr<versioned_keys> keys_;
+  std::optional<job_secret> secret_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/rendezvous_host.hpp ----
 
 namespace elastic::detail {
@@ -30025,6 +28592,10 @@ class registry_connector final : public message_connector {
     duration registry_grace = std::chrono::seconds(60);
     /// Makes the registry, once for this object, and once for each term in which this agent leads.
     std::function<std::shared_ptr<leader_registry>()> registry;
+    /// The job file of this node, and where the nodes of all roles note theirs. Null: no file is
+    /// compared there.
+    std::string fingerprint;
+    std::shared_ptr<job_file_registry> job_files;
     std::shared_ptr<leader_network> network;
     std::shared_ptr<report_exchange> reports;
     std::shared_ptr<time_source> time;
@@ -30063,7 +28634,8 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL std::string connected_to() const override;
   std::string problem() const override { return problem_; }
 
-  /// Errors: `errc::invalid_argument` if the registry has values of another job;
+  /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
+  /// of the job runs from another job file;
   /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
   /// Cancellation: all types; nothing else ends the search for a leader.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
@@ -30080,6 +28652,13 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_leader();
   ELASTIC_DECL task<std::shared_ptr<message_channel>> ask(leader_record record);
   ELASTIC_DECL void throw_if_over() const;
+
+  // Notes the job file of this node when its agent begins to lead. Nodes that follow a leader have
+  // its file, or it refuses them. Result: whether the registry answered.
+  ELASTIC_DECL task<bool> note_job_file();
+  ELASTIC_DECL task<bool> try_note_job_file();
+  // The run id of a role that runs from such a record's file; empty: none does.
+  ELASTIC_DECL task<std::string> running_role(job_file_record record);
 
   // ---- leading --------------------------------------------------------------------------------
 
@@ -30105,6 +28684,8 @@ class registry_connector final : public message_connector {
   std::int64_t claimed_round_ = -1;
   duration claimed_wait_{};
   time_point claimed_at_;
+  /// The term of this agent for which its job file is noted.
+  std::int64_t noted_term_ = 0;
   std::shared_ptr<registered_leader> leader_;
   std::shared_ptr<store> agents_;
   std::string problem_;
@@ -30624,6 +29205,30 @@ class c10d_rendezvous final : public rendezvous_handler {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/job_file_fingerprint.hpp ----
+
+namespace elastic::detail {
+
+/// What two nodes that were started with different job files are told of it. A fingerprint has a
+/// digest for each part of a file: "nodes=1 role.eval=2".
+///
+/// Result: the names of the parts in which the two differ, or that one of them lacks, at most five,
+/// printable; empty: none, or one of the two is empty. Thread-safety: any thread.
+ELASTIC_DECL std::string fingerprint_difference(std::string_view left, std::string_view right);
+
+/// Why a node cannot take part in a job that runs from a file with another fingerprint, in one
+/// sentence; empty: it can. Thread-safety: any thread.
+/// @param run_id  of what runs
+ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_id,
+                                                          std::string_view running,
+                                                          std::string_view own);
+
+/// The job of "JOB/ROLE", or "JOB/ROLE_1"; empty: the run id is no role's. Thread-safety: any
+/// thread.
+ELASTIC_DECL std::string_view job_of_role(std::string_view run_id);
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/impl/registered_rendezvous.ipp ----
 
 namespace elastic {
@@ -30644,6 +29249,10 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
   options.registry = [keys = place.keys, secret = parameters.secret] {
     return new_shared<leader_registry>(keys(), secret);
   };
+  if (place.shared_keys) {
+    options.fingerprint = parameters.conf["fingerprint"];
+    options.job_files = new_shared<job_file_registry>(place.shared_keys(), parameters.secret);
+  }
   options.reports = parameters.reports;
   options.time = parameters.time;
   options.log = parameters.log;
@@ -30654,22 +29263,23 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place) {
   if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty");
+    throw error(errc::invalid_argument,
+                fmt::format("{} must not be empty", parameters.name_of("run_id")));
   }
   const rendezvous_settings settings = parameters.settings();
   const auto refuse = [&place](const std::string& why) {
     throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
   };
   if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
-    refuse("nodes need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+    refuse(fmt::format("nodes need at least 0.3 s of {}", parameters.name_of("reconnect_grace")));
   }
   if (settings.max_nodes > limits::rendezvous_register_nodes) {
-    refuse(fmt::format("up to {} nodes can meet there (--nnodes)",
-                       limits::rendezvous_register_nodes));
+    refuse(fmt::format("up to {} nodes can meet there ({})", limits::rendezvous_register_nodes,
+                       parameters.name_of("max_nodes")));
   }
   if (parameters.seconds("registry_grace", default_registry_grace) <
       least_registry_grace) {
-    refuse("registry_grace has to be at least 1 s (--rdzv-conf)");
+    refuse(fmt::format("{} has to be at least 1 s", parameters.name_of("registry_grace")));
   }
   parameters.secret = parameters.chosen_secret();
   parameters.conf.erase("secret_file");
@@ -30678,6 +29288,11 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
     return make_registry_connector(parameters, place);
   };
   return new_shared<c10d_rendezvous>(std::move(parameters), std::move(name), std::move(make));
+}
+
+ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters) {
+  if (!parameters.conf.contains("fingerprint")) return {};
+  return std::string(job_of_role(parameters.run_id));
 }
 
 ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,
@@ -30849,8 +29464,8 @@ inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_paramete
   if (dialect == parameters.conf.end() || dialect->second == "auto") {
     return new_shared<c10d_rendezvous>(parameters);
   }
-  throw error(errc::invalid_argument, fmt::format("--rdzv-conf dialect={}: {}", dialect->second,
-                                                  c10d_rendezvous::torch_hint));
+  throw error(errc::invalid_argument, fmt::format("{}={}: {}", parameters.name_of("dialect"),
+                                                  dialect->second, c10d_rendezvous::torch_hint));
 }
 
 }  // namespace detail
@@ -31819,7 +30434,7 @@ ELASTIC_DECL void secure_session::refuse() {
     throw error(errc::invalid_argument, std::string(peer_has_no_secret));
   }
   throw error(errc::invalid_argument,
-              fmt::format("the secret of this node (--rdzv-conf secret_file) is not that of the "
+              fmt::format("the secret of this node (secret_file) is not that of the "
                           "other side (TLS: {})",
                           text));
 }
@@ -34791,29 +33406,351 @@ ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured)
 
 }  // namespace elastic
 
-// ---- elastic/telemetry/impl/event_handler_registry.ipp ----
+// ---- elastic/base/detail/plain_json.hpp ----
 
-namespace elastic {
+// Opt-in: for messages of the library's own protocols.
 
-namespace detail {
+namespace elastic::detail {
 
-class discarding_event_handler final : public event_handler {
- public:
-  void record(const event&) override {}
+/// A field of a JSON object, without the content of lists, objects and fractions.
+struct plain_field {
+  enum class type {
+    null,
+    /// `number` is 0 or 1.
+    flag,
+    number,
+    /// An integer that does not fit into `number`.
+    large_number,
+    text,
+    other,
+  };
+
+  std::string_view name;
+  type kind = type::other;
+  std::int64_t number = 0;
+  std::string_view text = {};
 };
 
-}  // namespace detail
+/// Parses a JSON object that contains only texts of printable ASCII without escapes, integers of at
+/// most 18 digits, true, false and null. Almost every message is like that, and a full JSON parser
+/// takes ten times as long for it.
+///
+/// Result: the fields in their order, which refer to `text`; false if `text` contains anything
+/// else, or is not JSON at all.
+ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields);
 
-ELASTIC_DECL event_handler_registry::event_handler_registry()
-    : named_factories("there is no event handler") {
-  add("null", [] { return detail::new_shared<detail::discarding_event_handler>(); });
-  add("console", [] { return detail::new_shared<console_event_handler>(); });
-  add("dynamic_rendezvous", [] { return detail::new_shared<detail::discarding_event_handler>(); });
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/json_fields.hpp ----
+
+// Opt-in: for messages of the library's own protocols.
+
+namespace elastic::detail {
+
+/// Reads a message from outside that is one JSON object: each field by its type and within its
+/// bounds. Refers to the text of the message and to the subject, which must outlive it.
+///
+/// Errors of every member: `errc::protocol_violation`, a sentence that begins with the subject and
+/// names the field.
+class json_fields {
+ public:
+  /// @param subject     the name in errors: "a message of the rendezvous"
+  /// @param most_bytes  a longer text is refused without being parsed
+  ELASTIC_DECL json_fields(std::string_view subject, std::string_view text, std::size_t most_bytes);
+
+  /// Reads an object within a message.
+  ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::ordered_json& value);
+
+  json_fields(const json_fields&) = delete;
+  json_fields& operator=(const json_fields&) = delete;
+
+  /// Whether there is such a field, and it is not null.
+  ELASTIC_DECL bool has(const char* name) const;
+
+  /// An integer from `least` to `most`, both included.
+  ELASTIC_DECL std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const;
+
+  ELASTIC_DECL double real(const char* name) const;
+  ELASTIC_DECL bool flag(const char* name) const;
+  ELASTIC_DECL std::string_view text(const char* name) const;
+
+  /// A text of at most `most_bytes` bytes.
+  ELASTIC_DECL std::string_view text(const char* name, std::size_t most_bytes) const;
+
+  /// A field of any type.
+  ELASTIC_DECL const nlohmann::ordered_json& field(const char* name) const;
+
+  /// Refuses the message if it has a field of another name.
+  ELASTIC_DECL void allow(std::initializer_list<std::string_view> names) const;
+
+  /// Refuses a message of an unknown kind.
+  [[noreturn]] ELASTIC_DECL void refuse_kind() const;
+
+  /// Refuses the message: "<subject> <why>".
+  [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
+
+ private:
+  // Null if there is none. If several fields have the name, the last one counts.
+  ELASTIC_DECL const plain_field* find(std::string_view name) const;
+  ELASTIC_DECL const plain_field& get(const char* name) const;
+  ELASTIC_DECL void read_document();
+  // Refuses the message because its JSON is nested too deeply, or an object has too many members.
+  [[noreturn]] ELASTIC_DECL void refuse_shape() const;
+
+  std::string_view subject_;
+  std::string_view text_;
+  // They refer to the text, or to the document.
+  std::vector<plain_field> fields_;
+  // Null until a caller needs a field that is not plain.
+  mutable std::shared_ptr<const nlohmann::ordered_json> document_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/json_object.hpp ----
+
+// Opt-in: for messages of the library's own protocols.
+
+namespace elastic::detail {
+
+/// Builds a JSON object on one line, field by field: `json_object().add("step", 3).text()` is
+/// {"step": 3}. Does not escape names.
+class json_object {
+ public:
+  json_object() {
+    constexpr std::size_t usual_size = 256;
+    text_.reserve(usual_size);
+    text_ += '{';
+  }
+
+  /// Each byte of `value` that is not UTF-8 becomes U+FFFD.
+  json_object& add(std::string_view name, std::string_view value) {
+    begin(name);
+    text_ += '"';
+    append_json_text(text_, value);
+    text_ += '"';
+    return *this;
+  }
+  json_object& add(std::string_view name, const char* value) {
+    return add(name, std::string_view(value));
+  }
+
+  /// An integer, a boolean, or a finite floating-point number.
+  template <class Value>
+    requires std::integral<Value> || std::floating_point<Value>
+  json_object& add(std::string_view name, Value value) {
+    begin(name);
+    if constexpr (std::is_same_v<Value, bool>) {
+      text_ += value ? "true" : "false";
+    } else if constexpr (std::integral<Value>) {
+      const fmt::format_int digits(value);
+      text_.append(digits.data(), digits.size());
+    } else {
+      text_ += fmt::format("{}", value);
+    }
+    return *this;
+  }
+
+  /// A value that is already JSON.
+  json_object& add_json(std::string_view name, std::string_view json) {
+    begin(name);
+    text_ += json;
+    return *this;
+  }
+
+  std::string text() const { return text_ + '}'; }
+
+ private:
+  void begin(std::string_view name) {
+    if (text_.size() > 1) text_ += ", ";
+    text_ += '"';
+    text_ += name;
+    text_ += "\": ";
+  }
+
+  std::string text_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/record.hpp ----
+
+// Opt-in: for messages of the library's own protocols.
+
+namespace elastic::detail {
+
+/// Whether a message must have a field.
+enum class presence {
+  required,
+  /// Always written. If the field is missing or null, a reader leaves the value unchanged.
+  lenient,
+  /// The same, but a value of 0, false or "" is not written.
+  sparse,
+};
+
+/// Reads or writes a message. One function describes it for both, a row for each field:
+///
+///     void describe(finished& message, record_rows& rows) {
+///       rows.number("round", message.round, 0, last_round);
+///     }
+///
+/// A row is the field's name, the member and its bounds. Rows are written in their order, and read
+/// in any order. They are plain calls, because a table of typed members would instantiate code for
+/// every field.
+///
+/// Result of each row: whether it was read; false when the message is written.
+/// Errors of each row that is read: those of `json_fields`, which name the field, its value and its
+/// bounds.
+class record_rows {
+ public:
+  /// Reads from `fields`, which must outlive this.
+  explicit record_rows(const json_fields& fields) : fields_(&fields) {}
+
+  /// Writes to `object`, which must outlive this. No row then changes a value.
+  explicit record_rows(json_object& object) : object_(&object) {}
+
+  bool reads() const { return fields_ != nullptr; }
+
+  template <std::integral Number>
+  bool number(const char* name, Number& value, std::type_identity_t<Number> least,
+              std::type_identity_t<Number> most, presence need = presence::required) {
+    std::int64_t wide = value;
+    if (!whole_number(name, wide, least, most, need)) return false;
+    value = static_cast<Number>(wide);
+    return true;
+  }
+
+  /// Any integer, or none.
+  ELASTIC_DECL bool number(const char* name, std::optional<std::int64_t>& value);
+
+  /// Any number, or none. Must be finite to be written.
+  ELASTIC_DECL bool real(const char* name, std::optional<double>& value);
+
+  ELASTIC_DECL bool flag(const char* name, bool& value, presence need = presence::required);
+
+  /// A text, refused if it is longer than `most_bytes`. It is written unchanged.
+  ELASTIC_DECL bool text(const char* name, std::string& value, std::size_t most_bytes,
+                         presence need = presence::required);
+
+  /// A text for users. A longer one is truncated, both on writing and on reading.
+  ELASTIC_DECL bool sentence(const char* name, std::string& value, std::size_t most_bytes);
+
+  /// A time from 0 to some 30 years, in integer milliseconds, rounded up.
+  ELASTIC_DECL bool milliseconds(const char* name, duration& value,
+                                 presence need = presence::required);
+
+  /// A time above 0, in seconds. A value out of range is written as the nearest allowed one.
+  ELASTIC_DECL bool seconds(const char* name, duration& value, duration most,
+                            presence need = presence::required);
+
+  /// The same, optional.
+  ELASTIC_DECL bool seconds(const char* name, std::optional<duration>& value, duration most);
+
+  /// One of the enumerators, which count from 0, by its name.
+  template <class Enum, std::size_t Size>
+  bool choice(const char* name, Enum& value, const std::array<std::string_view, Size>& names) {
+    auto index = static_cast<std::size_t>(value);
+    if (!choice(name, index, std::span<const std::string_view>(names))) return false;
+    value = static_cast<Enum>(index);
+    return true;
+  }
+
+  /// A field that is a list or an object.
+  /// @param written  the value to write, as JSON
+  /// Result: the value that was read; null if there is none.
+  ELASTIC_DECL const nlohmann::ordered_json* json(const char* name, std::string_view written,
+                                                  presence need = presence::required);
+
+  /// The same for a list, which is refused if it has more than `most` entries.
+  ELASTIC_DECL const nlohmann::ordered_json* list(const char* name, std::string_view written,
+                                                  std::size_t most,
+                                                  presence need = presence::required);
+
+  /// Whether a group of rows belongs to the message: on reading, if it has the field `name`; on
+  /// writing, if `is_written`.
+  ELASTIC_DECL bool has_group(const char* name, bool is_written) const;
+
+  /// Refuses the message that is being read: "<subject> <why>".
+  [[noreturn]] void refuse(const std::string& why) const { fields_->refuse(why); }
+
+ private:
+  template <class Value, class Read>
+  bool row(const char* name, Value& value, bool is_there, Read read);
+  ELASTIC_DECL bool whole_number(const char* name, std::int64_t& value, std::int64_t least,
+                                 std::int64_t most, presence need);
+  ELASTIC_DECL bool choice(const char* name, std::size_t& index,
+                           std::span<const std::string_view> names);
+  ELASTIC_DECL bool has_row(const char* name, presence need, bool is_empty) const;
+
+  // Exactly one of them is null.
+  const json_fields* fields_ = nullptr;
+  json_object* object_ = nullptr;
+};
+
+/// A message that consists only of its kind has no rows.
+template <class Record>
+  requires std::is_empty_v<Record>
+void describe(Record&, record_rows&) {}
+
+/// Checks what single rows of a message cannot check. Errors: those of `record_rows::refuse`.
+template <class Record>
+void validate(const Record&, const record_rows&) {}
+
+/// Adds the fields of a record to an object.
+template <class Record>
+void write_record(json_object& object, const Record& record) {
+  record_rows rows(object);
+  describe(const_cast<Record&>(record), rows);  // writing changes no value
 }
 
-}  // namespace elastic
+/// Reads a record. Errors: those of `record_rows`.
+template <class Record>
+void read_record(const json_fields& fields, Record& record) {
+  record_rows rows(fields);
+  describe(record, rows);
+  validate(std::as_const(record), std::as_const(rows));
+}
+
+/// The "kind" of each alternative of a message variant, in order.
+template <class Variant>
+using kind_names = std::array<std::string_view, std::variant_size_v<Variant>>;
+
+/// Serializes the message in a variant, with its kind first.
+template <class Variant>
+std::string message_text(const Variant& message, const kind_names<Variant>& kinds) {
+  json_object object;
+  object.add("kind", kinds[message.index()]);
+  std::visit([&](const auto& record) { write_record(object, record); }, message);
+  return object.text();
+}
+
+/// The index of a message's kind among `kinds`; their number if it is unknown.
+ELASTIC_DECL std::size_t kind_index(const json_fields& fields,
+                                    std::span<const std::string_view> kinds);
+
+/// Reads the alternative `index` of a variant.
+template <class Variant, std::size_t... Index>
+void read_alternative(const json_fields& fields, std::size_t index, Variant& message,
+                      std::index_sequence<Index...>) {
+  ((index == Index ? read_record(fields, message.template emplace<Index>()) : void()), ...);
+}
+
+/// Reads a message by its kind. Errors: those of `record_rows`, and an unknown kind.
+template <class Variant>
+Variant read_message(const json_fields& fields, const kind_names<Variant>& kinds) {
+  const std::size_t index = kind_index(fields, kinds);
+  if (index == kinds.size()) fields.refuse_kind();
+  Variant message;
+  constexpr auto alternatives = std::make_index_sequence<std::variant_size_v<Variant>>();
+  read_alternative(fields, index, message, alternatives);
+  return message;
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/telemetry/impl/journal_record.ipp ----
+
+#include <cmath>
 
 namespace elastic {
 
@@ -35197,14 +34134,14 @@ inline void ports_row(record_rows& rows, decltype(roles_document::worker::ports)
                             limits::worker_ports));
   }
   for (const auto& [name, value] : object->items()) {
-    const bool is_number = value.is_number_integer() && value >= 1 && value <= 65535;
-    if (!is_number || name.size() > limits::port_name_bytes) {
+    const auto number = value.is_number_integer() ? value.get<std::int64_t>() : 0;
+    if (number < 1 || number > 65535 || name.size() > limits::port_name_bytes) {
       rows.refuse(
           fmt::format("has a port {} that is not a number from 1 to 65535, or whose name has "
                       "more than {} bytes",
                       in_quotes(name), limits::port_name_bytes));
     }
-    ports[name] = value.get<std::uint16_t>();
+    ports[name] = static_cast<std::uint16_t>(number);
   }
 }
 
@@ -35293,6 +34230,38 @@ ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view 
 
 }  // namespace elastic::detail
 
+// ---- elastic/health/detail/impl/line_intake.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void line_intake::append(std::string_view bytes) {
+  held_.erase(0, taken_);
+  taken_ = 0;
+  held_.append(bytes);
+}
+
+ELASTIC_DECL auto line_intake::next() -> std::optional<item> {
+  for (;;) {
+    const std::string_view rest = std::string_view(held_).substr(taken_);
+    const std::size_t end = rest.find('\n');
+    if (end == rest.npos) {
+      if (rest.size() < limits::control_line_bytes) return std::nullopt;
+      taken_ = held_.size();
+      if (skipping_) return std::nullopt;
+      skipping_ = true;
+      return item{{}, true};
+    }
+    taken_ += end + 1;
+    const bool rest_of_long = skipping_;
+    skipping_ = false;
+    if (rest_of_long) continue;
+    if (end >= limits::control_line_bytes) return item{{}, true};
+    return item{rest.substr(0, end), false};
+  }
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/worker/impl/worker_channel.ipp ----
 
 #include <sys/un.h>
@@ -35302,7 +34271,7 @@ namespace elastic {
 template <class Message>
 void worker_channel::say(const Message& message, bool loses) {
   if (!is_open_) return;
-  const std::string line = detail::to_line(detail::worker_message(message));
+  const std::string line = detail::to_line(worker_messages::worker_message(message));
   const std::lock_guard lock(sending_);
   std::string_view rest = line;
   while (is_open_ && !rest.empty()) {
@@ -35349,7 +34318,7 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, op
     return;
   }
   is_open_ = true;
-  detail::worker_messages::hello me;
+  worker_messages::hello me;
   me.local_rank = rank_from(variables);
   me.checkpoints = settings.checkpoints;
   say(me);
@@ -35358,19 +34327,19 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, op
 ELASTIC_DECL worker_channel::~worker_channel() {
   if (socket_ < 0) return;
   // A process forked from the worker must not speak for it.
-  if (::getpid() == owner_) say(detail::worker_messages::bye());
+  if (::getpid() == owner_) say(worker_messages::bye());
   ::close(socket_);
 }
 
 ELASTIC_DECL void worker_channel::heartbeat(std::optional<duration> timeout) {
-  detail::worker_messages::heartbeat beat;
+  worker_messages::heartbeat beat;
   beat.timeout = timeout;
   say(beat, can_be_lost);
 }
 
 ELASTIC_DECL void worker_channel::progress(std::int64_t step, std::int64_t total, std::string text,
                                            std::map<std::string, double> metrics) {
-  detail::worker_messages::progress made;
+  worker_messages::progress made;
   made.step = std::max<std::int64_t>(step, 0);
   made.total = std::max<std::int64_t>(total, 0);
   made.text = std::move(text);
@@ -35386,14 +34355,14 @@ ELASTIC_DECL worker_channel::section::section(section&& other) noexcept
 
 ELASTIC_DECL worker_channel::section::~section() {
   if (channel_ == nullptr) return;
-  detail::worker_messages::leave end;
+  worker_messages::leave end;
   end.section = name_;
   channel_->say(end);
 }
 
 ELASTIC_DECL auto worker_channel::enter(std::string name, std::optional<duration> timeout)
     -> section {
-  detail::worker_messages::enter begin;
+  worker_messages::enter begin;
   begin.section = name;
   begin.timeout = timeout;
   say(begin);
@@ -35405,13 +34374,13 @@ ELASTIC_DECL worker_channel::timer::timer(timer&& other) noexcept
 
 ELASTIC_DECL worker_channel::timer::~timer() {
   if (channel_ == nullptr) return;
-  detail::worker_messages::release end;
+  worker_messages::release end;
   end.timer = name_;
   channel_->say(end);
 }
 
 ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name) -> timer {
-  detail::worker_messages::expires begin;
+  worker_messages::expires begin;
   // The number makes the name unique: scopes nest, and several threads may use the same name.
   begin.timer = fmt::format("{} #{}", name.substr(0, limits::control_name_bytes / 2), ++timers_);
   begin.after = after;
@@ -35420,35 +34389,35 @@ ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name)
 }
 
 ELASTIC_DECL void worker_channel::do_not_restart(std::string reason) {
-  detail::worker_messages::no_restart message;
+  worker_messages::no_restart message;
   message.reason = std::move(reason);
   say(message);
 }
 
 ELASTIC_DECL void worker_channel::node_is_bad(std::string reason) {
-  detail::worker_messages::bad_node message;
+  worker_messages::bad_node message;
   message.reason = std::move(reason);
   say(message);
 }
 
 ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& checkpoint) {
-  detail::worker_messages::saved message;
+  worker_messages::saved message;
   message.id = checkpoint.id;
   say(message);
 }
 
 ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& checkpoint,
                                             std::string reason) {
-  detail::worker_messages::not_saved message;
+  worker_messages::not_saved message;
   message.id = checkpoint.id;
   message.reason = std::move(reason);
   say(message);
 }
 
-ELASTIC_DECL void worker_channel::survive() { say(detail::worker_messages::survive()); }
+ELASTIC_DECL void worker_channel::survive() { say(worker_messages::survive()); }
 
 ELASTIC_DECL bool worker_channel::is_change(std::int64_t epoch, std::string reason) {
-  detail::worker_messages::ask question;
+  worker_messages::ask question;
   question.epoch = epoch;
   question.reason = std::move(reason);
   say(question);
@@ -35463,7 +34432,7 @@ ELASTIC_DECL bool worker_channel::is_change(std::int64_t epoch, std::string reas
 }
 
 ELASTIC_DECL worker_channel::new_epoch worker_channel::rejoin(std::int64_t epoch) {
-  say(detail::worker_messages::ready{epoch});
+  say(worker_messages::ready{epoch});
   while (auto message = await_message()) {
     if (auto* next = std::get_if<control_messages::rejoin>(&*message)) {
       worker_channel::new_epoch begun;
@@ -35482,7 +34451,7 @@ ELASTIC_DECL worker_channel::new_epoch worker_channel::rejoin(std::int64_t epoch
 }
 
 ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
-  say(detail::worker_messages::finished{epoch});
+  say(worker_messages::finished{epoch});
 }
 
 namespace detail {
@@ -35514,7 +34483,7 @@ ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::roles() co
 }
 
 ELASTIC_DECL void worker_channel::await_roles(std::int64_t revision) {
-  say(detail::worker_messages::await_roles{std::max<std::int64_t>(revision, 0)});
+  say(worker_messages::await_roles{std::max<std::int64_t>(revision, 0)});
 }
 
 ELASTIC_DECL std::optional<worker_channel::job_roles> worker_channel::next_roles(
@@ -35935,7 +34904,8 @@ ELASTIC_DECL command_line_facts gather_command_line_facts() {
 namespace elastic {
 
 ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program) {
-  return {exit_usage, fmt::format("{}: error: {}\n", program, sentence), true};
+  const std::string shown = printable_text(sentence, "    ");
+  return {exit_usage, fmt::format("{}: error: {}\n", program, shown), true};
 }
 
 ELASTIC_DECL int leave(const early_exit& exit, std::string_view program) {
@@ -36739,7 +35709,6 @@ class diagnosis_extension final : public agent_extension {
   };
 
   ELASTIC_DECL void enter_round(const rendezvous_round& round);
-  ELASTIC_DECL task<void> run_inner(bool may_restart);
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
   ELASTIC_DECL task<look> inspect(time_point deadline);
   ELASTIC_DECL task<look> inspect_twice(time_point deadline);
@@ -37352,10 +36321,33 @@ inline std::string text_to_show(const scanned_arguments& scanned, const command_
   return completion_script(shell, facts.commands);
 }
 
+/// The option that sets a field of `worker_spec`: "--max-restarts" for "max_restarts".
+inline std::string worker_option(std::string_view field) {
+  std::string option = "--";
+  for (const char letter : field) option += letter == '_' || letter == '.' ? '-' : letter;
+  return option;
+}
+
+/// The option that sets a setting of the rendezvous: "--rdzv-id" for "run_id".
+inline std::string meeting_option(std::string_view setting) {
+  constexpr std::pair<std::string_view, std::string_view> options[] = {
+      {"conf", "--rdzv-conf"},          {"endpoint", "--rdzv-endpoint"},
+      {"exclude_for", "--exclude-for"}, {"local_addr", "--local-addr"},
+      {"max_nodes", "--nnodes"},        {"node_counts", "--nnodes"},
+      {"node_name", "--node-name"},     {"node_rank", "--node-rank"},
+      {"run_id", "--rdzv-id"},          {"scale_up_delay", "--scale-up-delay"}};
+  for (const auto& [name, option] : options) {
+    if (name == setting) return std::string(option);
+  }
+  return fmt::format("--rdzv-conf {}", setting);
+}
+
 inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
   given_options options(scanned.options, facts.environment);
   command_line result;
   option_target target;
+  target.config.job.rendezvous.naming = &meeting_option;
+  target.config.job.workers.naming = &worker_option;
   target.config.job.workers.environment = facts.environment;
   target.config.job.workers.program = facts.python;
   options.read_into(target, facts);
@@ -37750,6 +36742,10 @@ struct etcd_options {
   duration first_patience = std::chrono::seconds(600);
   /// How long an etcd that was reached before may be unreachable.
   duration patience = limits::rendezvous_reconnect_timeout;
+  /// How messages name a setting of the rendezvous.
+  std::function<std::string(std::string_view setting)> name_of = [](std::string_view setting) {
+    return std::string(setting);
+  };
   std::shared_ptr<time_source> time = new_shared<system_time>();
   logger log;
 };
@@ -39290,8 +38286,9 @@ ELASTIC_DECL std::string conf_text(const rendezvous_parameters& parameters, std:
 }
 
 /// The members of etcd, "host:port,host:port"; the port is 2379 if none is given.
-inline std::vector<endpoint> etcd_members(const std::string& text) {
+inline std::vector<endpoint> etcd_members(const rendezvous_parameters& parameters) {
   constexpr std::uint16_t default_port = 2379;
+  const std::string& text = parameters.endpoint;
   std::vector<endpoint> members;
   std::size_t begin = 0;
   for (;;) {
@@ -39299,7 +38296,8 @@ inline std::vector<endpoint> etcd_members(const std::string& text) {
     members.push_back(parse_endpoint(text.substr(begin, comma - begin), default_port));
     if (members.back().port == 0) {
       throw error(errc::invalid_argument,
-                  fmt::format("--rdzv-endpoint '{}': the port of an etcd is needed", text));
+                  fmt::format("{} '{}': the port of an etcd is needed",
+                              parameters.name_of("endpoint"), text));
     }
     if (comma == std::string::npos) return members;
     begin = comma + 1;
@@ -39310,13 +38308,14 @@ inline std::vector<endpoint> etcd_members(const std::string& text) {
 /// Errors: `errc::invalid_argument`.
 inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   etcd_options options;
-  options.members = etcd_members(parameters.endpoint);
+  options.members = etcd_members(parameters);
   options.user = conf_text(parameters, "user");
   options.password = conf_text(parameters, "password");
   const std::string protocol = conf_text(parameters, "protocol", "http");
   if (protocol != "http" && protocol != "https") {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf protocol={}: http or https is needed", protocol));
+                fmt::format("{}={}: http or https is needed", parameters.name_of("protocol"),
+                            protocol));
   }
   options.uses_tls = protocol == "https";
   // torchrun's own backends use two names for each of these.
@@ -39326,10 +38325,12 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
   const bool names_files = !options.tls.authorities.empty() || !options.tls.certificate.empty();
   if (names_files && !options.uses_tls) {
     throw error(errc::invalid_argument,
-                "--rdzv-conf: certificates are of use with protocol=https only");
+                fmt::format("{}: certificates are of use with protocol=https only",
+                            parameters.name_of("conf")));
   }
   options.answer_timeout = parameters.seconds("read_timeout", options.answer_timeout);
   options.first_patience = parameters.settings().join_timeout;
+  options.name_of = [parameters](std::string_view setting) { return parameters.name_of(setting); };
   options.time = parameters.time;
   options.log = parameters.log;
   return options;
@@ -39337,7 +38338,7 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
 
 /// The first line of a file that holds a password.
 /// Errors: `errc::invalid_argument`, naming the file.
-inline std::string password_in(const std::string& path) {
+inline std::string password_in(const rendezvous_parameters& parameters, const std::string& path) {
   constexpr std::size_t most_bytes = 4096;
   std::ifstream file(path, std::ios::binary);
   std::string line;
@@ -39350,9 +38351,8 @@ inline std::string password_in(const std::string& path) {
   if (line.size() > most_bytes) problem = "its first line is over 4096 bytes long";
   if (problem == nullptr) return line;
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf password_file={}: the first line of the file has to be the "
-                          "password, but {}",
-                          path, problem));
+              fmt::format("{}={}: the first line of the file has to be the password, but {}",
+                          parameters.name_of("password_file"), path, problem));
 }
 
 ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameters) {
@@ -39360,9 +38360,10 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
   if (file == parameters.conf.end()) return parameters;
   if (parameters.conf.count("password") != 0) {
     throw error(errc::invalid_argument,
-                "--rdzv-conf: either password or password_file is needed, not both");
+                fmt::format("{}: either password or password_file is needed, not both",
+                            parameters.name_of("conf")));
   }
-  std::string password = password_in(file->second);
+  std::string password = password_in(parameters, file->second);
   parameters.conf.erase(file);
   parameters.conf["password"] = std::move(password);
   return parameters;
@@ -39411,13 +38412,20 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
     co_await refuse_former_state(former, key, remedy);
     parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
   };
-  place.keys = [options, parameters] {
-    etcd_options again = options;
-    again.first_patience = again.patience;
-    // The registry's user already logs that it waits.
-    again.log = logger();
-    return v3_keys(new_shared<etcd_client>(std::move(again)), parameters);
+  etcd_options again = options;
+  again.first_patience = again.patience;
+  // The registry's user already logs that it waits.
+  again.log = logger();
+  place.keys = [again, parameters] {
+    return v3_keys(new_shared<etcd_client>(again), parameters);
   };
+  if (const std::string job = compared_job(parameters); !job.empty()) {
+    rendezvous_parameters of_job = parameters;
+    of_job.run_id = job;
+    place.shared_keys = [again, of_job] {
+      return v3_keys(new_shared<etcd_client>(again), of_job);
+    };
+  }
   return make_registered(std::move(parameters), std::move(place));
 }
 
@@ -39436,11 +38444,14 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   const bool is_plain = !client->options().uses_tls;
   const char* sign = is_plain ? "hung up without an answer" : "handshake broke off";
   if (problem.find(sign) != std::string::npos) {
-    problem += is_plain ? " (does it need --rdzv-conf protocol=https?)" : " (does it serve https?)";
+    problem += is_plain ? fmt::format(" (does it need {}=https?)",
+                                      client->options().name_of("protocol"))
+                        : " (does it serve https?)";
   }
   const std::chrono::duration<double> patience = client->options().first_patience;
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} within {} s (--rdzv-conf join_timeout)", problem, patience.count()));
+              fmt::format("{} within {} s ({})", problem, patience.count(),
+                          client->options().name_of("join_timeout")));
 }
 
 /// Like torchrun's backend "etcd-v2", whose nodes may take part.
@@ -39543,8 +38554,8 @@ inline task<void> check_no_v3_round(rendezvous_parameters parameters,
               fmt::format("at the etcd {}, under the run id '{}', nodes of elasticrun meet by its "
                           "v3 API and nodes of torchrun by their backend 'etcd': to make one job "
                           "of them, start it again under another id, all nodes of elasticrun with "
-                          "--rdzv-conf dialect=1.13 (or 2.0, 2.6)",
-                          client->name(), parameters.run_id));
+                          "{}=1.13 (or 2.0, 2.6)",
+                          client->name(), parameters.run_id, parameters.name_of("dialect")));
 }
 
 /// Whether etcd has the v3 API in the form that is used here.
@@ -39588,9 +38599,9 @@ inline void refuse_own_options(const rendezvous_parameters& parameters, const et
   parameters.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
   if (!parameters.chosen_secret()) return;
   throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf secret_file: at the etcd {} nodes meet as those of "
-                          "torchrun do, which know no secret",
-                          client.name()));
+              fmt::format("{}: at the etcd {} nodes meet as those of torchrun do, which know no "
+                          "secret",
+                          parameters.name_of("secret_file"), client.name()));
 }
 
 inline task<void> note_met(task<void> meeting, bool& has_met) {
@@ -39665,7 +38676,8 @@ inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v
 
 ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters parameters) {
   if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for an etcd rendezvous",
+                                                    parameters.name_of("run_id")));
   }
   const bool may_be_v3 = parameters.backend != "etcd-v2";
   const bool may_be_v2 = parameters.backend != "etcd-v3";
@@ -39717,10 +38729,13 @@ ELASTIC_DECL std::thread start_thread(std::function<void()> work) {
 /// The state shared between a working thread and the coroutine that waits for it. The executor and
 /// the flag belong to the coroutine, and are cleared when it no longer waits.
 struct blocking_call {
+  blocking_call(asio::any_io_executor waiting, event_flag& over, executor_work doing)
+      : executor(std::move(waiting)), ended(&over), work(std::move(doing)) {}
+
   asio::any_io_executor executor;
   std::mutex mutex;
-  event_flag* ended = nullptr;
-  std::function<void()> work;
+  event_flag* ended;
+  executor_work work;
   std::exception_ptr failure;
 
   static void run(const std::shared_ptr<blocking_call>& call) {
@@ -39765,12 +38780,10 @@ struct blocking_wait {
   bool has_ended = false;
 };
 
-ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
-  event_flag ended(co_await asio::this_coro::executor);
-  const auto call = new_shared<blocking_call>();
-  call->executor = co_await asio::this_coro::executor;
-  call->ended = &ended;
-  call->work = std::move(work);
+ELASTIC_DECL task<void> run_blocking(executor_work work) {
+  const auto executor = co_await asio::this_coro::executor;
+  event_flag ended(executor);
+  const auto call = new_shared<blocking_call>(executor, ended, std::move(work));
   blocking_wait waiting(call);
   std::function<void()> body = [call] { blocking_call::run(call); };
   try {
@@ -40217,16 +39230,26 @@ inline task<void> prepare_directory(std::string directory, rendezvous_parameters
   parameters.log.info("meeting in the directory '{}'", directory);
 }
 
+/// The same, and the directory that all roles of the job share.
+inline task<void> prepare_directories(std::function<task<void>()> prepare, std::string shared,
+                                      std::shared_ptr<time_source> time) {
+  co_await prepare();
+  file_keys keys(std::move(shared), std::move(time));
+  co_await keys.prepare();
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
     rendezvous_parameters parameters) {
   if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the file rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the file rendezvous",
+                                                    parameters.name_of("run_id")));
   }
   if (parameters.endpoint.empty()) {
     throw error(errc::invalid_argument,
-                "--rdzv-endpoint: the file rendezvous needs a directory that all nodes share");
+                fmt::format("{}: the file rendezvous needs a directory that all nodes share",
+                            parameters.name_of("endpoint")));
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
   parameters.check_conf(registered_settings());
@@ -40240,6 +39263,15 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   place.keys = [directory, time = parameters.time] {
     return detail::new_shared<file_keys>(directory, time);
   };
+  if (const std::string job = detail::compared_job(parameters); !job.empty()) {
+    const std::string shared = parameters.endpoint + "/" + key_directory_name(job);
+    place.prepare = [prepare = place.prepare, shared, time = parameters.time] {
+      return detail::prepare_directories(prepare, shared, time);
+    };
+    place.shared_keys = [shared, time = parameters.time] {
+      return detail::new_shared<file_keys>(shared, time);
+    };
+  }
   return make_registered_rendezvous(std::move(parameters), std::move(place));
 }
 
@@ -40958,6 +39990,7 @@ namespace elastic {
 
 ELASTIC_DECL void set_up_program() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
   for (int fd = 0; fd < 3; ++fd) {
     // `open` returns the lowest free number, which is the missing one.
@@ -42921,23 +41954,6 @@ ELASTIC_DECL std::size_t standby_set::ready() const {
 
 namespace elastic::detail {
 
-/// Closes the inbox, also if the context is destroyed while the run goes on.
-struct run_inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~run_inbox_closer() { inbox->close(); }
-};
-
-/// Gives what comes through the inbox to the run, while `work` runs, which is a part of it.
-template <class Run, class Result>
-task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
-                         std::shared_ptr<Run> run, task<Result> work) {
-  const run_inbox_closer closer{inbox};
-  inbox->open(strand, [&run](const agent_request& request) {
-    std::visit([&](const auto& content) { run->take(content); }, request);
-  });
-  co_return co_await std::move(work);
-}
-
 /// Runs `work` on the strand to its end. To cancel the caller is a request to stop, through the
 /// inbox, so that there is a result in any case. The caller's cancellation state is afterwards as
 /// Asio makes it: terminal only, nothing pending.
@@ -42993,8 +42009,8 @@ namespace elastic::detail {
 /// progress, is its own affair: a replica that crashes again and again does not delay the others.
 class replica_ledger {
  public:
-  /// @param max_restarts  of all replicas together
-  ELASTIC_DECL replica_ledger(std::size_t replicas, int max_restarts, const restart_terms& terms);
+  /// @param spec  that of the replicas; its `max_restarts` is of all of them together
+  ELASTIC_DECL explicit replica_ledger(const worker_spec& spec);
 
   /// It runs.
   void started(std::size_t replica, time_point now) { lives_[replica].started(now); }
@@ -43079,6 +42095,7 @@ class replica_run {
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
   ELASTIC_DECL task<void> prepare(next_life next, time_point due);
   ELASTIC_DECL task<void> start_again(next_life next);
+  ELASTIC_DECL void note_next_life(const next_life& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
   // Of a role in a job of several: those that are going to be started.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
@@ -43562,28 +42579,6 @@ class role_plan {
 
 }  // namespace elastic
 
-// ---- elastic/roles/detail/port_book.hpp ----
-
-namespace elastic::detail {
-
-/// The ports that workers of a job have on this node. Each is free on all addresses of the host
-/// when it is taken, and no other worker has it: one that was chosen may not be in use for a while.
-///
-/// Thread-safety: any thread.
-class port_book {
- public:
-  /// Errors: `errc::connection_failed` if no port is free.
-  ELASTIC_DECL std::uint16_t take();
-
-  ELASTIC_DECL void give_back(std::uint16_t port);
-
- private:
-  std::mutex mutex_;
-  std::set<std::uint16_t> taken_;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/roles/detail/role_board.hpp ----
 
 namespace elastic::detail {
@@ -43591,7 +42586,7 @@ namespace elastic::detail {
 /// What the workers of a job are told of its roles: the file of ELASTIC_ROLES. It is replaced at
 /// once by each change; changes of the same moment make one file.
 ///
-/// Thread-safety: its strand; `file`, `revision` and `ports` any thread.
+/// Thread-safety: its strand; `file` and `revision` any thread.
 class role_board : public std::enable_shared_from_this<role_board> {
  public:
   /// Is told the revision of each new file; returns whether it wants to hear of the next.
@@ -43616,7 +42611,6 @@ class role_board : public std::enable_shared_from_this<role_board> {
   const asio::any_io_executor& strand() const { return strand_; }
   const std::string& file() const { return file_; }
   std::int64_t revision() const { return revision_; }
-  port_book& ports() { return ports_; }
   /// What is known now, which the file may not have yet.
   const roles_document& document() const { return document_; }
 
@@ -43638,7 +42632,6 @@ class role_board : public std::enable_shared_from_this<role_board> {
 
   asio::any_io_executor strand_;
   logger log_;
-  port_book ports_;
   /// Of its own; empty: there is none.
   std::string folder_;
   std::string file_;
@@ -43845,7 +42838,6 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   /// @param ports    the names of the ports that each of them gets
   ELASTIC_DECL role_post(std::shared_ptr<role_board> board, std::size_t role, int workers,
                          std::set<std::string> ports, place here);
-  ELASTIC_DECL ~role_post() override;
 
   /// A worker of this node that runs.
   struct running {
@@ -43882,6 +42874,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   place here_;
   /// By local rank.
   std::vector<port_map> ports_;
+  std::vector<std::vector<port_lease>> leases_;
   /// The workers of all nodes of the round, by their ranks, and those that run.
   std::vector<roles_document::worker> met_;
   std::vector<roles_document::worker> workers_;
@@ -43944,6 +42937,8 @@ class role_run : public std::enable_shared_from_this<role_run> {
     /// None until it starts, and again between two restarts of the job.
     std::optional<role_plan::runner> runner;
     std::optional<run_result> result;
+    /// What broke in its last life; null: nothing.
+    std::exception_ptr failure = {};
     /// The address of this node for workers of other roles.
     std::string address = {};
     /// Waits for the ports of those that run; null: for none.
@@ -44192,8 +43187,8 @@ inline std::string left_out_of_page(const launch_config& config) {
       (nodes - 1) * static_cast<std::size_t>(std::max(config.workers.nproc_per_node, 0));
   if (nodes <= limits::viewed_nodes && others <= limits::viewed_workers) return {};
   return fmt::format(
-      "--status shows up to {} nodes and {} ranks of other nodes, and this job may have {} and {}: "
-      "the rest is shown by their own agents",
+      "the status shows up to {} nodes and {} ranks of other nodes, and this job may have {} and "
+      "{}: the rest is shown by their own agents",
       limits::viewed_nodes, limits::viewed_workers, nodes, others);
 }
 
@@ -44496,7 +43491,7 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
   sequence_ = record.sequence;
   node_ = record.node;
   spend_time(record);
-  apply_in_order(record);
+  apply(record);
   phase_ = phase_after(record.event, phase_);
 }
 
@@ -44551,26 +43546,11 @@ ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
   }
 }
 
-/// A worker may end while others are being started, and before it is recorded that all were.
-ELASTIC_DECL void job_view::apply_in_order(const journal_record& record) {
-  using kind = job_event::type;
-  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
-  const bool is_early = is_starting_ && record.event.kind == kind::worker_ended;
-  if (is_early && early_ends_.size() < most) {
-    early_ends_.push_back(record);
-    return;
-  }
-  is_starting_ = record.event.kind == kind::workers_starting;
-  const std::vector<journal_record> early = std::exchange(early_ends_, {});
-  const bool is_start = record.event.kind == kind::workers_started;
-  if (is_start) apply(record);
-  for (const journal_record& end : early) apply(end);
-  if (!is_start) apply(record);
-}
-
 ELASTIC_DECL void job_view::apply(const journal_record& record) {
   const job_event& event = record.event;
-  if (event.restarts) restarts_ = *event.restarts;
+  // The failure that ends a job counts, but causes no restart.
+  const bool is_last = event.kind == job_event::type::failure_decided;
+  if (event.restarts && !is_last) restarts_ = *event.restarts;
   if (event.max_restarts) max_restarts_ = *event.max_restarts;
   switch (event.kind) {
     case job_event::type::agent_started:
@@ -47499,8 +46479,9 @@ namespace elastic::detail {
 class torch_agent_watch final : public key_value_engine::listener,
                                 public std::enable_shared_from_this<torch_agent_watch> {
  public:
+  /// @param setting  how the warning names the setting of the dialect
   ELASTIC_DECL torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id,
-                                 logger log);
+                                 std::string setting, logger log);
   ~torch_agent_watch() override { engine_->unwatch(id_); }
   torch_agent_watch(const torch_agent_watch&) = delete;
   torch_agent_watch& operator=(const torch_agent_watch&) = delete;
@@ -47517,6 +46498,7 @@ class torch_agent_watch final : public key_value_engine::listener,
 
   std::shared_ptr<key_value_engine> engine_;
   std::string run_id_;
+  std::string setting_;
   logger log_;
   key_value_engine::wait_id id_ = 0;
   bool has_warned_ = false;
@@ -47547,14 +46529,15 @@ inline std::optional<torch_dialect> announced_dialect(const rendezvous_parameter
   } catch (const error&) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", setting->second));
+        fmt::format("{}={}: auto, 1.13, 2.0 or 2.6 is needed", parameters.name_of("dialect"),
+                    setting->second));
   }
   if (parameters.chosen_secret()) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
-                    "cannot be used with dialect={}",
-                    to_text(*dialect)));
+        fmt::format("{}: agents of torchrun hold no secret, so that it cannot be used with "
+                    "dialect={}",
+                    parameters.name_of("secret_file"), to_text(*dialect)));
   }
   parameters.refuse_choice_of_nodes("a job with a dialect");
   return dialect;
@@ -47603,8 +46586,8 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
   }
   throw error(errc::invalid_argument,
               fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
-                          "every node of elasticrun with --rdzv-conf dialect={}",
-                          to_text(at), to_text(*dialect)));
+                          "every node of elasticrun with {}={}",
+                          to_text(at), parameters.name_of("dialect"), to_text(*dialect)));
 }
 
 /// The dialect of the state; if nobody has written one, that of the server's generation.
@@ -47674,9 +46657,9 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
 inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
     const rendezvous_parameters& parameters) {
   auto native = new_shared<c10d_rendezvous>(parameters);
-  native->meet_beside_torch([run_id = parameters.run_id,
+  native->meet_beside_torch([run_id = parameters.run_id, setting = parameters.name_of("dialect"),
                              log = parameters.log](std::shared_ptr<key_value_engine> table) {
-    auto watch = new_shared<torch_agent_watch>(std::move(table), run_id, log);
+    auto watch = new_shared<torch_agent_watch>(std::move(table), run_id, setting, log);
     watch->begin();
     return watch;
   });
@@ -47987,9 +46970,9 @@ class wire_extension final : public agent_extension {
  private:
   bool has(wire_up kind) const { return terms_.kinds.contains(kind); }
   ELASTIC_DECL task<wire_place> place_of_workers(rendezvous_round round, assigned_ranks ranks);
+  ELASTIC_DECL void choose_ports(wire_place& mine);
   ELASTIC_DECL task<std::vector<wire_place>> learn_places(rendezvous_round round, wire_place mine);
   ELASTIC_DECL task<void> await_readers(rendezvous_round round);
-  ELASTIC_DECL task<void> run_inner(bool may_restart);
   ELASTIC_DECL task<void> notice_other_mpi();
   ELASTIC_DECL bool has_other_mpi() const;
 
@@ -48000,6 +46983,8 @@ class wire_extension final : public agent_extension {
   std::string kinds_;
   /// The nodes of the round in the order of their ranks; empty before the first.
   std::vector<wire_place> places_;
+  /// Those of this node's workers.
+  std::vector<port_lease> ports_;
   /// Null without MPI, and before the first round.
   std::unique_ptr<pmi_node> pmi_;
   bool has_noted_variables_ = false;
@@ -48881,7 +47866,10 @@ bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
 inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
   sockets_to_port sockets;
   for (const char* table : {"tcp", "tcp6"}) {
-    find_sockets(text_of(fmt::format("/proc/{}/net/{}", pid, table)), port, sockets);
+    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
+    const std::string text = read_proc_file(path, limits::socket_table_bytes);
+    if (text.size() == limits::socket_table_bytes) sockets.is_whole = false;
+    find_sockets(text, port, sockets);
   }
   return sockets;
 }
@@ -48897,7 +47885,8 @@ ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t 
     }
     return best == port_use::connected;
   });
-  return is_seen ? std::optional(best) : std::nullopt;
+  const bool is_sure = is_seen && (sockets.is_whole || best == port_use::connected);
+  return is_sure ? std::optional(best) : std::nullopt;
 }
 
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
@@ -48908,7 +47897,8 @@ ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
     is_found = sockets.listening.contains(inode);
     return is_found;
   });
-  return is_seen ? std::optional(is_found) : std::nullopt;
+  const bool is_sure = is_seen && (sockets.is_whole || is_found);
+  return is_sure ? std::optional(is_found) : std::nullopt;
 }
 
 }  // namespace elastic::detail
@@ -48987,7 +47977,7 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
   const bool is_one_connecting = connecting.size() == 1;
   return text + fmt::format(
                     "; {} {} to connect and {} no answer: does a firewall let the port through, "
-                    "and does --local-addr of the node there name an address that others reach?",
+                    "and does local_addr of the node there name an address that others reach?",
                     rank_list(connecting), is_one_connecting ? "tries" : "try",
                     is_one_connecting ? "gets" : "get");
 }
@@ -49411,7 +48401,7 @@ ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_i
     agreement.place = round.group_rank;
     agreement.reason =
         "node 0 of the round does not replace ranks: it is one of torchrun, or one without "
-        "--on-failure replace";
+        "on_failure replace";
   }
   agreement.ranks = parse_assigned_ranks(ranks);
   co_return agreement;
@@ -49581,6 +48571,8 @@ inline left_log_directory leave_log_directory(log_layout layout,
   const std::string path = layout.report_file();
   closed.layout = std::move(layout);
   if (path.empty() || report.empty()) return closed;
+  // Whatever a worker left there makes room: a FIFO would wait for a reader.
+  ::unlink(path.c_str());
   std::ofstream file(path);
   file << report;
   if (!file.flush()) closed.problem = fmt::format("the report '{}' cannot be written", path);
@@ -49625,8 +48617,8 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
     // The directory did not answer before, so it is not touched again.
   } else if (layout_.may_hang()) {
     const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
-    task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
-    closed = co_await with_deadline(time_, deadline, std::move(leaving));
+    task<void> leaving = keep_result(run_blocking<left_log_directory>(std::move(work)), closed);
+    co_await with_deadline(time_, deadline, std::move(leaving));
   } else {
     closed = work();
   }
@@ -49640,6 +48632,302 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
   if (!closed->problem.empty()) log_.warning("{}", closed->problem);
   layout_ = closed->layout;
   if (result) result->log_directory = layout_.root();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/endless.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<void> endless(task<void> work) {
+  auto executor = co_await asio::this_coro::executor;
+  co_await std::move(work);
+  event_flag never(executor);
+  co_await never.wait();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/worker_liveness.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL learned_timeouts::learned_timeouts(const liveness_settings& settings)
+    : factor_(settings.learn_timeouts), least_(settings.least_learned) {}
+
+ELASTIC_DECL void learned_timeouts::observe(const std::string& name, duration took) {
+  if (factor_ <= 0) return;
+  auto entry = seen_.find(name);
+  if (entry == seen_.end()) {
+    if (seen_.size() >= limits::learned_names) return;
+    entry = seen_.emplace(name, record()).first;
+  }
+  ++entry->second.count;
+  entry->second.longest = std::max(entry->second.longest, took);
+}
+
+ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& name) const {
+  const auto entry = seen_.find(name);
+  if (entry == seen_.end() || entry->second.count < enough) return std::nullopt;
+  const double allowed = static_cast<double>(entry->second.longest.count()) * factor_;
+  constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
+  const double bounded = std::min(allowed, static_cast<double>(most.count()));
+  return std::max(duration(static_cast<duration::rep>(bounded)), least_);
+}
+
+ELASTIC_DECL worker_liveness::worker_liveness(const liveness_settings& settings,
+                                              learned_timeouts& learned)
+    : settings_(settings), learned_(&learned) {}
+
+ELASTIC_DECL void worker_liveness::start(time_point now) {
+  *this = worker_liveness(settings_, *learned_);
+  running_ = true;
+  started_ = now;
+}
+
+ELASTIC_DECL void worker_liveness::beat(time_point now, std::optional<duration> timeout) {
+  if (timeout) own_timeout_ = timeout;
+  if (last_sign_ && !awaits_section() && !paused_) {
+    learned_->observe(beats_name, now - *last_sign_);
+  }
+  last_sign_ = now;
+}
+
+ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name,
+                                         std::optional<duration> timeout) {
+  const auto position = find_section(name);
+  if (position != sections_.end()) sections_.erase(position);
+  if (sections_.size() >= limits::worker_sections) return false;
+  if (!timeout) timeout = learned_->of(section_name(name));
+  sections_.push_back({name, now, timeout});
+  sign_of_life(now);
+  return true;
+}
+
+ELASTIC_DECL void worker_liveness::leave(time_point now, const std::string& name) {
+  const auto position = find_section(name);
+  if (position == sections_.end()) return;
+  if (!paused_) learned_->observe(section_name(name), now - position->entered);
+  sections_.erase(position);
+  sign_of_life(now);
+}
+
+ELASTIC_DECL bool worker_liveness::arm(time_point now, const std::string& name, duration after,
+                                       int signal) {
+  if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
+  timers_[name] = {deadline_after(now, after), after, signal};
+  return true;
+}
+
+ELASTIC_DECL void worker_liveness::pause(time_point now) {
+  if (!paused_) paused_ = now;
+}
+
+ELASTIC_DECL void worker_liveness::resume(time_point now) {
+  if (const auto since = std::exchange(paused_, std::nullopt)) shift(now - *since);
+}
+
+ELASTIC_DECL void worker_liveness::renew(time_point now) {
+  started_ = now;
+  if (last_sign_) last_sign_ = now;
+  for (section& entry : sections_) entry.entered = now;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(now, entry.after);
+  if (paused_) paused_ = now;
+}
+
+ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point now) const {
+  const due first = first_due();
+  if (first.at > now) return std::nullopt;
+  liveness_verdict verdict;
+  switch (first.what) {
+    case due::kind::first_heartbeat:
+      verdict.reason =
+          fmt::format("no heartbeat since its start {} ago (allowed {})", text_of(now - started_),
+                      text_of(settings_.first_heartbeat_timeout));
+      break;
+    case due::kind::heartbeat:
+      verdict.reason = fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
+                                   text_of(*beat_timeout()), where());
+      break;
+    case due::kind::section:
+      verdict.reason =
+          fmt::format("section '{}' took {} (allowed {})", first.section->name,
+                      text_of(now - first.section->entered), text_of(*first.section->timeout));
+      break;
+    case due::kind::timer:
+      verdict.reason = fmt::format("timer '{}' expired after {}", *first.timer_name,
+                                   text_of(first.armed->after));
+      verdict.signal = first.armed->signal;
+      break;
+  }
+  return verdict;
+}
+
+ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
+  const double seconds = std::chrono::duration<double>(span).count();
+  const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
+  return fmt::format("{:g} s", tenths);
+}
+
+ELASTIC_DECL void worker_liveness::shift(duration span) {
+  started_ += span;
+  if (last_sign_) *last_sign_ += span;
+  for (section& entry : sections_) entry.entered += span;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(entry.expiry, span);
+}
+
+ELASTIC_DECL auto worker_liveness::find_section(const std::string& name)
+    -> std::vector<section>::iterator {
+  return std::find_if(sections_.begin(), sections_.end(),
+                      [&](const section& entry) { return entry.name == name; });
+}
+
+ELASTIC_DECL bool worker_liveness::awaits_section() const {
+  return std::any_of(sections_.begin(), sections_.end(),
+                     [](const section& entry) { return entry.timeout.has_value(); });
+}
+
+ELASTIC_DECL void worker_liveness::sign_of_life(time_point now) {
+  if (last_sign_) last_sign_ = now;
+}
+
+ELASTIC_DECL std::optional<duration> worker_liveness::beat_timeout() const {
+  if (own_timeout_) return own_timeout_;
+  if (settings_.heartbeat_timeout > duration::zero()) return settings_.heartbeat_timeout;
+  return learned_->of(beats_name);
+}
+
+ELASTIC_DECL std::string worker_liveness::where() const {
+  return sections_.empty() ? std::string() : fmt::format(" in section '{}'", sections_.back().name);
+}
+
+ELASTIC_DECL auto worker_liveness::first_due() const -> due {
+  due first;
+  // The workers may be halted by a debugger, and their own time-outs with them.
+  const bool is_off = settings_.heartbeat_timeout == duration::max();
+  if (!running_ || paused_ || is_off) return first;
+  const auto consider = [&first](time_point at, due::kind kind) {
+    if (at >= first.at) return false;
+    first = due();
+    first.at = at;
+    first.what = kind;
+    return true;
+  };
+  if (!last_sign_ && settings_.first_heartbeat_timeout > duration::zero()) {
+    consider(deadline_after(started_, settings_.first_heartbeat_timeout),
+             due::kind::first_heartbeat);
+  }
+  if (last_sign_ && !awaits_section()) {
+    const auto allowed = beat_timeout();
+    if (allowed) consider(deadline_after(*last_sign_, *allowed), due::kind::heartbeat);
+  }
+  for (const section& entry : sections_) {
+    if (entry.timeout &&
+        consider(deadline_after(entry.entered, *entry.timeout), due::kind::section)) {
+      first.section = &entry;
+    }
+  }
+  for (const auto& [name, entry] : timers_) {
+    if (consider(entry.expiry, due::kind::timer)) {
+      first.timer_name = &name;
+      first.armed = &entry;
+    }
+  }
+  return first;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/default_logs_specs.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
+    const logs_specs::attempt_logs& attempt) {
+  const log_options& options = attempt.spec.logs;
+  std::shared_ptr<log_file> matches[2];
+  if (!options.duplicate_stdout_filters.empty()) {
+    matches[0] = open(attempt.layout, attempt.layout.filtered_stdout_file(), options.rotation);
+  }
+  if (!options.duplicate_stderr_filters.empty()) {
+    matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
+  }
+  std::vector<logs_specs::worker_output> outputs;
+  for (const worker_identity& who : attempt.workers) {
+    logs_specs::worker_output& output = outputs.emplace_back();
+    output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
+    output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
+  }
+  return outputs;
+}
+
+ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
+                                                                const std::string& path,
+                                                                log_file::rotation rotation) {
+  return log_file::open(path, rotation, real_syscalls, layout.may_hang());
+}
+
+ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attempt_logs& attempt,
+                                                         const worker_identity& who,
+                                                         std_streams stream,
+                                                         const std::shared_ptr<log_file>& matches) {
+  const worker_spec& spec = attempt.spec;
+  const log_options& options = spec.logs;
+  const bool is_err = stream == std_streams::err;
+  const bool teed = contains(spec.tee.of(who.local_rank), stream);
+  const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
+  const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
+  const bool as_json = options.format == log_options::line_format::json;
+
+  output_plan plan;
+  if (teed || redirected) {
+    plan.file = is_err ? attempt.layout.stderr_file(who.local_rank)
+                       : attempt.layout.stdout_file(who.local_rank);
+  }
+  const bool cut = !plan.file.empty() && options.rotation.max_size > 0;
+  if (matches || cut || (teed && shown) || (teed && !plan.file.empty()) || (shown && as_json)) {
+    plan.kind = output_plan::how::copy;
+  } else if (redirected || teed) {
+    plan.kind = plan.file.empty() ? output_plan::how::null : output_plan::how::file;
+  } else if (is_err) {
+    plan.kind = output_plan::how::copy;  // to keep its last lines
+  } else if (!shown) {
+    plan.kind = output_plan::how::null;
+  }
+  plan.keep_tail = is_err && plan.kind != output_plan::how::null;
+  if (plan.kind != output_plan::how::copy) return plan;
+
+  plan.rotation = options.rotation;
+  plan.console = shown;
+  plan.json = as_json;
+  const line_head head =
+      as_json ? object_head(attempt, who, is_err)
+              : line_template(spec.log_line_prefix_template).head_of(who, attempt.host);
+  if (teed || as_json) plan.prefix = head;
+  if (matches) {
+    plan.matches.filters =
+        is_err ? options.duplicate_stderr_filters : options.duplicate_stdout_filters;
+    plan.matches.prefix = head;
+    plan.matches.file = matches;
+  }
+  return plan;
+}
+
+ELASTIC_DECL bool default_logs_specs::is_shown(const log_options& options, int local_rank) {
+  const std::vector<int>& ranks = options.local_ranks_filter;
+  return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
+}
+
+ELASTIC_DECL line_head default_logs_specs::object_head(const logs_specs::attempt_logs& attempt,
+                                                       const worker_identity& who, bool is_err) {
+  line_head head(R"({"time":")");
+  head.add_time();
+  head.add_text(fmt::format(R"(","host":{},"role":{},"rank":{},"local_rank":{},"attempt":{},)",
+                            json_string(attempt.host), json_string(who.role_name),
+                            who.rank, who.local_rank, attempt.layout.attempt()));
+  head.add_text(is_err ? R"("stream":"stderr",)" : R"("stream":"stdout",)");
+  return head;
 }
 
 }  // namespace elastic::detail
@@ -49681,6 +48969,27 @@ ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents
       co_await tell_and_read(agents, prefix, std::move(mine), rank, size);
   if (rank == 0) co_await wait_for_readers(agents, prefix, size);
   co_return values;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/impl/proc_file.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string read_proc_file(const std::string& path, std::size_t most) {
+  std::string text;
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // The kernel gives a page or so at a time.
+  std::array<char, 4096> bytes;
+  while (file && text.size() < most) {
+    const ssize_t size =
+        ::read(file.get(), bytes.data(), std::min(bytes.size(), most - text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+  return text;
 }
 
 }  // namespace elastic::detail
@@ -49846,480 +49155,956 @@ ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/impl/plain_json.ipp ----
+// ---- elastic/health/detail/printable.hpp ----
 
 namespace elastic::detail {
 
-/// Consumes the parts of a plain object from the front of a text. Each member returns whether the
-/// part is there.
-class plain_json_reader {
- public:
-  explicit plain_json_reader(std::string_view text) : rest_(text) {}
+/// `text` made safe to show: without characters that a terminal interprets, at most `most` bytes of
+/// whole characters.
+ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
 
-  bool read(std::vector<plain_field>& fields) {
-    if (!take('{')) return false;
-    if (take('}')) return ends();
-    do {
-      plain_field& field = fields.emplace_back();
-      if (!take_text(field.name) || !take(':') || !take_value(field)) return false;
-    } while (take(','));
-    return take('}') && ends();
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/control_message.ipp ----
+
+namespace elastic::detail {
+
+/// The longest time in a message: about three years.
+inline constexpr duration most_control_time = std::chrono::seconds(100'000'000);
+
+/// A text for people.
+inline void shown_row(record_rows& rows, const char* name, std::string& value) {
+  std::string shown = printable(value, limits::control_text_bytes);
+  if (!rows.text(name, shown, limits::control_line_bytes, presence::lenient)) return;
+  value = printable(shown, limits::control_text_bytes);
+}
+
+/// A name: not empty, and refused if it is too long, since two names could be equal after a cut.
+inline void name_row(record_rows& rows, const char* name, std::string& value) {
+  std::string shown = printable(value, limits::control_name_bytes);
+  if (!rows.text(name, shown, limits::control_line_bytes)) return;
+  value = printable(shown, limits::control_line_bytes);
+  if (!value.empty() && value.size() <= limits::control_name_bytes) return;
+  rows.refuse(fmt::format("has \"{}\" of {} bytes; 1 to {} are allowed", name, value.size(),
+                          limits::control_name_bytes));
+}
+
+inline void version_row(record_rows& rows, int& version) {
+  rows.number("version", version, 1, 1'000'000);
+}
+
+inline void count_row(record_rows& rows, const char* name, std::int64_t& count,
+                      presence need = presence::required) {
+  rows.number(name, count, 0, std::numeric_limits<std::int64_t>::max(), need);
+}
+
+/// Writes only finite values: JSON has no other numbers.
+inline std::string metric_values_text(const std::map<std::string, double>& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) {
+    if (!std::isfinite(value)) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ",
+                        json_string(printable(name, limits::control_name_bytes)), value);
   }
+  return "{" + text + "}";
+}
+
+inline void metrics_row(record_rows& rows, std::map<std::string, double>& metrics) {
+  const auto* object = rows.json("metrics", metric_values_text(metrics), presence::lenient);
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::control_metrics) {
+    rows.refuse(fmt::format("has \"metrics\" other than an object of at most {} numbers",
+                            limits::control_metrics));
+  }
+  for (const auto& [name, value] : object->items()) {
+    if (!value.is_number() || name.size() > limits::control_name_bytes) {
+      constexpr std::size_t shown_bytes = 40;
+      rows.refuse(fmt::format("has a metric '{}' that is not a number, or whose name is {} bytes "
+                              "long; up to {} are taken",
+                              printable(name, shown_bytes), name.size(),
+                              limits::control_name_bytes));
+    }
+    metrics[printable(name, limits::control_name_bytes)] = value.get<double>();
+  }
+}
+
+using variable_map = decltype(control_messages::rejoin::environment);
+
+/// Writes whole values: a cut value would be wrong.
+inline std::string variables_text(const variable_map& variables) {
+  std::string text;
+  for (const auto& [name, value] : variables) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name),
+                        json_string(value));
+  }
+  return "{" + text + "}";
+}
+
+inline void variables_row(record_rows& rows, variable_map& variables) {
+  const auto* object = rows.json("environment", variables_text(variables));
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::control_variables) {
+    rows.refuse(fmt::format("has \"environment\" other than an object of at most {} texts",
+                            limits::control_variables));
+  }
+  for (const auto& [name, value] : object->items()) {
+    const bool is_name = !name.empty() && name.size() <= limits::control_name_bytes &&
+                         name.find_first_of(std::string_view("=\0", 2)) == std::string::npos;
+    const std::string* const text = value.get_ptr<const std::string*>();
+    const bool is_value = text != nullptr && text->size() <= limits::control_value_bytes &&
+                          text->find('\0') == std::string::npos;
+    if (!is_name || !is_value) {
+      constexpr std::size_t shown_bytes = 40;
+      rows.refuse(fmt::format("has a variable '{}' that no environment can have, or whose name or "
+                              "value has more than {} or {} bytes",
+                              printable(name, shown_bytes), limits::control_name_bytes,
+                              limits::control_value_bytes));
+    }
+    variables[name] = *text;
+  }
+}
+
+inline void epoch_row(record_rows& rows, std::int64_t& epoch) { count_row(rows, "epoch", epoch); }
+
+// ---- from a worker --------------------------------------------------------------------------
+
+inline void describe(worker_messages::hello& message, record_rows& rows) {
+  version_row(rows, message.version);
+  rows.number("local_rank", message.local_rank, 0, limits::local_world_size - 1);
+  rows.flag("checkpoints", message.checkpoints, presence::lenient);
+}
+
+inline void describe(worker_messages::heartbeat& message, record_rows& rows) {
+  rows.seconds("timeout", message.timeout, most_control_time);
+}
+
+inline void describe(worker_messages::enter& message, record_rows& rows) {
+  name_row(rows, "section", message.section);
+  rows.seconds("timeout", message.timeout, most_control_time);
+}
+
+inline void describe(worker_messages::leave& message, record_rows& rows) {
+  name_row(rows, "section", message.section);
+}
+
+inline void describe(worker_messages::expires& message, record_rows& rows) {
+  name_row(rows, "timer", message.timer);
+  rows.seconds("after", message.after, most_control_time);
+}
+
+inline void describe(worker_messages::release& message, record_rows& rows) {
+  name_row(rows, "timer", message.timer);
+}
+
+inline void describe(worker_messages::progress& message, record_rows& rows) {
+  count_row(rows, "step", message.step);
+  count_row(rows, "total", message.total, presence::lenient);
+  shown_row(rows, "text", message.text);
+  metrics_row(rows, message.metrics);
+}
+
+inline void describe(worker_messages::saved& message, record_rows& rows) {
+  count_row(rows, "id", message.id);
+}
+
+inline void describe(worker_messages::not_saved& message, record_rows& rows) {
+  count_row(rows, "id", message.id);
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(worker_messages::no_restart& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(worker_messages::bad_node& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(worker_messages::ask& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(worker_messages::ready& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+}
+
+inline void describe(worker_messages::finished& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+}
+
+inline void describe(worker_messages::await_roles& message, record_rows& rows) {
+  count_row(rows, "revision", message.revision, presence::lenient);
+}
+
+// ---- from the agent -------------------------------------------------------------------------
+
+inline void describe(control_messages::welcome& message, record_rows& rows) {
+  version_row(rows, message.version);
+}
+
+inline void describe(control_messages::refused& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(control_messages::checkpoint& message, record_rows& rows) {
+  count_row(rows, "id", message.id);
+  rows.seconds("within", message.within, most_control_time);
+}
+
+inline void describe(control_messages::stop& message, record_rows& rows) {
+  std::optional<duration> grace;
+  const bool is_known = message.grace > duration::zero() && message.grace <= most_control_time;
+  if (is_known) grace = message.grace;
+  if (rows.seconds("grace", grace, most_control_time)) message.grace = *grace;
+}
+
+inline void describe(control_messages::change& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+  rows.seconds("within", message.within, most_control_time);
+}
+
+inline void describe(control_messages::no_change& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+}
+
+inline void describe(control_messages::rejoin& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+  variables_row(rows, message.environment);
+}
+
+inline void describe(control_messages::roles& message, record_rows& rows) {
+  count_row(rows, "revision", message.revision);
+}
+
+// ---- lines ----------------------------------------------------------------------------------
+
+inline constexpr kind_names<worker_message> worker_message_kinds{
+    "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
+    "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
+    "survive",  "ask",       "ready",     "finished",   "prepared", "await_roles"};
+inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
+    "welcome", "refused", "checkpoint", "pause",  "resume",
+    "stop",    "change",  "no_change",  "rejoin", "roles"};
+
+/// The line end needs one more byte.
+inline constexpr std::size_t most_control_bytes = limits::control_line_bytes - 1;
+
+ELASTIC_DECL std::string to_line(const worker_message& message) {
+  std::string line = message_text(message, worker_message_kinds) + '\n';
+  const auto* progress = std::get_if<worker_messages::progress>(&message);
+  if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
+                              progress->metrics.size() <= limits::control_metrics)) {
+    return line;
+  }
+  worker_messages::progress shorter = *progress;
+  shorter.metrics.clear();
+  return message_text(worker_message(shorter), worker_message_kinds) + '\n';
+}
+
+ELASTIC_DECL std::string to_line(const control_messages::agent_message& message) {
+  const std::string line = message_text(message, agent_message_kinds) + '\n';
+  const auto* const rejoin = std::get_if<control_messages::rejoin>(&message);
+  if (rejoin == nullptr) return line;
+  for (const auto& [name, value] : rejoin->environment) {
+    if (value.size() <= limits::control_value_bytes) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("{} has {} bytes; at most {} are allowed in a rejoin message", name,
+                            value.size(), limits::control_value_bytes));
+  }
+  if (line.size() <= limits::control_line_bytes) return line;
+  throw error(errc::invalid_argument,
+              fmt::format("the environment of a rejoin message takes a line of {} bytes; at most "
+                          "{} are allowed",
+                          line.size(), limits::control_line_bytes));
+}
+
+ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {
+  const json_fields fields("a control message", line, most_control_bytes);
+  return read_message<worker_message>(fields, worker_message_kinds);
+}
+
+ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
+    std::string_view line) {
+  const json_fields fields("a control message", line, most_control_bytes);
+  const bool is_known = kind_index(fields, agent_message_kinds) < agent_message_kinds.size();
+  if (!is_known) return std::nullopt;
+  return read_message<control_messages::agent_message>(fields, agent_message_kinds);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/rate_gate.hpp ----
+
+namespace elastic::detail {
+
+/// Limits how often something happens within a second.
+class rate_gate {
+ public:
+  explicit rate_gate(int most) : most_(most) {}
+
+  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
+  ELASTIC_DECL std::optional<time_point> count(time_point now, int how_many = 1);
 
  private:
-  void skip_blanks() {
-    std::size_t blanks = 0;
-    const auto is_blank = [](char letter) {
-      return letter == ' ' || letter == '\n' || letter == '\r' || letter == '\t';
-    };
-    while (blanks < rest_.size() && is_blank(rest_[blanks])) ++blanks;
-    rest_.remove_prefix(blanks);
-  }
-
-  bool ends() {
-    skip_blanks();
-    return rest_.empty();
-  }
-
-  bool take(char sign) {
-    skip_blanks();
-    if (rest_.empty() || rest_.front() != sign) return false;
-    rest_.remove_prefix(1);
-    return true;
-  }
-
-  bool take_text(std::string_view& text) {
-    if (!take('"')) return false;
-    std::size_t size = 0;
-    const auto is_plain = [](char letter) {
-      return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
-    };
-    while (size < rest_.size() && is_plain(rest_[size])) ++size;
-    if (size == rest_.size() || rest_[size] != '"') return false;
-    text = rest_.substr(0, size);
-    rest_.remove_prefix(size + 1);
-    return true;
-  }
-
-  bool take_word(std::string_view word) {
-    if (!rest_.starts_with(word)) return false;
-    rest_.remove_prefix(word.size());
-    return true;
-  }
-
-  bool take_number(std::int64_t& number) {
-    constexpr std::size_t most_digits = 18;
-    const std::size_t sign = rest_.starts_with('-') ? 1 : 0;
-    std::size_t end = sign;
-    while (end < rest_.size() && rest_[end] >= '0' && rest_[end] <= '9') ++end;
-    const std::size_t digits = end - sign;
-    const bool has_leading_zero = digits > 1 && rest_[sign] == '0';
-    if (digits == 0 || digits > most_digits || has_leading_zero) return false;
-    // Other parts of a number would come next, where the caller then finds no end of the value.
-    std::from_chars(rest_.data(), rest_.data() + end, number);
-    rest_.remove_prefix(end);
-    return true;
-  }
-
-  bool take_value(plain_field& field) {
-    skip_blanks();
-    if (rest_.empty()) return false;
-    switch (rest_.front()) {
-      case '"': field.kind = plain_field::type::text; return take_text(field.text);
-      case 't':
-        field.kind = plain_field::type::flag;
-        field.number = 1;
-        return take_word("true");
-      case 'f': field.kind = plain_field::type::flag; return take_word("false");
-      case 'n': field.kind = plain_field::type::null; return take_word("null");
-      default: field.kind = plain_field::type::number; return take_number(field.number);
-    }
-  }
-
-  std::string_view rest_;
+  int most_;
+  int count_ = 0;
+  time_point since_{};
 };
 
-ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields) {
-  constexpr std::size_t usual_fields = 16;
-  fields.reserve(usual_fields);
-  if (plain_json_reader(text).read(fields)) return true;
-  fields.clear();
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/timer_fifo.hpp ----
+
+namespace elastic::detail {
+
+/// Creates the FIFO for PyTorch's timers and opens it. Like PyTorch's agent, it replaces an
+/// existing FIFO, but no other kind of file.
+/// Errors: `errc::file_access`; the message names the file.
+ELASTIC_DECL int open_timer_fifo(const std::string& path);
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/timer_request.hpp ----
+
+// Includes the whole of nlohmann/json.
+
+namespace elastic::detail {
+
+/// A line that PyTorch's FileTimerClient writes to the file of TORCHELASTIC_TIMER_FILE.
+///
+/// Source: torch.distributed.elastic.timer.file_based_local_timer, FileTimerRequest.
+struct timer_request {
+  pid_t pid = 0;
+  std::string scope;
+  /// The time of day at which it expires; empty: the timer is released.
+  std::optional<wall_time> expiry;
+  /// The signal that the process gets then; 0 or less: none.
+  int signal = 0;
+};
+
+/// Parses a line without its end.
+/// Errors: `errc::protocol_violation`, with the problem.
+ELASTIC_DECL timer_request parse_timer_request(std::string_view line);
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/channel_attempt.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL channel_connection::channel_connection(asio::local::stream_protocol::socket accepted)
+    : peer(std::move(accepted)) {}
+
+ELASTIC_DECL watched_worker::watched_worker(const liveness_settings& settings,
+                                            learned_timeouts& learned)
+    : liveness(settings, learned) {}
+
+ELASTIC_DECL void checkpoint_question::settle(int local_rank, const std::string& problem) {
+  if (waiting.erase(local_rank) == 0) return;
+  if (problem.empty()) {
+    ++outcome.saved;
+  } else {
+    outcome.problems.push_back(fmt::format("local rank {} {}", local_rank, problem));
+  }
+  if (waiting.empty()) answered.set();
+}
+
+ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
+                                              const worker_channels::options& chosen,
+                                              std::shared_ptr<learned_timeouts> shared, int workers)
+    : strand(std::move(executor)),
+      options(chosen),
+      learned(std::move(shared)),
+      acceptor(strand),
+      timer_file(strand),
+      closing(strand),
+      tasks(strand),
+      changed(strand) {
+  for (int rank = 0; rank < workers; ++rank) places.emplace_back(options.liveness, *learned);
+}
+
+ELASTIC_DECL void channel_attempt::listen() {
+  const std::string name = fmt::format("elastic-{}", random_uuid());
+  const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
+  asio_error_code failure;
+  acceptor.open(at.protocol(), failure);
+  if (!failure) acceptor.bind(at, failure);
+  // Non-blocking, since `accept_one` also accepts without waiting.
+  if (!failure) acceptor.non_blocking(true, failure);
+  if (!failure) acceptor.listen(asio::socket_base::max_listen_connections, failure);
+  if (failure) {
+    options.log.warning("there is no control channel for the workers: {}", failure.message());
+    acceptor.close(failure);
+    return;
+  }
+  address = "@" + name;
+  run("the control channel takes no more connections", accept_all(shared_from_this()));
+}
+
+ELASTIC_DECL void channel_attempt::open_timer_file() {
+  if (!options.timer_file) return;
+  timer_path = options.timer_path;
+  try {
+    if (timer_path.empty()) {
+      timer_path =
+          (std::filesystem::temp_directory_path() / fmt::format("watchdog_timer_{}", random_uuid()))
+              .string();
+    }
+    timer_file.assign(open_timer_fifo(timer_path));
+    made_timer_file = true;
+    run(fmt::format("timer file '{}' is no longer read", timer_path),
+        read_timers(shared_from_this()));
+  } catch (const std::exception& failure) {
+    options.log.error("{}", failure.what());
+  }
+}
+
+ELASTIC_DECL void channel_attempt::shut() {
+  if (is_closing()) return;
+  closing.set();
+  changed.set();
+  asio_error_code ignored;
+  acceptor.close(ignored);
+  timer_file.close(ignored);
+  if (made_timer_file) ::unlink(timer_path.c_str());
+  for (const connection_pointer& client : connections) disconnect(*client);
+  for (const auto& pending : questions) pending->answered.set();
+}
+
+ELASTIC_DECL void channel_attempt::run(std::string problem, task<void> work) {
+  tasks.spawn(run_and_log(shared_from_this(), std::move(problem), std::move(work)));
+}
+
+ELASTIC_DECL task<void> channel_attempt::run_and_log(self_pointer attempt, std::string problem,
+                                                     task<void> work) {
+  try {
+    co_await std::move(work);
+  } catch (const std::exception& failure) {
+    if (!attempt->is_closing()) attempt->options.log.error("{}: {}", problem, failure.what());
+  }
+}
+
+ELASTIC_DECL task<void> channel_attempt::rest_until(time_point when) {
+  co_await with_deadline(time(), when, closing.wait());
+}
+
+ELASTIC_DECL bool channel_attempt::may_enter(const ucred& peer) const {
+  return peer.uid == ::geteuid() || peer.uid == 0 ||
+         (options.owner_of && options.owner_of(peer.pid));
+}
+
+ELASTIC_DECL void channel_attempt::admit(socket accepted) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(accepted.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+      !may_enter(peer)) {
+    return complain("a process of another user ({}) is not let into the control channel", peer.uid);
+  }
+  if (connections.size() >= places.size() * limits::control_connections) {
+    return complain(
+        "there are more than {} connections to the control channel; pid {} is not "
+        "let in",
+        connections.size(), peer.pid);
+  }
+  auto client = new_shared<connection>(std::move(accepted));
+  connections.push_back(client);
+  run("a connection to the control channel is lost", serve(shared_from_this(), client));
+}
+
+ELASTIC_DECL void channel_attempt::disconnect(connection& client) {
+  client.is_closed = true;
+  asio_error_code ignored;
+  client.peer.close(ignored);
+}
+
+ELASTIC_DECL void channel_attempt::forget(const connection_pointer& client) {
+  disconnect(*client);
+  connections.remove(client);
+  if (is_closing()) return;
+  if (!client->worker || !client->checkpoints || can_save(*client->worker)) return;
+  for (const auto& pending : questions) {
+    pending->settle(*client->worker, "closed its channel before it answered");
+  }
+}
+
+ELASTIC_DECL bool channel_attempt::can_save(int local_rank) const {
+  return std::any_of(connections.begin(), connections.end(), [&](const auto& client) {
+    return !client->is_closed && client->checkpoints && client->worker == local_rank;
+  });
+}
+
+ELASTIC_DECL bool channel_attempt::survives(int local_rank) const {
+  return std::any_of(connections.begin(), connections.end(), [&](const auto& client) {
+    return !client->is_closed && client->survives && client->worker == local_rank;
+  });
+}
+
+ELASTIC_DECL bool channel_attempt::send_survivor(int local_rank,
+                                                 const control_messages::agent_message& message) {
+  const std::string line = to_line(message);
+  bool is_sent = false;
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (client->survives && client->worker == local_rank && send(*client, line)) is_sent = true;
+  }
+  return is_sent;
+}
+
+ELASTIC_DECL std::string channel_attempt::name_of(const connection& client) {
+  return client.worker ? fmt::format("local rank {}", *client.worker) : "a worker without a name";
+}
+
+ELASTIC_DECL bool channel_attempt::send(connection& client, const std::string& line) {
+  if (client.is_closed) return false;
+  const ssize_t sent =
+      ::send(client.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent == static_cast<ssize_t>(line.size())) return true;
+  // A client that is gone is noticed once its last messages have been read.
+  if (sent < 0 && errno != EAGAIN) return false;
+  complain("the control channel of {} is closed: it does not read what it is sent",
+           name_of(client));
+  disconnect(client);
   return false;
 }
 
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/impl/json_fields.ipp ----
-
-namespace elastic::detail {
-
-/// The type and the plain value of a document's value.
-inline plain_field plain_field_of(std::string_view name, const nlohmann::ordered_json& value) {
-  plain_field field{.name = name};
-  if (value.is_null()) field.kind = plain_field::type::null;
-  if (value.is_boolean()) {
-    field.kind = plain_field::type::flag;
-    field.number = value.get<bool>() ? 1 : 0;
-  }
-  if (value.is_string()) {
-    field.kind = plain_field::type::text;
-    field.text = value.get_ref<const std::string&>();
-  }
-  if (value.is_number_integer()) {
-    field.kind = plain_field::type::number;
-    field.number = value.get<std::int64_t>();
-    const bool is_large = value.is_number_unsigned() && field.number < 0;
-    if (is_large) field.kind = plain_field::type::large_number;
-  }
-  return field;
-}
-
-ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view text,
-                                      std::size_t most_bytes)
-    : subject_(subject), text_(text) {
-  if (text.size() > most_bytes) {
-    refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
-  }
-  if (read_plain_json(text_, fields_)) return;
-  document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
-  if (document_->is_discarded() && json_fault(text_).empty()) refuse_shape();
-  constexpr std::size_t shown_bytes = 80;
-  if (!document_->is_object()) {
-    refuse(fmt::format("is not a JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
-  }
-  read_document();
-}
-
-ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::ordered_json& value)
-    : subject_(subject), document_(std::shared_ptr<void>(), &value) {
-  if (!value.is_object()) refuse("is not a JSON object");
-  read_document();
-}
-
-ELASTIC_DECL void json_fields::refuse_shape() const {
-  std::string complaint;
-  parse_json(text_, &complaint);
-  refuse("has " + complaint);
-}
-
-ELASTIC_DECL void json_fields::read_document() {
-  for (auto position = document_->begin(); position != document_->end(); ++position) {
-    fields_.push_back(plain_field_of(position.key(), position.value()));
+ELASTIC_DECL void channel_attempt::send_all(const control_messages::agent_message& message) {
+  const std::string line = to_line(message);
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (client->worker) send(*client, line);
   }
 }
 
-ELASTIC_DECL const plain_field* json_fields::find(std::string_view name) const {
-  const auto position = std::find_if(fields_.rbegin(), fields_.rend(),
-                                     [&](const plain_field& each) { return each.name == name; });
-  return position == fields_.rend() ? nullptr : &*position;
-}
-
-ELASTIC_DECL const plain_field& json_fields::get(const char* name) const {
-  const plain_field* const found = find(name);
-  if (found == nullptr) refuse(fmt::format("has no \"{}\"", name));
-  return *found;
-}
-
-ELASTIC_DECL bool json_fields::has(const char* name) const {
-  const plain_field* const found = find(name);
-  return found != nullptr && found->kind != plain_field::type::null;
-}
-
-ELASTIC_DECL std::int64_t json_fields::number(const char* name, std::int64_t least,
-                                              std::int64_t most) const {
-  const plain_field& value = get(name);
-  const bool is_too_large = value.kind == plain_field::type::large_number;
-  if (!is_too_large && value.kind != plain_field::type::number) {
-    refuse(fmt::format("has no whole number \"{}\"", name));
-  }
-  if (!is_too_large && value.number >= least && value.number <= most) return value.number;
-  const auto shown = is_too_large ? fmt::format("{}", static_cast<std::uint64_t>(value.number))
-                                  : fmt::format("{}", value.number);
-  refuse(fmt::format("has \"{}\" outside of {} to {}: {}", name, least, most, shown));
-}
-
-ELASTIC_DECL double json_fields::real(const char* name) const {
-  const plain_field& plain = get(name);
-  if (plain.kind == plain_field::type::number) return static_cast<double>(plain.number);
-  const nlohmann::ordered_json& value = field(name);
-  if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
-  return value.get<double>();
-}
-
-ELASTIC_DECL bool json_fields::flag(const char* name) const {
-  const plain_field& value = get(name);
-  if (value.kind == plain_field::type::flag) return value.number != 0;
-  refuse(fmt::format("has no true or false \"{}\"", name));
-}
-
-ELASTIC_DECL std::string_view json_fields::text(const char* name) const {
-  const plain_field& value = get(name);
-  if (value.kind == plain_field::type::text) return value.text;
-  refuse(fmt::format("has no text \"{}\"", name));
-}
-
-ELASTIC_DECL std::string_view json_fields::text(const char* name, std::size_t most_bytes) const {
-  const std::string_view value = text(name);
-  if (value.size() <= most_bytes) return value;
-  refuse(fmt::format("has \"{}\" of {} bytes; up to {} are taken", name, value.size(), most_bytes));
-}
-
-ELASTIC_DECL const nlohmann::ordered_json& json_fields::field(const char* name) const {
-  get(name);
-  if (!document_) document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
-  // Plain fields are read without a document, however many there are.
-  if (document_->is_discarded()) refuse_shape();
-  return document_->at(name);
-}
-
-ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> names) const {
-  for (const plain_field& each : fields_) {
-    if (std::find(names.begin(), names.end(), each.name) != names.end()) continue;
-    std::string allowed;
-    for (const std::string_view name : names) {
-      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", name);
-    }
-    refuse(fmt::format("has a field other than {}", allowed));
+/// Sends each worker at most one answer at a time, however many changes there are, so that a worker
+/// that does not read keeps its channel.
+ELASTIC_DECL void channel_attempt::tell_of_roles(std::int64_t revision) {
+  const std::string line =
+      to_line(control_messages::agent_message(control_messages::roles{revision}));
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (!client->seen_roles || *client->seen_roles >= revision) continue;
+    client->seen_roles.reset();
+    send(*client, line);
   }
 }
 
-ELASTIC_DECL void json_fields::refuse_kind() const {
-  constexpr std::size_t shown_bytes = 40;
-  refuse(fmt::format("is of an unknown kind: '{}'",
-                     printable_line(beginning_of(text("kind"), shown_bytes))));
+ELASTIC_DECL void channel_attempt::refuse(connection& client, const std::string& why) {
+  complain("the control channel of {} is closed: {}", name_of(client), why);
+  send(client, to_line(control_messages::agent_message(control_messages::refused{why})));
+  disconnect(client);
 }
 
-ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
-  throw error(errc::protocol_violation, fmt::format("{} {}", subject_, why));
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/impl/record.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL bool record_rows::has_row(const char* name, presence need, bool is_empty) const {
-  if (reads()) return need == presence::required || fields_->has(name);
-  return need != presence::sparse || !is_empty;
-}
-
-ELASTIC_DECL bool record_rows::has_group(const char* name, bool is_written) const {
-  return reads() ? fields_->has(name) : is_written;
-}
-
-template <class Value, class Read>
-bool record_rows::row(const char* name, Value& value, bool is_there, Read read) {
-  if (!is_there) return false;
-  if (reads()) {
-    value = read();
-  } else {
-    object_->add(name, value);
-  }
-  return reads();
-}
-
-ELASTIC_DECL bool record_rows::whole_number(const char* name, std::int64_t& value,
-                                            std::int64_t least, std::int64_t most, presence need) {
-  return row(name, value, has_row(name, need, value == 0),
-             [&] { return fields_->number(name, least, most); });
-}
-
-ELASTIC_DECL bool record_rows::number(const char* name, std::optional<std::int64_t>& value) {
-  using bounds = std::numeric_limits<std::int64_t>;
-  if (!has_row(name, presence::sparse, !value)) return false;
-  return whole_number(name, reads() ? value.emplace() : *value, bounds::min(), bounds::max(),
-                      presence::required);
-}
-
-ELASTIC_DECL bool record_rows::real(const char* name, std::optional<double>& value) {
-  if (!has_row(name, presence::sparse, !value)) return false;
-  return row(name, reads() ? value.emplace() : *value, true, [&] { return fields_->real(name); });
-}
-
-ELASTIC_DECL bool record_rows::flag(const char* name, bool& value, presence need) {
-  return row(name, value, has_row(name, need, !value), [&] { return fields_->flag(name); });
-}
-
-ELASTIC_DECL bool record_rows::text(const char* name, std::string& value, std::size_t most_bytes,
-                                    presence need) {
-  return row(name, value, has_row(name, need, value.empty()),
-             [&] { return fields_->text(name, most_bytes); });
-}
-
-ELASTIC_DECL bool record_rows::sentence(const char* name, std::string& value,
-                                        std::size_t most_bytes) {
-  std::string_view shown = beginning_of(value, most_bytes);
-  const bool is_read = row(name, shown, true, [&] { return fields_->text(name); });
-  if (is_read) value = beginning_of(shown, most_bytes);
-  return is_read;
-}
-
-ELASTIC_DECL bool record_rows::milliseconds(const char* name, duration& value, presence need) {
-  constexpr std::int64_t longest = 1'000'000'000'000;
-  std::int64_t count = std::chrono::ceil<std::chrono::milliseconds>(value).count();
-  if (!whole_number(name, count, 0, longest, need)) return false;
-  value = std::chrono::milliseconds(count);
-  return true;
-}
-
-ELASTIC_DECL bool record_rows::seconds(const char* name, duration& value, duration most,
-                                       presence need) {
-  using real_seconds = std::chrono::duration<double>;
-  if (!has_row(name, need, value == duration::zero())) return false;
-  if (!reads()) {
-    constexpr duration least = std::chrono::milliseconds(1);
-    object_->add(name, real_seconds(std::clamp(value, least, most)).count());
-    return false;
-  }
-  const double number = fields_->real(name);
-  if (!(number > 0 && number <= real_seconds(most).count())) {
-    refuse(fmt::format("has \"{}\" of {} seconds; more than 0 and at most {} are allowed", name,
-                       number, real_seconds(most).count()));
-  }
-  value = std::chrono::ceil<duration>(real_seconds(number));
-  return true;
-}
-
-ELASTIC_DECL bool record_rows::seconds(const char* name, std::optional<duration>& value,
-                                       duration most) {
-  if (!has_row(name, presence::sparse, !value)) return false;
-  return seconds(name, reads() ? value.emplace() : *value, most);
-}
-
-ELASTIC_DECL bool record_rows::choice(const char* name, std::size_t& index,
-                                      std::span<const std::string_view> names) {
-  std::string_view value = reads() ? std::string_view() : names[index];
-  if (!row(name, value, true, [&] { return fields_->text(name); })) return false;
-  const auto position = std::find(names.begin(), names.end(), value);
-  if (position == names.end()) {
-    constexpr std::size_t shown_bytes = 40;
-    refuse(fmt::format("has an unknown \"{}\": '{}'", name,
-                       printable_line(beginning_of(value, shown_bytes))));
-  }
-  index = static_cast<std::size_t>(position - names.begin());
-  return true;
-}
-
-ELASTIC_DECL const nlohmann::ordered_json* record_rows::json(const char* name,
-                                                             std::string_view written,
-                                                             presence need) {
-  if (!has_row(name, need, written.empty())) return nullptr;
-  if (reads()) return &fields_->field(name);
-  object_->add_json(name, written);
-  return nullptr;
-}
-
-ELASTIC_DECL const nlohmann::ordered_json* record_rows::list(const char* name,
-                                                             std::string_view written,
-                                                             std::size_t most, presence need) {
-  const nlohmann::ordered_json* const value = json(name, written, need);
-  if (value == nullptr) return nullptr;
-  if (!value->is_array()) refuse(fmt::format("has no list \"{}\"", name));
-  if (value->size() <= most) return value;
-  refuse(fmt::format("has \"{}\" of {} entries; up to {} are taken", name, value->size(), most));
-}
-
-ELASTIC_DECL std::size_t kind_index(const json_fields& fields,
-                                    std::span<const std::string_view> kinds) {
-  const auto position = std::find(kinds.begin(), kinds.end(), fields.text("kind"));
-  return static_cast<std::size_t>(position - kinds.begin());
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/printable.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string printable(std::string_view text, std::size_t most) {
-  std::string shown;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
-    if (byte < 0x20 || byte == 0x7f) {
-      shown += ' ';
-    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-      ++at;  // U+0080 to U+009F: control characters, too
-      shown += ' ';
+ELASTIC_DECL int channel_attempt::take(connection& client, std::string_view bytes) {
+  client.lines.append(bytes);
+  int count = 0;
+  while (!client.is_closed) {
+    const auto next = client.lines.next();
+    if (!next) break;
+    ++count;
+    if (next->too_long) {
+      refuse(client, fmt::format("a control message is longer than {} bytes, the line end "
+                                 "included",
+                                 limits::control_line_bytes));
     } else {
-      shown += text[at];
+      take_line(client, next->line);
     }
   }
-  if (shown.size() <= most) return shown;
-  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
-  shown.resize(most);
-  return shown;
+  return count;
 }
 
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/rate_gate.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::optional<time_point> rate_gate::count(time_point now, int how_many) {
-  if (now - since_ >= std::chrono::seconds(1)) {
-    since_ = now;
-    count_ = 0;
-  }
-  count_ += how_many;
-  if (count_ <= most_) return std::nullopt;
-  return since_ + std::chrono::seconds(1);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/health/detail/impl/timer_fifo.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL int open_timer_fifo(const std::string& path) {
-  struct stat status{};
-  if (::lstat(path.c_str(), &status) == 0) {
-    if (!S_ISFIFO(status.st_mode)) {
-      throw error(errc::file_access,
-                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
-                              "timers are not watched; name a path that does not exist",
-                              path));
+ELASTIC_DECL void channel_attempt::take_line(connection& client, std::string_view line) {
+  try {
+    const worker_message message = parse_worker_message(line);
+    if (!client.worker && !std::holds_alternative<worker_messages::hello>(message)) {
+      throw error(errc::protocol_violation, "a control message comes before hello");
     }
-    ::unlink(path.c_str());
+    std::visit([&](const auto& content) { handle(client, content); }, message);
+    if (options.message) options.message(*client.worker, message);
+  } catch (const std::exception& failure) {
+    return refuse(client, failure.what());
   }
-  int fd = -1;
-  if (::mkfifo(path.c_str(), 0600) == 0) {
-    // Opened for reading and writing, so that it never reaches its end and clients always find a
-    // reader.
-    fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-  }
-  if (fd >= 0) return fd;
-  throw error(errc::file_access,
-              fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
-                          "timers are not watched",
-                          path, errno_text(errno)));
+  if (client.worker) look_again(*client.worker);
 }
 
-}  // namespace elastic::detail
+ELASTIC_DECL worker_liveness& channel_attempt::liveness_of(const connection& client) {
+  return places[static_cast<std::size_t>(*client.worker)].liveness;
+}
 
-// ---- elastic/health/detail/impl/timer_request.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
-  const json_fields fields("a timer request", line, limits::control_line_bytes - 1);
-  timer_request request;
-  request.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
-  request.scope = printable(fields.text("scope_id"), limits::control_text_bytes);
-  request.signal = static_cast<int>(fields.number("signal", -64, 64));
-  const double seconds = fields.real("expiration_time");
-  if (seconds < 0) return request;
-  constexpr double last = 9.2e9;  // in the year 2261: the limit of wall_time
-  if (!(seconds <= last)) {
-    fields.refuse(fmt::format("has \"expiration_time\" {}; at most {} seconds since 1970 are taken",
-                              seconds, last));
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::hello& message) {
+  if (client.worker) throw error(errc::protocol_violation, "a control message is a second hello");
+  if (message.version != control_messages::version) {
+    throw error(errc::protocol_violation,
+                fmt::format("a control message is of version {}; {} is spoken here",
+                            message.version, control_messages::version));
   }
-  request.expiry =
-      wall_time(std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
-  return request;
+  if (static_cast<std::size_t>(message.local_rank) >= places.size()) {
+    throw error(errc::protocol_violation,
+                fmt::format("a control message is of local rank {}; there are {} workers",
+                            message.local_rank, places.size()));
+  }
+  client.worker = message.local_rank;
+  client.checkpoints = message.checkpoints;
+  place& at = places[static_cast<std::size_t>(message.local_rank)];
+  if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
+  send(client, to_line(control_messages::agent_message(control_messages::welcome())));
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::heartbeat& message) {
+  liveness_of(client).beat(time().now(), message.timeout);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::enter& message) {
+  if (liveness_of(client).enter(time().now(), message.section, message.timeout)) return;
+  throw error(errc::protocol_violation, fmt::format("a control message opens more than {} sections",
+                                                    limits::worker_sections));
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::leave& message) {
+  liveness_of(client).leave(time().now(), message.section);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::expires& message) {
+  if (liveness_of(client).arm(time().now(), message.timer, message.after)) return;
+  throw error(errc::protocol_violation,
+              fmt::format("a control message arms more than {} timers", limits::worker_timers));
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::release& message) {
+  liveness_of(client).release(message.timer);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::progress&) {
+  liveness_of(client).beat(time().now());
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::saved& message) {
+  answer(message.id, *client.worker, "");
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::not_saved& message) {
+  answer(message.id, *client.worker,
+         message.reason.empty() ? "has not saved it" : "has not saved it: " + message.reason);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::bye&) {
+  liveness_of(client).end();
+  places[static_cast<std::size_t>(*client.worker)].said_bye = true;
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::survive&) {
+  client.survives = true;
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::await_roles& message) {
+  client.seen_roles = message.revision;
+  if (options.roles) tell_of_roles(options.roles());
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask&) {
+  check_survives(client);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ready&) {
+  check_survives(client);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::finished&) {
+  check_survives(client);
+}
+
+ELASTIC_DECL void channel_attempt::check_survives(const connection& client) {
+  if (client.survives) return;
+  throw error(errc::protocol_violation, "a control message about an epoch comes before survive");
+}
+
+ELASTIC_DECL void channel_attempt::answer(std::int64_t id, int local_rank,
+                                          const std::string& problem) {
+  for (const auto& pending : questions) {
+    if (pending->id == id) pending->settle(local_rank, problem);
+  }
+}
+
+ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
+  try {
+    const timer_request request = parse_timer_request(line);
+    const auto owner = options.owner_of ? options.owner_of(request.pid) : std::nullopt;
+    if (!owner) {
+      return complain(
+          "timer file '{}': pid {} is of no worker of this node; its timer is not "
+          "watched",
+          timer_path, request.pid);
+    }
+    worker_liveness& liveness = place_of(*owner).liveness;
+    const std::string name = fmt::format("{} (pid {})", request.scope, request.pid);
+    if (!request.expiry || request.signal <= 0) {
+      liveness.release(name);
+    } else {
+      const auto remaining =
+          std::chrono::duration_cast<duration>(*request.expiry - time().wall_now());
+      const bool armed =
+          liveness.arm(time().now(), name, std::max(remaining, duration::zero()), request.signal);
+      if (!armed) {
+        complain("timer file '{}': pid {} has more than {} timers; one is not watched", timer_path,
+                 request.pid, limits::worker_timers);
+      }
+    }
+    look_again(*owner);
+  } catch (const std::exception& failure) {
+    complain("timer file '{}': {}", timer_path, failure.what());
+  }
+}
+
+ELASTIC_DECL auto channel_attempt::place_of(int local_rank) -> place& {
+  const auto slot = static_cast<std::size_t>(local_rank);
+  if (slot < places.size()) return places[slot];
+  throw error(errc::invalid_argument,
+              fmt::format("worker_channels: there is no local rank {} among {} workers", local_rank,
+                          places.size()));
+}
+
+ELASTIC_DECL void channel_attempt::started(int local_rank) {
+  place& entry = place_of(local_rank);
+  entry.running = true;
+  entry.liveness.start(time().now());
+  look_again(local_rank);
+}
+
+ELASTIC_DECL void channel_attempt::ended(int local_rank) {
+  place& entry = place_of(local_rank);
+  drain_input(local_rank);
+  entry.running = false;
+  entry.liveness.end();
+  for (const auto& pending : questions) pending->settle(local_rank, "ended before it answered");
+}
+
+ELASTIC_DECL void channel_attempt::pause() {
+  for (place& entry : places) entry.liveness.pause(time().now());
+  send_all(control_messages::agent_message(control_messages::pause_work()));
+}
+
+ELASTIC_DECL void channel_attempt::resume() {
+  for (place& entry : places) entry.liveness.resume(time().now());
+  send_all(control_messages::agent_message(control_messages::resume_work()));
+  for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
+}
+
+ELASTIC_DECL void channel_attempt::look_again(int local_rank) {
+  if (is_closing()) return;
+  const time_point due = places[static_cast<std::size_t>(local_rank)].liveness.next_expiry();
+  if (due == time_point::max()) return;
+  if (!is_watching) {
+    is_watching = true;
+    run("hung workers are no longer noticed", watch(shared_from_this()));
+  } else if (due < watched_until) {
+    changed.set();
+  }
+}
+
+ELASTIC_DECL time_point channel_attempt::next_expiry() const {
+  time_point first = time_point::max();
+  for (const place& entry : places) first = std::min(first, entry.liveness.next_expiry());
+  return first;
+}
+
+ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
+  for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
+    if (accept_one()) break;
+  }
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    constexpr int most_pieces = 16;
+    if (!client->worker || *client->worker == local_rank) read_now(*client, most_pieces);
+  }
+}
+
+ELASTIC_DECL asio_error_code channel_attempt::accept_one() {
+  socket peer(strand);
+  asio_error_code failure;
+  acceptor.accept(peer, failure);
+  if (!failure) admit(std::move(peer));
+  return failure;
+}
+
+ELASTIC_DECL int channel_attempt::read_now(connection& client, int most_pieces) {
+  std::array<char, limits::control_line_bytes> piece;
+  int lines = 0;
+  for (int count = 0; count < most_pieces && !client.is_closed; ++count) {
+    const ssize_t size =
+        ::recv(client.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
+    if (size > 0) {
+      lines += take(client, std::string_view(piece.data(), static_cast<std::size_t>(size)));
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+      client.has_ended = true;
+      break;
+    } else if (errno == EAGAIN) {
+      break;
+    }
+  }
+  return lines;
+}
+
+ELASTIC_DECL void channel_attempt::judge(time_point now) {
+  for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
+    place& entry = places[rank];
+    if (entry.liveness.next_expiry() > now) continue;
+    drain_input(static_cast<int>(rank));
+    const auto verdict = entry.liveness.judge(now);
+    if (!verdict) continue;
+    entry.liveness.end();
+    if (!options.hung) continue;
+    options.hung({static_cast<int>(rank), verdict->reason, verdict->signal});
+  }
+}
+
+ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
+  constexpr int most_accepts = 1000;
+  rate_gate gate(most_accepts);
+  while (!self->is_closing()) {
+    auto [ended] = co_await self->acceptor.async_wait(socket::wait_read, detail::as_result);
+    if (self->is_closing() || ended) co_return;
+    const time_point now = self->time().now();
+    std::optional<time_point> rest = gate.count(now);
+    const asio_error_code failure = self->accept_one();
+    if (failure && failure != asio::error::would_block) {
+      self->complain("no connection can be taken at the control channel: {}", failure.message());
+      rest = now + std::chrono::seconds(1);
+    }
+    if (rest) co_await self->rest_until(*rest);
+  }
+}
+
+ELASTIC_DECL task<void> channel_attempt::serve(self_pointer self, connection_pointer client) {
+  std::exception_ptr failure;
+  try {
+    co_await read_lines(self, client);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  self->forget(client);
+  if (failure) std::rethrow_exception(failure);
+}
+
+ELASTIC_DECL task<void> channel_attempt::read_lines(self_pointer self, connection_pointer client) {
+  rate_gate gate(limits::control_lines_per_second);
+  while (!client->is_closed && !client->has_ended) {
+    auto [failure] = co_await client->peer.async_wait(socket::wait_read, detail::as_result);
+    if (failure || client->is_closed) break;
+    const int lines = self->read_now(*client, 1);
+    const auto rest = gate.count(self->time().now(), lines);
+    if (rest) co_await self->rest_until(*rest);
+  }
+}
+
+ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer self) {
+  std::array<char, limits::control_line_bytes> piece;
+  rate_gate gate(limits::control_lines_per_second);
+  line_intake lines;
+  while (!self->is_closing()) {
+    auto [failure, size] =
+        co_await self->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
+    if (self->is_closing()) co_return;
+    if (failure) {
+      self->options.log.error("timer file '{}' can no longer be read: {}", self->timer_path,
+                              failure.message());
+      co_return;
+    }
+    lines.append(std::string_view(piece.data(), size));
+    int count = 0;
+    for (auto next = lines.next(); next; next = lines.next()) {
+      ++count;
+      if (next->too_long) {
+        self->complain("timer file '{}': a line is longer than {} bytes", self->timer_path,
+                       limits::control_line_bytes);
+      } else {
+        self->take_timer(next->line);
+      }
+    }
+    const auto rest = gate.count(self->time().now(), count);
+    if (rest) co_await self->rest_until(*rest);
+  }
+}
+
+ELASTIC_DECL task<void> channel_attempt::watch(self_pointer attempt) {
+  while (!attempt->is_closing()) {
+    std::string problem;
+    try {
+      co_await watch_while_due(attempt);
+      break;
+    } catch (const std::exception& failure) {
+      problem = failure.what();
+    }
+    if (attempt->is_closing()) break;
+    attempt->options.log.error("the watch for hung workers failed and begins again: {}", problem);
+    co_await attempt->rest_until(attempt->time().now() + limits::watch_restart);
+  }
+  attempt->is_watching = false;
+}
+
+ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
+  while (!self->is_closing()) {
+    const time_point until = self->next_expiry();
+    self->watched_until = until;
+    if (until == time_point::max()) break;
+    self->changed.reset();
+    co_await with_deadline(self->time(), until, self->changed.wait());
+    if (self->is_closing()) break;
+    const time_point woken = self->time().now();
+    if (woken < until) continue;
+    if (woken - until > limits::watch_lateness) {
+      self->options.log.warning(
+          "this process stood still for {}: the clocks of its workers start again",
+          worker_liveness::text_of(woken - until));
+      for (place& entry : self->places) entry.liveness.renew(woken);
+      continue;
+    }
+    self->judge(woken);
+  }
+}
+
+ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
+                                                                      duration within) {
+  if (!self || self->is_closing()) co_return checkpoint_outcome();
+  const auto pending = new_shared<question>(self->strand);
+  pending->id = ++self->last_question;
+  control_messages::checkpoint wanted;
+  wanted.id = pending->id;
+  wanted.within = within;
+  const std::string line = to_line(control_messages::agent_message(wanted));
+  const std::vector<connection_pointer> connected(self->connections.begin(),
+                                                  self->connections.end());
+  for (const auto& client : connected) {
+    const bool wants = client->worker && client->checkpoints &&
+                       self->places[static_cast<std::size_t>(*client->worker)].running;
+    if (wants && self->send(*client, line)) pending->waiting.insert(*client->worker);
+  }
+  pending->outcome.asked = static_cast<int>(pending->waiting.size());
+  if (pending->waiting.empty()) co_return pending->outcome;
+  self->questions.push_back(pending);
+  const struct forget_question {
+    self_pointer self;
+    std::shared_ptr<question> pending;
+    ~forget_question() { self->questions.remove(pending); }
+  } forgetting{self, pending};
+  time_source& time = self->time();
+  within = std::min<duration>(within, std::chrono::hours(24 * 365));
+  co_await with_deadline(time, deadline_after(time.now(), within), pending->answered.wait());
+  const std::set<int> silent = pending->waiting;
+  const std::string problem = self->is_closing() ? "was stopped before it answered"
+                                                 : fmt::format("did not answer within {}",
+                                                               worker_liveness::text_of(within));
+  for (const int rank : silent) pending->settle(rank, problem);
+  co_return pending->outcome;
 }
 
 }  // namespace elastic::detail
@@ -50745,6 +50530,20 @@ ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_b
 
 }  // namespace elastic::detail
 
+// ---- elastic/telemetry/detail/event_handler_registry.hpp ----
+
+namespace elastic::detail {
+
+/// The event handlers by name: those of this library, and those that you add.
+class event_handler_registry : public detail::named_factories<std::shared_ptr<event_handler>> {
+ public:
+  /// Has torchrun's names: "null" and "dynamic_rendezvous", which discard every event, as in
+  /// torchrun, and "console", which writes to stderr.
+  ELASTIC_DECL event_handler_registry();
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/detail/impl/worker_preparation.ipp ----
 
 namespace elastic::detail {
@@ -50760,7 +50559,8 @@ inline std::vector<processor_set> bind_to_nodes(const launch_config& config) {
 }
 
 /// Throws if this process may use none of a worker's processors: the worker could not start.
-inline void check_affinity(const std::vector<processor_set>& lists) {
+inline void check_affinity(const worker_spec& workers) {
+  const std::vector<processor_set>& lists = workers.cpu_affinity;
   const processor_set allowed = processor_set::allowed_here();
   for (std::size_t rank = 0; rank < lists.size(); ++rank) {
     const processor_set& list = lists[rank];
@@ -50768,9 +50568,8 @@ inline void check_affinity(const std::vector<processor_set>& lists) {
         std::any_of(list.begin(), list.end(), [&](int number) { return allowed.contains(number); });
     if (has_any || list.empty()) continue;
     throw error(errc::invalid_argument,
-                fmt::format("--cpu-affinity '{}' for local rank {}: this program may use the "
-                            "processors {}",
-                            list.text(), rank, allowed.text()));
+                fmt::format("{} '{}' for local rank {}: this program may use the processors {}",
+                            workers.name_of("cpu_affinity"), list.text(), rank, allowed.text()));
   }
 }
 
@@ -50819,7 +50618,7 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
       config.numa_binding != launch_config::processor_binding::none) {
     workers.cpu_affinity = bind_to_nodes(config);
   }
-  check_affinity(workers.cpu_affinity);
+  check_affinity(workers);
   prepare_function(config, workers, services);
   // PyTorch's own signal handlers in the workers read this variable, too.
   workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = names_of(config.signals.stop);
@@ -50836,6 +50635,142 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
   if (services.guard_file.empty()) services.guard_file = config.guard_file;
   prepared.services = std::move(services);
   return prepared;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/net/detail/impl/local_interface.ipp ----
+
+namespace elastic::detail {
+
+/// None for what is not an address of the internet, or is valid on one link.
+inline std::optional<asio::ip::address> address_of_interface(const sockaddr* address) {
+  if (address == nullptr) return std::nullopt;
+  if (address->sa_family == AF_INET) {
+    const auto* internet = reinterpret_cast<const sockaddr_in*>(address);
+    return asio::ip::address_v4(ntohl(internet->sin_addr.s_addr));
+  }
+  if (address->sa_family != AF_INET6) return std::nullopt;
+  asio::ip::address_v6::bytes_type bytes;
+  const auto* internet = reinterpret_cast<const sockaddr_in6*>(address);
+  std::copy_n(internet->sin6_addr.s6_addr, bytes.size(), bytes.begin());
+  const asio::ip::address_v6 found(bytes);
+  if (found.is_link_local()) return std::nullopt;
+  return found;
+}
+
+/// "lo 127.0.0.1, eth0 10.0.0.1, ib0 without an address".
+inline std::string text_of(const std::vector<local_interface>& interfaces) {
+  std::string text;
+  for (const local_interface& each : interfaces) {
+    std::string addresses;
+    for (const asio::ip::address& address : each.addresses) {
+      addresses += ' ' + address.to_string();
+    }
+    if (addresses.empty()) addresses = " without an address";
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : ", ", each.name, addresses,
+                        each.is_up ? "" : " (down)");
+  }
+  return text.empty() ? "no interface" : text;
+}
+
+inline std::string address_of(const local_interface& named) {
+  if (!named.is_up) {
+    throw error(errc::invalid_argument, fmt::format("the interface {} is down", named.name));
+  }
+  if (named.addresses.empty()) {
+    throw error(errc::invalid_argument,
+                fmt::format("the interface {} has no address for other hosts", named.name));
+  }
+  const auto first_v4 =
+      std::find_if(named.addresses.begin(), named.addresses.end(),
+                   [](const asio::ip::address& address) { return address.is_v4(); });
+  return (first_v4 == named.addresses.end() ? named.addresses.front() : *first_v4).to_string();
+}
+
+/// A test whether an address is in a network; empty if the text is not a network.
+inline std::function<bool(const asio::ip::address&)> network_test(const std::string& text) {
+  asio_error_code failure;
+  const auto v4 = asio::ip::make_network_v4(text, failure);
+  if (!failure) {
+    return [v4](const asio::ip::address& address) {
+      if (!address.is_v4()) return false;
+      const asio::ip::network_v4 around(address.to_v4(), v4.prefix_length());
+      return around.canonical() == v4.canonical();
+    };
+  }
+  const auto v6 = asio::ip::make_network_v6(text, failure);
+  if (failure) return {};
+  return [v6](const asio::ip::address& address) {
+    if (!address.is_v6()) return false;
+    const asio::ip::network_v6 around(address.to_v6(), v6.prefix_length());
+    return around.canonical() == v6.canonical();
+  };
+}
+
+inline std::string address_in_network(const std::string& text,
+                                      const std::vector<local_interface>& interfaces) {
+  const auto is_inside = network_test(text);
+  if (!is_inside) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("{} is not a network, such as 10.1.0.0/16 or fd00::/8", in_quotes(text)));
+  }
+  std::vector<std::string> found;
+  for (const local_interface& each : interfaces) {
+    for (const asio::ip::address& address : each.addresses) {
+      const std::string written = address.to_string();
+      const bool is_new = std::find(found.begin(), found.end(), written) == found.end();
+      if (each.is_up && is_inside(address) && is_new) found.push_back(written);
+    }
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty()) {
+    throw error(errc::invalid_argument,
+                fmt::format("this host has no address in {}; it has {}", text,
+                            text_of(interfaces)));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("this host has several addresses in {}: {}; name one of them, or its "
+                          "interface",
+                          text, fmt::join(found, ", ")));
+}
+
+ELASTIC_DECL std::vector<local_interface> local_interfaces() {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) {
+    throw error(errc::file_access,
+                fmt::format("the network interfaces cannot be listed: {}", errno_text(errno)));
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> list(first, ::freeifaddrs);
+  std::vector<local_interface> interfaces;
+  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+    auto place = std::find_if(interfaces.begin(), interfaces.end(),
+                              [&](const auto& each) { return each.name == entry->ifa_name; });
+    if (place == interfaces.end()) {
+      interfaces.push_back({entry->ifa_name, (entry->ifa_flags & IFF_UP) != 0});
+      place = interfaces.end() - 1;
+    }
+    const auto address = address_of_interface(entry->ifa_addr);
+    if (address) place->addresses.push_back(*address);
+  }
+  return interfaces;
+}
+
+ELASTIC_DECL std::string local_address_named(const std::string& text,
+                                             const std::vector<local_interface>& interfaces) {
+  if (text.find('/') != std::string::npos) return address_in_network(text, interfaces);
+  for (const local_interface& each : interfaces) {
+    if (each.name == text) return address_of(each);
+  }
+  return text;
+}
+
+ELASTIC_DECL std::string local_address_named(const std::string& text) {
+  asio_error_code failure;
+  asio::ip::make_address(text, failure);
+  if (text.empty() || !failure) return text;
+  return local_address_named(text, local_interfaces());
 }
 
 }  // namespace elastic::detail
@@ -50862,6 +50797,51 @@ ELASTIC_DECL int first_port_of_kernel() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/impl/port_lease.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<port_lease> port_lease::of(std::uint16_t port) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = fmt::format("elastic_port_{}", port);
+  text.copy(name.sun_path + 1, text.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  unique_fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), size) != 0) {
+    if (errno == EADDRINUSE) return std::nullopt;
+    // A sandbox without such names is no reason to run no job.
+    socket.reset();
+  }
+  return port_lease(port, std::move(socket));
+}
+
+/// Whether a server could listen at the port, at every address of the host.
+inline bool is_free_port(std::uint16_t port) {
+  for (const asio::ip::tcp& protocol : {asio::ip::tcp::v6(), asio::ip::tcp::v4()}) {
+    const asio::ip::tcp::endpoint end(protocol, port);
+    const unique_fd socket(
+        ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+    // A host without IPv6.
+    if (!socket) continue;
+    if (::bind(socket.get(), end.data(), static_cast<socklen_t>(end.size())) != 0) return false;
+  }
+  return true;
+}
+
+ELASTIC_DECL port_lease lease_port() {
+  constexpr int tries = 1000;
+  for (int tried = 0; tried < tries; ++tried) {
+    const std::uint16_t port = free_port("0.0.0.0");
+    if (!is_free_port(port)) continue;
+    std::optional<port_lease> lease = port_lease::of(port);
+    if (lease) return std::move(*lease);
+  }
+  throw error(errc::connection_failed, "no port of this host is free for a worker");
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/process/detail/impl/console_writer.ipp ----
 
 #include <sys/epoll.h>
@@ -50870,7 +50850,13 @@ namespace elastic::detail {
 
 ELASTIC_DECL console_writer::console_writer(const asio::any_io_executor& executor, int fd,
                                             logger log)
-    : log_(std::move(log)), name_(fd), target_(fd), room_(executor), turn_(executor, 1) {
+    : log_(std::move(log)),
+      name_(fd == STDOUT_FILENO   ? "stdout"
+            : fd == STDERR_FILENO ? "stderr"
+                                  : fmt::format("descriptor {}", fd)),
+      target_(fd),
+      room_(executor),
+      turn_(executor, 1) {
   is_dropping_ = !target_;
 }
 
@@ -50917,7 +50903,7 @@ ELASTIC_DECL bool console_writer::open_room() {
 
 ELASTIC_DECL void console_writer::give_up(int number) {
   is_dropping_ = true;
-  log_.warning("output can no longer be shown on descriptor {}: {}", name_, errno_text(number));
+  log_.warning("output can no longer be shown on {}: {}", name_, errno_text(number));
 }
 
 }  // namespace elastic::detail
@@ -51421,7 +51407,8 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
   if (!share_) {
-    at.port = free_port(reachable);
+    master_port_ = lease_port();
+    at.port = master_port_.port();
     co_return at;
   }
   tcp_store_server::options options;
@@ -52314,6 +52301,59 @@ ELASTIC_DECL bool former_world::is_accounted_for() const {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/impl/node_contact.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void node_contact::begin(connection from, bool has_second, time_point now) {
+  *this = node_contact();
+  link = from;
+  heard = now;
+  has_witness_ = has_second;
+}
+
+ELASTIC_DECL void node_contact::begin_witness(connection from) {
+  witness = from;
+  witness_ended_at_.reset();
+}
+
+ELASTIC_DECL void node_contact::end_link(time_point now) {
+  link.reset();
+  link_ended_at_ = now;
+}
+
+ELASTIC_DECL void node_contact::end_witness(time_point now) {
+  witness.reset();
+  witness_ended_at_ = now;
+}
+
+ELASTIC_DECL auto node_contact::connections() const -> std::vector<connection> {
+  std::vector<connection> present;
+  if (link) present.push_back(*link);
+  if (witness) present.push_back(*witness);
+  return present;
+}
+
+ELASTIC_DECL time_point node_contact::lost_at(const rendezvous_settings& settings) const {
+  const time_point silent_until = heard + settings.silence();
+  if (!link_ended_at_ || witness) return silent_until;
+  if (!witness_ended_at_) {
+    // The end of the witness may be on its way, and the node alive.
+    return has_witness_ ? silent_until : *link_ended_at_ + settings.reconnect_grace;
+  }
+  // The last packets of a dead process may get lost once.
+  const auto [first, last] = std::minmax(*link_ended_at_, *witness_ended_at_);
+  if (last - first > settings.reconnect_grace) return silent_until;
+  return last + settings.reconnect_grace;
+}
+
+ELASTIC_DECL time_point node_contact::last_end() const {
+  const time_point first = link_ended_at_.value_or(heard);
+  return std::max(first, witness_ended_at_.value_or(first));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/impl/rendezvous_coordinator.ipp ----
 
 namespace elastic::detail {
@@ -52322,44 +52362,6 @@ namespace elastic::detail {
 inline std::string sizes_of(const rendezvous_settings& settings) {
   if (!settings.node_counts.empty()) return node_counts_text(settings.node_counts);
   return fmt::format("{}:{}", settings.min_nodes, settings.max_nodes);
-}
-
-/// The parts of a fingerprint by their names.
-inline std::map<std::string_view, std::string_view> parts_of(std::string_view fingerprint) {
-  std::map<std::string_view, std::string_view> parts;
-  while (!fingerprint.empty()) {
-    const std::string_view part = fingerprint.substr(0, fingerprint.find(' '));
-    fingerprint.remove_prefix(std::min(part.size() + 1, fingerprint.size()));
-    const std::size_t equals = std::min(part.find('='), part.size());
-    parts.emplace(part.substr(0, equals), part.substr(equals));
-  }
-  return parts;
-}
-
-/// The names of the parts in which two fingerprints differ, or that one of them lacks; empty: none,
-/// or one of the two is empty.
-inline std::string fingerprint_difference(std::string_view left, std::string_view right) {
-  if (left.empty() || right.empty() || left == right) return {};
-  constexpr int most_named = 5;
-  const auto lefts = parts_of(left);
-  auto rights = parts_of(right);
-  std::vector<std::string_view> names;
-  for (const auto& [name, digest] : lefts) {
-    const auto same = rights.find(name);
-    if (same == rights.end() || same->second != digest) names.push_back(name);
-    if (same != rights.end()) rights.erase(same);
-  }
-  for (const auto& [name, digest] : rights) names.push_back(name);
-  std::string text;
-  int named = 0;
-  for (const std::string_view name : names) {
-    if (++named > most_named) break;
-    const std::string shown = printable_line(name);
-    if (!text.empty()) text += ", ";
-    text += shown.empty() ? "a nameless part" : shown;
-  }
-  if (named > most_named) text += " and more";
-  return text;
 }
 
 ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log,
@@ -52437,7 +52439,7 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
     return;
   }
   const node_id node = position->second;
-  members_.at(node).heard = now;
+  members_.at(node).contact.heard = now;
   std::visit([&](const auto& content) { take(node, content, now); }, request);
   settle(now);
 }
@@ -52447,9 +52449,8 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   if (const auto second = witnesses_.find(from); second != witnesses_.end()) {
     member& of = members_.at(second->second);
     witnesses_.erase(second);
-    of.witness.reset();
-    of.witness_ended_at = now;
-    wake_at(lost_at(of));
+    of.contact.end_witness(now);
+    wake_at(of.contact.lost_at(settings_));
     wake_for_fence(now);
     return;
   }
@@ -52458,9 +52459,8 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   const node_id node = position->second;
   member& gone = members_.at(node);
   nodes_.erase(position);
-  gone.link.reset();
-  gone.link_ended_at = now;
-  wake_at(lost_at(gone));
+  gone.contact.end_link(now);
+  wake_at(gone.contact.lost_at(settings_));
   wake_for_fence(now);
   note_absence(node, gone, now);
 }
@@ -52477,8 +52477,8 @@ ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
   std::optional<time_point> since = last_loss_;
   for (const auto& [node, other] : members_) {
     if (!other.was_in_newest || node.number.high == own_node_) continue;
-    if (other.link || other.witness) return time_point::max();
-    since = std::max(since.value_or(time_point::min()), last_end_of(other));
+    if (other.contact.link || other.contact.witness) return time_point::max();
+    since = std::max(since.value_or(time_point::min()), other.contact.last_end());
   }
   return since ? *since + settings_.reconnect_grace / 2 : time_point::max();
 }
@@ -52488,10 +52488,7 @@ ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
   is_own_fenced_ = true;
   for (auto& [node, entry] : members_) {
     if (node.number.high != own_node_) continue;
-    std::vector<connection> ended;
-    if (entry.link) ended.push_back(*entry.link);
-    if (entry.witness) ended.push_back(*entry.witness);
-    for (const connection link : ended) {
+    for (const connection link : entry.contact.connections()) {
       disconnected(link, now);
       dropped_.push_back(link);
     }
@@ -52528,17 +52525,11 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
   // The node knows before the server does that its former connections are useless.
-  if (node.link) drop(*node.link);
-  if (node.witness) drop(*node.witness);
+  for (const connection former : node.contact.connections()) drop(former);
   nodes_[from] = request.node;
-  node.link = from;
+  node.contact.begin(from, request.has_witness, now);
   node.ends = ends_[from];
-  node.heard = now;
-  node.link_ended_at.reset();
   note_arrival(request.node, node);
-  node.has_witness = request.has_witness;
-  node.witness.reset();
-  node.witness_ended_at.reset();
   node.hosts = request.hosts;
   node.former = request.former;
   node.has_reports = request.has_reports;
@@ -52564,7 +52555,7 @@ ELASTIC_DECL std::size_t rendezvous_coordinator::most_connected() const {
 
 ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, time_point now) {
   const auto known = members_.find(node);
-  const bool takes_up_its_own = known != members_.end() && known->second.link;
+  const bool takes_up_its_own = known != members_.end() && known->second.contact.link;
   if (takes_up_its_own || nodes_.size() < most_connected()) return true;
   if (idle_.size() == 0) return false;
   // A node that still wants something connects again, and is welcomed again.
@@ -52618,10 +52609,9 @@ ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const
     dropped_.push_back(from);
     return;
   }
-  member& of = position->second;
-  if (of.witness) drop(*of.witness);
-  of.witness = from;
-  of.witness_ended_at.reset();
+  node_contact& contact = position->second.contact;
+  if (contact.witness) drop(*contact.witness);
+  contact.begin_witness(from);
   witnesses_[from] = node;
 }
 
@@ -52655,7 +52645,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   if (differs && (!members_.empty() || has_settings_)) {
     return fmt::format(
         "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
-        "id, or another --nnodes",
+        "id, or another number of nodes",
         run_id_, sizes_of(settings_), sizes_of(request.settings));
   }
   return objection_to_file(request.fingerprint);
@@ -52664,12 +52654,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection_to_file(
     std::string_view fingerprint) const {
   if (members_.empty()) return std::nullopt;
-  const std::string other_parts = fingerprint_difference(fingerprint_, fingerprint);
-  if (other_parts.empty()) return std::nullopt;
-  return fmt::format(
-      "the job '{}' was begun with another job file than that of this node: they differ in {}; "
-      "start all nodes with the same file",
-      run_id_, other_parts);
+  return detail::objection_to_file(run_id_, fingerprint_, fingerprint);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
@@ -52844,7 +52829,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (request.keep_out > duration::zero()) {
     keep_out({members_.at(node).name, request.keep_out, request.why}, now);
   }
-  drop(*members_.at(node).link);
+  drop(*members_.at(node).contact.link);
   remove(node, "left", now);
 }
 
@@ -52883,7 +52868,7 @@ ELASTIC_DECL void rendezvous_coordinator::expect(std::uint64_t number, time_poin
   const node_id node = former_node(number);
   state_.participants.emplace(node, static_cast<int>(state_.participants.size()));
   member& entry = members_[node];
-  entry.heard = until - settings_.silence();
+  entry.contact.heard = until - settings_.silence();
   entry.has_asked = true;
   wake_at(until);
 }
@@ -53090,42 +53075,23 @@ ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node, membe
 ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_point now) const {
   std::vector<node_id> overdue;
   for (const auto& [node, entry] : counted(members_)) {
-    if (lost_at(entry) <= now) overdue.push_back(node);
+    if (entry.contact.lost_at(settings_) <= now) overdue.push_back(node);
   }
   return overdue;
 }
 
-ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
-  const time_point silent_until = entry.heard + settings_.silence();
-  if (!entry.link_ended_at || entry.witness) return silent_until;
-  if (!entry.witness_ended_at) {
-    // The end of the witness may be on its way, and the node alive. Nodes of earlier releases have
-    // none.
-    return entry.has_witness ? silent_until : *entry.link_ended_at + settings_.reconnect_grace;
-  }
-  // The last packets of a dead process may get lost once.
-  const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
-  if (last - first > settings_.reconnect_grace) return silent_until;
-  return last + settings_.reconnect_grace;
-}
-
-ELASTIC_DECL time_point rendezvous_coordinator::last_end_of(const member& entry) {
-  const time_point first = entry.link_ended_at.value_or(entry.heard);
-  return std::max(first, entry.witness_ended_at.value_or(first));
-}
-
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
-  const member& entry = members_.at(node);
-  const time_point ended_at = entry.link ? now : last_end_of(entry);
+  const node_contact& contact = members_.at(node).contact;
+  const time_point ended_at = contact.link ? now : contact.last_end();
   last_loss_ = std::max(last_loss_.value_or(ended_at), ended_at);
-  if (entry.link) drop(*entry.link);
-  remove(node, entry.link ? "is silent" : "is gone", now);
+  if (contact.link) drop(*contact.link);
+  remove(node, contact.link ? "is silent" : "is gone", now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
   member& entry = members_.at(node);
-  if (entry.witness) drop(*entry.witness);
+  if (entry.contact.witness) drop(*entry.contact.witness);
   idle_.remove(entry.idle);
   gone_.remove(entry.gone);
   end_pause(node, now);
@@ -53149,7 +53115,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
 ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
   for (const auto& [node, rank] : counted(state_.participants)) {
     const auto position = members_.find(node);
-    if (position == members_.end() || !position->second.link) return node;
+    if (position == members_.end() || !position->second.contact.link) return node;
   }
   return std::nullopt;
 }
@@ -53217,7 +53183,7 @@ ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const member& entry, rendezvous_answer reply) {
-  if (entry.link) answers_.push_back({*entry.link, std::move(reply)});
+  if (entry.contact.link) answers_.push_back({*entry.contact.link, std::move(reply)});
 }
 
 ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
@@ -53348,8 +53314,9 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
     (is_active ? roster.nodes : others)
         .push_back({entry.key, node.host, node.text(), presence, rank});
   }
-  std::sort(roster.nodes.begin(), roster.nodes.end(),
-            [](const auto& left, const auto& right) { return left.group_rank < right.group_rank; });
+  sort_stably(roster.nodes, [](const auto& left, const auto& right) {
+    return left.group_rank < right.group_rank;
+  });
   roster.nodes.insert(roster.nodes.end(), others.begin(), others.end());
   if (roster.active + roster.waiting < settings_.max_nodes) {
     roster.lost = static_cast<int>(lost_.size());
@@ -53362,7 +53329,7 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
 ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connection> {
   std::vector<connection> list;
   for (const auto& [node, entry] : members_) {
-    if (entry.link) list.push_back(*entry.link);
+    if (entry.contact.link) list.push_back(*entry.contact.link);
   }
   return list;
 }
@@ -53370,7 +53337,7 @@ ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connectio
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = own_fence();
   for (const auto& [node, entry] : counted(members_)) {
-    wake_at(lost_at(entry));
+    wake_at(entry.contact.lost_at(settings_));
     if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_without_end(node, entry, now)) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
@@ -53588,12 +53555,6 @@ ELASTIC_DECL void rendezvous_service::limit_nodes(connection id, const rendezvou
                          own_ ? "the jobs beside its own" : "the jobs", most));
 }
 
-/// The job of "JOB/ROLE", or "JOB/ROLE_1"; empty: the run id is no role's.
-inline std::string_view job_of_role(std::string_view run_id) {
-  const std::size_t end = run_id.rfind('/');
-  return end == std::string_view::npos ? std::string_view() : run_id.substr(0, end);
-}
-
 ELASTIC_DECL void rendezvous_service::compare_files(connection id,
                                                     const rendezvous_messages::hello& greeting) {
   const std::string_view whole = job_of_role(greeting.run_id);
@@ -53727,7 +53688,7 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
     if (job == jobs_.end()) continue;
     job->second->tell_waiting(
         fmt::format("another job, '{}', waits for nodes at the same endpoint: if both are to be "
-                    "one job, give all of its nodes the same --rdzv-id",
+                    "one job, give all of its nodes the same run id",
                     printable_text(other)));
     deliver(*job->second);
   }
@@ -54395,8 +54356,8 @@ class candidate::visitor final : public leader_visitor {
   /// Refuses a node that took this candidate for the only server of its job.
   void refuse(const std::string& list) {
     const rendezvous_messages::refused refusal{
-        false, fmt::format("--rdzv-endpoint: this server is one of several, which each node of the "
-                           "job has to name: {}",
+        false, fmt::format("this server is one of several endpoints, which each node of the job "
+                           "has to name: {}",
                            list)};
     say_frame(detail::to_text(rendezvous_answer(refusal)));
   }
@@ -54535,8 +54496,8 @@ ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
   }
   if (list == chosen_.list) return {};
   return fmt::format(
-      "--rdzv-endpoint '{}': candidate {} of the job has the list '{}'; all nodes "
-      "need the same one, in the same order",
+      "the endpoints '{}': candidate {} of the job has the list '{}'; all nodes need the same one, "
+      "in the same order",
       list, chosen_.self, chosen_.list);
 }
 
@@ -54545,8 +54506,8 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
   if (!other_job.empty()) return other_job;
   if (request.node == chosen_.node) {
     return fmt::format(
-        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
-        "no loss of that host",
+        "two of the endpoints '{}' are the same server, {} by another name: the job bears no loss "
+        "of that host",
         chosen_.list, chosen_.self);
   }
   const rendezvous_settings& mine = chosen_.settings;
@@ -54560,8 +54521,8 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
                         rounded(mine.reconnect_grace) == rounded(theirs.reconnect_grace);
   if (!is_alike) {
     return fmt::format(
-        "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
-        "reconnect_grace (--rdzv-conf): all candidates need the same",
+        "candidate {} has another keep_alive_interval, keep_alive_max_attempt or reconnect_grace: "
+        "all candidates need the same",
         chosen_.self);
   }
   const bool is_other =
@@ -54572,7 +54533,7 @@ ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& re
 ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
   return fmt::format(
       "candidate {} of '{}' is another agent, which is met at its address: each place of the list "
-      "is for one agent (--rdzv-conf candidate)",
+      "is for one agent (the setting candidate)",
       index, chosen_.list);
 }
 
@@ -54642,8 +54603,8 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
     note_rejection(
         peer,
         fmt::format(
-            "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
-            "list are one server, or its --rdzv-conf candidate is wrong",
+            "the endpoints '{}': candidate {} is met at the address of candidate {}: two of the "
+            "list are one server, or its setting candidate is wrong",
             chosen_.list, answer.index, peer));
     return false;
   }
@@ -54810,14 +54771,14 @@ ELASTIC_DECL void candidate::warn_of_absence(int peer) {
   if (spare == 0) meaning = "the job survives no further loss";
   if (spare > 0) meaning = fmt::format("the job survives the loss of {} more", spare);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now - way.missing_since);
-  chosen_.log.warning("candidate {} of --rdzv-endpoint, {}, has been missing for {} s ({}): {}",
-                      peer, chosen_.others[static_cast<std::size_t>(peer)]->name(), seconds.count(),
+  chosen_.log.warning("candidate {} of the endpoints, {}, has been missing for {} s ({}): {}", peer,
+                      chosen_.others[static_cast<std::size_t>(peer)]->name(), seconds.count(),
                       way.problem, meaning);
 }
 
 ELASTIC_DECL void candidate::note_return(int peer) {
   if (!std::exchange(route_to(peer).was_warned_of, false)) return;
-  chosen_.log.info("candidate {} of --rdzv-endpoint, {}, is reached again", peer,
+  chosen_.log.info("candidate {} of the endpoints, {}, is reached again", peer,
                    chosen_.others[static_cast<std::size_t>(peer)]->name());
 }
 
@@ -55056,8 +55017,8 @@ ELASTIC_DECL std::string leader_connector::question() const {
 ELASTIC_DECL std::string leader_connector::objection(std::size_t place, int index) const {
   if (index == static_cast<int>(place)) return {};
   return fmt::format(
-      "--rdzv-endpoint '{}': at {} candidate {} is met, not {}: two of the list are one server, or "
-      "its --rdzv-conf candidate is wrong",
+      "the endpoints '{}': at {} candidate {} is met, not {}: two of the list are one server, or "
+      "its setting candidate is wrong",
       chosen_.list, chosen_.candidates[place]->name(), index, place);
 }
 
@@ -55095,7 +55056,7 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
   if (term_ > 0) {
     // This node has been in the job before, so this is a program that now has a lost host's port.
     if (std::exchange(last_refusal_, why) != why) {
-      chosen_.log.warning("a server of --rdzv-endpoint is passed over: {}", why);
+      chosen_.log.warning("a server of the endpoints is passed over: {}", why);
     }
     return;
   }
@@ -55145,6 +55106,130 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());
   }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/proven_text.hpp ----
+
+namespace elastic::detail {
+
+inline constexpr std::string_view proof_word = "proof ";
+
+/// A record as text; with a secret, after a line that proves who wrote it.
+template <class Record>
+std::string proven_text(const Record& record, const std::optional<job_secret>& secret) {
+  json_object object;
+  write_record(object, record);
+  std::string text = object.text();
+  if (!secret) return text;
+  return fmt::format("{}{}\n{}", proof_word, secret->sign(text), text);
+}
+
+/// The text after the proof.
+inline std::string_view proven_part(std::string_view text, const std::string& place,
+                                    const std::optional<job_secret>& secret) {
+  const bool has_proof = text.starts_with(proof_word);
+  if (!has_proof && !secret) return text;
+  const char* why = nullptr;
+  if (!has_proof) why = "it is of a job without a secret, and this node has one (secret_file)";
+  if (!secret) why = "it is of a job with a secret, and this node has none (secret_file)";
+  const std::size_t end = text.find('\n');
+  if (why == nullptr && end != std::string_view::npos) {
+    const std::string_view proof = text.substr(proof_word.size(), end - proof_word.size());
+    const std::string_view rest = text.substr(end + 1);
+    if (secret->is_signed(rest, proof)) return rest;
+  }
+  if (why == nullptr) why = "it was not written with the secret of this node (secret_file)";
+  throw error(errc::invalid_argument, fmt::format("{} cannot be used: {}", place, why));
+}
+
+/// Parses such a text.
+/// @param place  its name in errors: "the file '/shared/job17/leader'"
+/// Errors: `errc::invalid_argument`, naming the place and what is wrong.
+template <class Record>
+Record parse_proven(std::string_view text, const std::string& place,
+                    const std::optional<job_secret>& secret) {
+  text = proven_part(text, place, secret);
+  Record record;
+  try {
+    const json_fields fields(place, text, limits::rendezvous_register_bytes);
+    read_record(fields, record);
+  } catch (const error& failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: it was not written by elasticrun, or by another release",
+                            failure.what()));
+  }
+  return record;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/job_file_record.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool job_file_record::note(leader newest) {
+  const auto known = std::find(leaders.begin(), leaders.end(), newest);
+  if (known != leaders.end()) return false;
+  std::erase_if(leaders, [&](const leader& each) { return each.run_id == newest.run_id; });
+  leaders.push_back(std::move(newest));
+  if (leaders.size() > limits::roles) leaders.erase(leaders.begin());
+  return true;
+}
+
+inline void describe(job_file_record::leader& leader, record_rows& rows) {
+  rows.text("run_id", leader.run_id, limits::run_id_bytes);
+  rows.text("host", leader.at.host, limits::host_name_bytes);
+  rows.number("port", leader.at.port, 1, std::numeric_limits<std::uint16_t>::max());
+  rows.text("password", leader.password, limits::registry_password_bytes);
+}
+
+inline void describe(job_file_record& record, record_rows& rows) {
+  rows.text("fingerprint", record.fingerprint, rendezvous_messages::hello::most_fingerprint);
+  std::string text;
+  for (const job_file_record::leader& each : record.leaders) {
+    json_object object;
+    write_record(object, each);
+    text += (text.empty() ? "" : ", ") + object.text();
+  }
+  const auto* list = rows.list("leaders", "[" + text + "]", limits::roles);
+  if (list == nullptr) return;
+  for (const nlohmann::ordered_json& each : *list) {
+    read_record(json_fields("one of the leaders", each), record.leaders.emplace_back());
+  }
+}
+
+ELASTIC_DECL std::string registry_text(const job_file_record& record,
+                                       const std::optional<job_secret>& secret) {
+  return proven_text(record, secret);
+}
+
+ELASTIC_DECL job_file_record parse_job_file_record(std::string_view text, const std::string& place,
+                                                   const std::optional<job_secret>& secret) {
+  return parse_proven<job_file_record>(text, place, secret);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/job_file_registry.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL auto job_file_registry::look() -> task<sight> {
+  std::string key = file_key;
+  const std::string place = keys_->place_of(key);
+  versioned_keys::entry found = co_await keys_->get(std::move(key));
+  sight seen;
+  seen.version = std::move(found.version);
+  if (found.value) seen.record = parse_job_file_record(*found.value, place, secret_);
+  co_return seen;
+}
+
+ELASTIC_DECL task<bool> job_file_registry::try_put(job_file_record record, std::string version) {
+  std::string key = file_key;
+  std::string text = registry_text(record, secret_);
+  co_return co_await keys_->put(std::move(key), std::move(text), std::move(version));
 }
 
 }  // namespace elastic::detail
@@ -55329,9 +55414,9 @@ ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const 
                                  std::uint16_t port, std::string_view reached) {
   if (is_loopback(host) || parameters.secret) return;
   parameters.log.info(
-      "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those who "
-      "hold the job's secret get in",
-      port, reached);
+      "port {} is open to anyone who can reach {}: with {}, only those who hold the job's secret "
+      "get in",
+      port, reached, parameters.name_of("secret_file"));
 }
 
 }  // namespace elastic::detail
@@ -55382,8 +55467,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint 
 
 namespace elastic::detail {
 
-inline constexpr std::string_view proof_word = "proof ";
-
 inline void describe(leader_record& record, record_rows& rows) {
   rows.text("host", record.at.host, limits::host_name_bytes);
   rows.number("port", record.at.port, 0, std::numeric_limits<std::uint16_t>::max());
@@ -55399,49 +55482,6 @@ inline void describe(loss_claim& claim, record_rows& rows) {
   rows.number("term", claim.term, 0, most);
   rows.number("round", claim.round, -1, most);
   rows.milliseconds("wait_ms", claim.wait);
-}
-
-template <class Record>
-std::string proven_text(const Record& record, const std::optional<job_secret>& secret) {
-  json_object object;
-  write_record(object, record);
-  std::string text = object.text();
-  if (!secret) return text;
-  return fmt::format("{}{}\n{}", proof_word, secret->sign(text), text);
-}
-
-/// The text after the proof.
-inline std::string_view proven_part(std::string_view text, const std::string& place,
-                                    const std::optional<job_secret>& secret) {
-  const bool has_proof = text.starts_with(proof_word);
-  if (!has_proof && !secret) return text;
-  const char* why = nullptr;
-  if (!has_proof) why = "it is of a job without a secret, and this node has one (secret_file)";
-  if (!secret) why = "it is of a job with a secret, and this node has none (secret_file)";
-  const std::size_t end = text.find('\n');
-  if (why == nullptr && end != std::string_view::npos) {
-    const std::string_view proof = text.substr(proof_word.size(), end - proof_word.size());
-    const std::string_view rest = text.substr(end + 1);
-    if (secret->is_signed(rest, proof)) return rest;
-  }
-  if (why == nullptr) why = "it was not written with the secret of this node (secret_file)";
-  throw error(errc::invalid_argument, fmt::format("{} cannot be used: {}", place, why));
-}
-
-template <class Record>
-Record parse_proven(std::string_view text, const std::string& place,
-                    const std::optional<job_secret>& secret) {
-  text = proven_part(text, place, secret);
-  Record record;
-  try {
-    const json_fields fields(place, text, limits::rendezvous_register_bytes);
-    read_record(fields, record);
-  } catch (const error& failure) {
-    throw error(errc::invalid_argument,
-                fmt::format("{}: it was not written by elasticrun, or by another release",
-                            failure.what()));
-  }
-  return record;
 }
 
 ELASTIC_DECL std::string registry_text(const leader_record& record,
@@ -55730,8 +55770,8 @@ ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
   const std::chrono::duration<double> remaining = lease_end_ - chosen_.time->now();
   chosen_.log.warning(
       "rendezvous of job '{}': {} does not answer ({}): the job runs on, begins no round and takes "
-      "no node until it does; if that takes over {:.0f} s more (--rdzv-conf registry_grace), its "
-      "workers are stopped",
+      "no node until it does; if that takes over {:.0f} s more (registry_grace), its workers are "
+      "stopped",
       chosen_.run_id, chosen_.registry->name(), why, remaining.count());
   job_->suspend(true, chosen_.time->now());
   // The end of a job does not wait.
@@ -55805,8 +55845,8 @@ ELASTIC_DECL task<void> registered_leader::keep() {
     const time_point now = chosen_.time->now();
     if (now >= lease_end_) {
       chosen_.log.warning(
-          "rendezvous of job '{}': {} has not answered for {:g} s (--rdzv-conf registry_grace): "
-          "this node stops leading the job, and its nodes stop their workers",
+          "rendezvous of job '{}': {} has not answered for {:g} s (registry_grace): this node "
+          "stops leading the job, and its nodes stop their workers",
           chosen_.run_id, chosen_.registry->name(),
           std::chrono::duration<double>(chosen_.lease).count());
       co_return;
@@ -55902,8 +55942,8 @@ ELASTIC_DECL task<void> registered_leader::retire(bool is_job_over) {
     executor = executor_;
   }
   if (!executor) co_return;
-  task<void> leaving = hand_over(is_job_over);
-  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  co_await run_on(*executor, hand_over(is_job_over), cancellation.slot());
 }
 
 ELASTIC_DECL task<void> registered_leader::hand_over(bool is_job_over) {
@@ -55977,7 +56017,10 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
     co_await end_own_leader();
     if (seen_) {
       const std::shared_ptr<message_channel> channel = co_await try_leader();
-      if (channel) co_return channel;
+      if (channel) {
+        const bool is_noted = co_await note_job_file();
+        if (is_noted) co_return channel;
+      }
     }
     const std::optional<leader_registry::sight> before = seen_;
     const bool is_known = co_await look();
@@ -56042,19 +56085,86 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_lead
   co_return nullptr;
 }
 
-ELASTIC_DECL auto registry_connector::ask(leader_record record)
-    -> task<std::shared_ptr<message_channel>> {
-  const auto connector = chosen_.network->connector_to(record.at);
-  const std::shared_ptr<message_channel> channel = co_await connector->connect();
+/// The term of who leads the job at the other end of a channel; empty: nobody does.
+inline task<std::optional<std::int64_t>> term_of_leader(std::shared_ptr<message_channel> channel,
+                                                        std::string run_id, std::string password) {
   candidate_messages::seek asked;
-  asked.run_id = chosen_.run_id;
-  asked.list = record.password;
+  asked.run_id = std::move(run_id);
+  asked.list = std::move(password);
   channel->send(candidate_text(candidate_request(asked)));
   const std::string message = co_await channel->receive();
   const candidate_answer answer = parse_candidate_answer(message);
   const auto* leads = std::get_if<candidate_messages::leads>(&answer);
-  if (leads != nullptr && leads->term == record.kept.term) co_return channel;
+  co_return leads == nullptr ? std::nullopt : std::optional(leads->term);
+}
+
+ELASTIC_DECL auto registry_connector::ask(leader_record record)
+    -> task<std::shared_ptr<message_channel>> {
+  const auto connector = chosen_.network->connector_to(record.at);
+  const std::shared_ptr<message_channel> channel = co_await connector->connect();
+  auto asking = term_of_leader(channel, chosen_.run_id, record.password);
+  const std::optional<std::int64_t> term = co_await std::move(asking);
+  if (term == record.kept.term) co_return channel;
   throw error(errc::connection_failed, "it does not lead the job");
+}
+
+// ---- job files ----------------------------------------------------------------------------------
+
+ELASTIC_DECL task<bool> registry_connector::note_job_file() {
+  const bool is_due =
+      chosen_.job_files && reaches_own_process() && noted_term_ != connected_.kept.term;
+  if (!is_due) co_return true;
+  try {
+    bool is_noted = false;
+    while (!is_noted) is_noted = co_await try_note_job_file();
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    problem_ = failure.what();
+    co_return false;
+  }
+  noted_term_ = connected_.kept.term;
+  co_return true;
+}
+
+/// Result: false if another agent was faster.
+ELASTIC_DECL task<bool> registry_connector::try_note_job_file() {
+  const job_file_registry::sight seen = co_await chosen_.job_files->look();
+  job_file_record next;
+  next.fingerprint = chosen_.fingerprint;
+  if (seen.record && seen.record->fingerprint == next.fingerprint) {
+    next = *seen.record;
+  } else if (seen.record) {
+    const std::string role = co_await running_role(*seen.record);
+    const auto why = objection_to_file(role, seen.record->fingerprint, chosen_.fingerprint);
+    if (!role.empty() && why) throw error(errc::invalid_argument, *why);
+  }
+  if (!next.note({chosen_.run_id, connected_.at, connected_.password})) co_return true;
+  co_return co_await chosen_.job_files->try_put(std::move(next), seen.version);
+}
+
+/// Errors: none, whatever the agent does.
+inline task<void> ask_of_role(std::shared_ptr<message_connector> connector,
+                              job_file_record::leader leader,
+                              std::shared_ptr<std::string> running) {
+  try {
+    const std::shared_ptr<message_channel> channel = co_await connector->connect();
+    auto asking = term_of_leader(channel, leader.run_id, leader.password);
+    const std::optional<std::int64_t> term = co_await std::move(asking);
+    if (term) *running = std::move(leader.run_id);
+  } catch (const error&) {
+    // It leads no more.
+  }
+}
+
+ELASTIC_DECL task<std::string> registry_connector::running_role(job_file_record record) {
+  const auto running = new_shared<std::string>();
+  std::vector<task<void>> asking;
+  for (const job_file_record::leader& each : record.leaders) {
+    asking.push_back(ask_of_role(chosen_.network->connector_to(each.at), each, running));
+  }
+  const time_point limit = chosen_.time->now() + leader_attempt;
+  co_await with_deadline(*chosen_.time, limit, when_all(std::move(asking)));
+  co_return *running;
 }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect_again() {
@@ -56444,7 +56554,7 @@ ELASTIC_DECL std::string rendezvous_link::absence() const {
   }
   return fmt::format("lost {}, and nobody served it again within {} s{}: {}", server_,
                      std::chrono::duration<double>(patience()).count(),
-                     greeting_.most_term > 0 ? " (--rdzv-conf host_grace)" : "", last_problem_);
+                     greeting_.most_term > 0 ? " (host_grace)" : "", last_problem_);
 }
 
 ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<channel_pointer> {
@@ -56821,8 +56931,8 @@ struct candidate_addresses {
 /// can be used.
 ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
 
-/// Why this node cannot use `local_addr` (--local-addr), in one sentence: it is an endpoint of the
-/// list that this host does not have. Empty: it can be used.
+/// Why this node cannot use `local_addr`, in one sentence that begins with it: it is an endpoint of
+/// the list that this host does not have. Empty: it can be used.
 /// @param served  the endpoint that the settings assign to this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(
@@ -56912,18 +57022,20 @@ inline std::string worker_networks(const rendezvous_parameters& parameters) {
     address_filter().add_list(setting->second, '+');
   } catch (const error& refused) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf worker_networks: {}", refused.what()));
+                fmt::format("{}: {}", parameters.name_of("worker_networks"), refused.what()));
   }
   if (parameters.secret) return setting->second;
   throw error(errc::invalid_argument,
-              "--rdzv-conf worker_networks: only a job with a secret (secret_file) keeps workers "
-              "of other networks out");
+              fmt::format("{}: only a job with a secret (secret_file) keeps workers of other "
+                          "networks out",
+                          parameters.name_of("worker_networks")));
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
   if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
+                                                    parameters_.name_of("run_id")));
   }
   take_settings();
   endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
@@ -56932,8 +57044,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   for (const endpoint& at : endpoints_) {
     if (at.port == 0) {
       throw error(errc::invalid_argument,
-                  fmt::format("--rdzv-endpoint '{}': several nodes need a port that they all know",
-                              parameters_.endpoint));
+                  fmt::format("{} '{}': several nodes need a port that they all know",
+                              parameters_.name_of("endpoint"), parameters_.endpoint));
     }
     list_ += (list_.empty() ? "" : ",") + to_text(at);
   }
@@ -56946,7 +57058,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     if (!has_candidates() && parameters_.conf.count(name) != 0) {
       throw error(
           errc::invalid_argument,
-          fmt::format("--rdzv-conf {}: it is for several endpoints (--rdzv-endpoint)", name));
+          fmt::format("{}: it is for several endpoints ({})", parameters_.name_of(name),
+                      parameters_.name_of("endpoint")));
     }
   }
   if (!has_candidates()) return;
@@ -56983,8 +57096,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
 }
 
 ELASTIC_DECL void c10d_rendezvous::take_settings() {
-  check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
-  check_length("--local-addr", parameters_.local_addr, limits::host_name_bytes);
+  check_length(parameters_.name_of("run_id"), parameters_.run_id, limits::run_id_bytes);
+  check_length(parameters_.name_of("local_addr"), parameters_.local_addr, limits::host_name_bytes);
   settings_ = parameters_.settings();
   parameters_.secret = parameters_.chosen_secret();
   worker_networks_ = worker_networks(parameters_);
@@ -57111,7 +57224,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
       as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   const auto fingerprint = parameters_.conf.find("fingerprint");
   if (fingerprint != parameters_.conf.end()) greeting.fingerprint = fingerprint->second;
-  check_length("--rdzv-conf fingerprint", greeting.fingerprint, greeting.most_fingerprint);
+  check_length(parameters_.name_of("fingerprint"), greeting.fingerprint,
+               greeting.most_fingerprint);
   greeting.hosts = hosts();
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
@@ -57160,47 +57274,48 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
 ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
   const auto refuse = [this](const std::string& why) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why));
+                fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint,
+                            why));
   };
   if (is_host_) {
-    refuse(
-        "with several endpoints --rdzv-conf candidate says which of them this agent serves, not "
-        "is_host");
+    refuse(fmt::format("with several endpoints {} says which of them this agent serves, not {}",
+                       parameters_.name_of("candidate"), parameters_.name_of("is_host")));
   }
   const auto dialect = parameters_.conf.find("dialect");
   if (dialect != parameters_.conf.end() && dialect->second != "auto") {
     refuse("agents of torchrun know one endpoint only, so dialect cannot be used with several");
   }
   if (settings_.reconnect_grace < std::chrono::milliseconds(300)) {
-    refuse("several endpoints need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+    refuse(fmt::format("several endpoints need at least 0.3 s of {}",
+                       parameters_.name_of("reconnect_grace")));
   }
   if (settings_.reconnect_grace * 2 > settings_.silence()) {
-    refuse(
-        "several endpoints need a reconnect_grace of at most half of keep_alive_interval times "
-        "keep_alive_max_attempt (--rdzv-conf)");
+    refuse(fmt::format(
+        "several endpoints need a {} of at most half of keep_alive_interval times "
+        "keep_alive_max_attempt",
+        parameters_.name_of("reconnect_grace")));
   }
   if (settings_.max_nodes > limits::rendezvous_register_nodes) {
-    refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
-                       limits::rendezvous_register_nodes));
+    refuse(fmt::format("several endpoints serve up to {} nodes ({})",
+                       limits::rendezvous_register_nodes, parameters_.name_of("max_nodes")));
   }
   parameters_.yes_or_no("fast_takeover");
   const auto chosen = parameters_.conf.find("candidate");
   if (chosen != parameters_.conf.end() && chosen->second != "none" &&
       parameters_.whole_number("candidate", 0, 0) >= static_cast<int>(endpoints_.size())) {
-    refuse(fmt::format("--rdzv-conf candidate={} is out of range: 0 to {}, or none", chosen->second,
-                       endpoints_.size() - 1));
+    refuse(fmt::format("{}={} is out of range: 0 to {}, or none", parameters_.name_of("candidate"),
+                       chosen->second, endpoints_.size() - 1));
   }
   if (settings_.join_timeout < 2 * settings_.silence()) {
     parameters_.log.warning(
-        "--rdzv-conf join_timeout: with one of the endpoints missing a job begins after {:g} s, "
-        "which is longer",
+        "{}: with one of the endpoints missing a job begins after {:g} s, which is longer",
+        parameters_.name_of("join_timeout"),
         std::chrono::duration<double>(2 * settings_.silence()).count());
   }
   if (endpoints_.size() == 2) {
     parameters_.log.warning(
-        "--rdzv-endpoint '{}': of two endpoints none may be lost, since a majority is needed: give "
-        "three",
-        parameters_.endpoint);
+        "{} '{}': of two endpoints none may be lost, since a majority is needed: give three",
+        parameters_.name_of("endpoint"), parameters_.endpoint);
   }
 }
 
@@ -57240,11 +57355,14 @@ ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
   const time_point limit = parameters_.time->now() + look_up_patience;
   co_await with_deadline(*parameters_.time, limit, look_up(of));
   std::string why = objection_to(*of);
-  if (!why.empty()) why = fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why);
+  if (!why.empty()) {
+    why = fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint, why);
+  }
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
   if (why.empty()) {
     why = objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
+    if (!why.empty()) why = fmt::format("{} {}", parameters_.name_of("local_addr"), why);
   }
   if (!why.empty()) throw error(errc::invalid_argument, why);
   if (parameters_.conf.count("candidate") != 0) co_return;
@@ -57440,8 +57558,67 @@ ELASTIC_DECL void c10d_rendezvous::throw_refused(
     const rendezvous_messages::refused& refused) const {
   if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} at {} within {} s (--rdzv-conf join_timeout)", refused.why, list_,
-                          std::chrono::duration<double>(settings_.join_timeout).count()));
+              fmt::format("{} at {} within {} s ({})", refused.why, list_,
+                          std::chrono::duration<double>(settings_.join_timeout).count(),
+                          parameters_.name_of("join_timeout")));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/job_file_fingerprint.ipp ----
+
+namespace elastic::detail {
+
+/// The parts of a fingerprint by their names.
+inline std::map<std::string_view, std::string_view> parts_of(std::string_view fingerprint) {
+  std::map<std::string_view, std::string_view> parts;
+  while (!fingerprint.empty()) {
+    const std::string_view part = fingerprint.substr(0, fingerprint.find(' '));
+    fingerprint.remove_prefix(std::min(part.size() + 1, fingerprint.size()));
+    const std::size_t equals = std::min(part.find('='), part.size());
+    parts.emplace(part.substr(0, equals), part.substr(equals));
+  }
+  return parts;
+}
+
+ELASTIC_DECL std::string fingerprint_difference(std::string_view left, std::string_view right) {
+  if (left.empty() || right.empty() || left == right) return {};
+  constexpr int most_named = 5;
+  const auto lefts = parts_of(left);
+  auto rights = parts_of(right);
+  std::vector<std::string_view> names;
+  for (const auto& [name, digest] : lefts) {
+    const auto same = rights.find(name);
+    if (same == rights.end() || same->second != digest) names.push_back(name);
+    if (same != rights.end()) rights.erase(same);
+  }
+  for (const auto& [name, digest] : rights) names.push_back(name);
+  std::string text;
+  int named = 0;
+  for (const std::string_view name : names) {
+    if (++named > most_named) break;
+    const std::string shown = printable_line(name);
+    if (!text.empty()) text += ", ";
+    text += shown.empty() ? "a nameless part" : shown;
+  }
+  if (named > most_named) text += " and more";
+  return text;
+}
+
+ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_id,
+                                                          std::string_view running,
+                                                          std::string_view own) {
+  const std::string other_parts = fingerprint_difference(running, own);
+  if (other_parts.empty()) return std::nullopt;
+  return fmt::format(
+      "the job '{}' was begun with another job file than that of this node: they differ in {}; "
+      "start all nodes with the same file",
+      run_id, other_parts);
+}
+
+ELASTIC_DECL std::string_view job_of_role(std::string_view run_id) {
+  const std::size_t end = run_id.rfind('/');
+  return end == std::string_view::npos ? std::string_view() : run_id.substr(0, end);
 }
 
 }  // namespace elastic::detail
@@ -57481,16 +57658,17 @@ namespace elastic::detail {
 ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
   if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
+    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
+                                                    parameters_.name_of("run_id")));
   }
-  check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
+  check_length(parameters_.name_of("run_id"), parameters_.run_id, limits::run_id_bytes);
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
   }
   if (parameters_.endpoint.find(',') != std::string::npos) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-endpoint '{}': a job of one node needs no further endpoints",
-                            parameters_.endpoint));
+                fmt::format("{} '{}': a job of one node needs no further endpoints",
+                            parameters_.name_of("endpoint"), parameters_.endpoint));
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              rendezvous_host::default_port);
@@ -57604,8 +57782,9 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
   }
   if (parameters_.node_rank < 0 || parameters_.node_rank >= parameters_.max_nodes) {
     throw error(errc::invalid_argument,
-                fmt::format("--node-rank {}: with {} nodes it is 0 to {}", parameters_.node_rank,
-                            parameters_.max_nodes, parameters_.max_nodes - 1));
+                fmt::format("{} {}: with {} nodes it is 0 to {}", parameters_.name_of("node_rank"),
+                            parameters_.node_rank, parameters_.max_nodes,
+                            parameters_.max_nodes - 1));
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
                              default_port);
@@ -58330,6 +58509,388 @@ ELASTIC_DECL void tcp_store_ring_connection::shut() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/base/detail/impl/plain_json.ipp ----
+
+namespace elastic::detail {
+
+/// Consumes the parts of a plain object from the front of a text. Each member returns whether the
+/// part is there.
+class plain_json_reader {
+ public:
+  explicit plain_json_reader(std::string_view text) : rest_(text) {}
+
+  bool read(std::vector<plain_field>& fields) {
+    if (!take('{')) return false;
+    if (take('}')) return ends();
+    do {
+      plain_field& field = fields.emplace_back();
+      if (!take_text(field.name) || !take(':') || !take_value(field)) return false;
+    } while (take(','));
+    return take('}') && ends();
+  }
+
+ private:
+  void skip_blanks() {
+    std::size_t blanks = 0;
+    const auto is_blank = [](char letter) {
+      return letter == ' ' || letter == '\n' || letter == '\r' || letter == '\t';
+    };
+    while (blanks < rest_.size() && is_blank(rest_[blanks])) ++blanks;
+    rest_.remove_prefix(blanks);
+  }
+
+  bool ends() {
+    skip_blanks();
+    return rest_.empty();
+  }
+
+  bool take(char sign) {
+    skip_blanks();
+    if (rest_.empty() || rest_.front() != sign) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  bool take_text(std::string_view& text) {
+    if (!take('"')) return false;
+    std::size_t size = 0;
+    const auto is_plain = [](char letter) {
+      return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+    };
+    while (size < rest_.size() && is_plain(rest_[size])) ++size;
+    if (size == rest_.size() || rest_[size] != '"') return false;
+    text = rest_.substr(0, size);
+    rest_.remove_prefix(size + 1);
+    return true;
+  }
+
+  bool take_word(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+
+  bool take_number(std::int64_t& number) {
+    constexpr std::size_t most_digits = 18;
+    const std::size_t sign = rest_.starts_with('-') ? 1 : 0;
+    std::size_t end = sign;
+    while (end < rest_.size() && rest_[end] >= '0' && rest_[end] <= '9') ++end;
+    const std::size_t digits = end - sign;
+    const bool has_leading_zero = digits > 1 && rest_[sign] == '0';
+    if (digits == 0 || digits > most_digits || has_leading_zero) return false;
+    // Other parts of a number would come next, where the caller then finds no end of the value.
+    std::from_chars(rest_.data(), rest_.data() + end, number);
+    rest_.remove_prefix(end);
+    return true;
+  }
+
+  bool take_value(plain_field& field) {
+    skip_blanks();
+    if (rest_.empty()) return false;
+    switch (rest_.front()) {
+      case '"': field.kind = plain_field::type::text; return take_text(field.text);
+      case 't':
+        field.kind = plain_field::type::flag;
+        field.number = 1;
+        return take_word("true");
+      case 'f': field.kind = plain_field::type::flag; return take_word("false");
+      case 'n': field.kind = plain_field::type::null; return take_word("null");
+      default: field.kind = plain_field::type::number; return take_number(field.number);
+    }
+  }
+
+  std::string_view rest_;
+};
+
+ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields) {
+  constexpr std::size_t usual_fields = 16;
+  fields.reserve(usual_fields);
+  if (plain_json_reader(text).read(fields)) return true;
+  fields.clear();
+  return false;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/json_fields.ipp ----
+
+namespace elastic::detail {
+
+/// The type and the plain value of a document's value.
+inline plain_field plain_field_of(std::string_view name, const nlohmann::ordered_json& value) {
+  plain_field field{.name = name};
+  if (value.is_null()) field.kind = plain_field::type::null;
+  if (value.is_boolean()) {
+    field.kind = plain_field::type::flag;
+    field.number = value.get<bool>() ? 1 : 0;
+  }
+  if (value.is_string()) {
+    field.kind = plain_field::type::text;
+    field.text = value.get_ref<const std::string&>();
+  }
+  if (value.is_number_integer()) {
+    field.kind = plain_field::type::number;
+    field.number = value.get<std::int64_t>();
+    const bool is_large = value.is_number_unsigned() && field.number < 0;
+    if (is_large) field.kind = plain_field::type::large_number;
+  }
+  return field;
+}
+
+ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view text,
+                                      std::size_t most_bytes)
+    : subject_(subject), text_(text) {
+  if (text.size() > most_bytes) {
+    refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
+  }
+  if (read_plain_json(text_, fields_)) return;
+  document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
+  if (document_->is_discarded() && json_fault(text_).empty()) refuse_shape();
+  constexpr std::size_t shown_bytes = 80;
+  if (!document_->is_object()) {
+    refuse(fmt::format("is not a JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
+  }
+  read_document();
+}
+
+ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::ordered_json& value)
+    : subject_(subject), document_(std::shared_ptr<void>(), &value) {
+  if (!value.is_object()) refuse("is not a JSON object");
+  read_document();
+}
+
+ELASTIC_DECL void json_fields::refuse_shape() const {
+  std::string complaint;
+  parse_json(text_, &complaint);
+  refuse("has " + complaint);
+}
+
+ELASTIC_DECL void json_fields::read_document() {
+  for (auto position = document_->begin(); position != document_->end(); ++position) {
+    fields_.push_back(plain_field_of(position.key(), position.value()));
+  }
+}
+
+ELASTIC_DECL const plain_field* json_fields::find(std::string_view name) const {
+  const auto position = std::find_if(fields_.rbegin(), fields_.rend(),
+                                     [&](const plain_field& each) { return each.name == name; });
+  return position == fields_.rend() ? nullptr : &*position;
+}
+
+ELASTIC_DECL const plain_field& json_fields::get(const char* name) const {
+  const plain_field* const found = find(name);
+  if (found == nullptr) refuse(fmt::format("has no \"{}\"", name));
+  return *found;
+}
+
+ELASTIC_DECL bool json_fields::has(const char* name) const {
+  const plain_field* const found = find(name);
+  return found != nullptr && found->kind != plain_field::type::null;
+}
+
+ELASTIC_DECL std::int64_t json_fields::number(const char* name, std::int64_t least,
+                                              std::int64_t most) const {
+  const plain_field& value = get(name);
+  const bool is_too_large = value.kind == plain_field::type::large_number;
+  if (!is_too_large && value.kind != plain_field::type::number) {
+    refuse(fmt::format("has no whole number \"{}\"", name));
+  }
+  if (!is_too_large && value.number >= least && value.number <= most) return value.number;
+  const auto shown = is_too_large ? fmt::format("{}", static_cast<std::uint64_t>(value.number))
+                                  : fmt::format("{}", value.number);
+  refuse(fmt::format("has \"{}\" outside of {} to {}: {}", name, least, most, shown));
+}
+
+ELASTIC_DECL double json_fields::real(const char* name) const {
+  const plain_field& plain = get(name);
+  if (plain.kind == plain_field::type::number) return static_cast<double>(plain.number);
+  const nlohmann::ordered_json& value = field(name);
+  if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
+  return value.get<double>();
+}
+
+ELASTIC_DECL bool json_fields::flag(const char* name) const {
+  const plain_field& value = get(name);
+  if (value.kind == plain_field::type::flag) return value.number != 0;
+  refuse(fmt::format("has no true or false \"{}\"", name));
+}
+
+ELASTIC_DECL std::string_view json_fields::text(const char* name) const {
+  const plain_field& value = get(name);
+  if (value.kind == plain_field::type::text) return value.text;
+  refuse(fmt::format("has no text \"{}\"", name));
+}
+
+ELASTIC_DECL std::string_view json_fields::text(const char* name, std::size_t most_bytes) const {
+  const std::string_view value = text(name);
+  if (value.size() <= most_bytes) return value;
+  refuse(fmt::format("has \"{}\" of {} bytes; up to {} are taken", name, value.size(), most_bytes));
+}
+
+ELASTIC_DECL const nlohmann::ordered_json& json_fields::field(const char* name) const {
+  get(name);
+  if (!document_) document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
+  // Plain fields are read without a document, however many there are.
+  if (document_->is_discarded()) refuse_shape();
+  return document_->at(name);
+}
+
+ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> names) const {
+  for (const plain_field& each : fields_) {
+    if (std::find(names.begin(), names.end(), each.name) != names.end()) continue;
+    std::string allowed;
+    for (const std::string_view name : names) {
+      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", name);
+    }
+    refuse(fmt::format("has a field other than {}", allowed));
+  }
+}
+
+ELASTIC_DECL void json_fields::refuse_kind() const {
+  constexpr std::size_t shown_bytes = 40;
+  refuse(fmt::format("is of an unknown kind: '{}'",
+                     printable_line(beginning_of(text("kind"), shown_bytes))));
+}
+
+ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
+  throw error(errc::protocol_violation, fmt::format("{} {}", subject_, why));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/record.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool record_rows::has_row(const char* name, presence need, bool is_empty) const {
+  if (reads()) return need == presence::required || fields_->has(name);
+  return need != presence::sparse || !is_empty;
+}
+
+ELASTIC_DECL bool record_rows::has_group(const char* name, bool is_written) const {
+  return reads() ? fields_->has(name) : is_written;
+}
+
+template <class Value, class Read>
+bool record_rows::row(const char* name, Value& value, bool is_there, Read read) {
+  if (!is_there) return false;
+  if (reads()) {
+    value = read();
+  } else {
+    object_->add(name, value);
+  }
+  return reads();
+}
+
+ELASTIC_DECL bool record_rows::whole_number(const char* name, std::int64_t& value,
+                                            std::int64_t least, std::int64_t most, presence need) {
+  return row(name, value, has_row(name, need, value == 0),
+             [&] { return fields_->number(name, least, most); });
+}
+
+ELASTIC_DECL bool record_rows::number(const char* name, std::optional<std::int64_t>& value) {
+  using bounds = std::numeric_limits<std::int64_t>;
+  if (!has_row(name, presence::sparse, !value)) return false;
+  return whole_number(name, reads() ? value.emplace() : *value, bounds::min(), bounds::max(),
+                      presence::required);
+}
+
+ELASTIC_DECL bool record_rows::real(const char* name, std::optional<double>& value) {
+  if (!has_row(name, presence::sparse, !value)) return false;
+  return row(name, reads() ? value.emplace() : *value, true, [&] { return fields_->real(name); });
+}
+
+ELASTIC_DECL bool record_rows::flag(const char* name, bool& value, presence need) {
+  return row(name, value, has_row(name, need, !value), [&] { return fields_->flag(name); });
+}
+
+ELASTIC_DECL bool record_rows::text(const char* name, std::string& value, std::size_t most_bytes,
+                                    presence need) {
+  return row(name, value, has_row(name, need, value.empty()),
+             [&] { return fields_->text(name, most_bytes); });
+}
+
+ELASTIC_DECL bool record_rows::sentence(const char* name, std::string& value,
+                                        std::size_t most_bytes) {
+  std::string_view shown = beginning_of(value, most_bytes);
+  const bool is_read = row(name, shown, true, [&] { return fields_->text(name); });
+  if (is_read) value = beginning_of(shown, most_bytes);
+  return is_read;
+}
+
+ELASTIC_DECL bool record_rows::milliseconds(const char* name, duration& value, presence need) {
+  constexpr std::int64_t longest = 1'000'000'000'000;
+  std::int64_t count = std::chrono::ceil<std::chrono::milliseconds>(value).count();
+  if (!whole_number(name, count, 0, longest, need)) return false;
+  value = std::chrono::milliseconds(count);
+  return true;
+}
+
+ELASTIC_DECL bool record_rows::seconds(const char* name, duration& value, duration most,
+                                       presence need) {
+  using real_seconds = std::chrono::duration<double>;
+  if (!has_row(name, need, value == duration::zero())) return false;
+  if (!reads()) {
+    constexpr duration least = std::chrono::milliseconds(1);
+    object_->add(name, real_seconds(std::clamp(value, least, most)).count());
+    return false;
+  }
+  const double number = fields_->real(name);
+  if (!(number > 0 && number <= real_seconds(most).count())) {
+    refuse(fmt::format("has \"{}\" of {} seconds; more than 0 and at most {} are allowed", name,
+                       number, real_seconds(most).count()));
+  }
+  value = std::chrono::ceil<duration>(real_seconds(number));
+  return true;
+}
+
+ELASTIC_DECL bool record_rows::seconds(const char* name, std::optional<duration>& value,
+                                       duration most) {
+  if (!has_row(name, presence::sparse, !value)) return false;
+  return seconds(name, reads() ? value.emplace() : *value, most);
+}
+
+ELASTIC_DECL bool record_rows::choice(const char* name, std::size_t& index,
+                                      std::span<const std::string_view> names) {
+  std::string_view value = reads() ? std::string_view() : names[index];
+  if (!row(name, value, true, [&] { return fields_->text(name); })) return false;
+  const auto position = std::find(names.begin(), names.end(), value);
+  if (position == names.end()) {
+    constexpr std::size_t shown_bytes = 40;
+    refuse(fmt::format("has an unknown \"{}\": '{}'", name,
+                       printable_line(beginning_of(value, shown_bytes))));
+  }
+  index = static_cast<std::size_t>(position - names.begin());
+  return true;
+}
+
+ELASTIC_DECL const nlohmann::ordered_json* record_rows::json(const char* name,
+                                                             std::string_view written,
+                                                             presence need) {
+  if (!has_row(name, need, written.empty())) return nullptr;
+  if (reads()) return &fields_->field(name);
+  object_->add_json(name, written);
+  return nullptr;
+}
+
+ELASTIC_DECL const nlohmann::ordered_json* record_rows::list(const char* name,
+                                                             std::string_view written,
+                                                             std::size_t most, presence need) {
+  const nlohmann::ordered_json* const value = json(name, written, need);
+  if (value == nullptr) return nullptr;
+  if (!value->is_array()) refuse(fmt::format("has no list \"{}\"", name));
+  if (value->size() <= most) return value;
+  refuse(fmt::format("has \"{}\" of {} entries; up to {} are taken", name, value->size(), most));
+}
+
+ELASTIC_DECL std::size_t kind_index(const json_fields& fields,
+                                    std::span<const std::string_view> kinds) {
+  const auto position = std::find(kinds.begin(), kinds.end(), fields.text("kind"));
+  return static_cast<std::size_t>(position - kinds.begin());
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/telemetry/detail/impl/record_writer.ipp ----
 
 namespace elastic::detail {
@@ -58886,12 +59447,9 @@ ELASTIC_DECL std::string parse_wait_channel(std::string_view text);
 
 namespace elastic::detail {
 
-/// Reads a small file of /proc; empty if it is gone or this user may not read it.
-inline std::string read_proc_file(const std::string& path) {
-  std::array<char, 4096> bytes;
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const ssize_t size = file ? ::read(file.get(), bytes.data(), bytes.size()) : 0;
-  std::string text(bytes.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+/// A small file of /proc without the end of its last line.
+inline std::string proc_text(const std::string& path) {
+  std::string text = read_proc_file(path, limits::proc_file_bytes);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
   return text;
 }
@@ -58907,10 +59465,10 @@ inline std::optional<long> system_call_in(std::string_view text) {
 inline thread_facts facts_of_thread(const std::string& folder, pid_t id) {
   thread_facts facts;
   facts.id = id;
-  facts.name = read_proc_file(folder + "/comm");
-  facts.state = parse_process_state(read_proc_file(folder + "/stat"));
-  facts.wait_channel = parse_wait_channel(read_proc_file(folder + "/wchan"));
-  facts.system_call = system_call_in(read_proc_file(folder + "/syscall"));
+  facts.name = proc_text(folder + "/comm");
+  facts.state = parse_process_state(proc_text(folder + "/stat"));
+  facts.wait_channel = parse_wait_channel(proc_text(folder + "/wchan"));
+  facts.system_call = system_call_in(proc_text(folder + "/syscall"));
   return facts;
 }
 
@@ -58951,19 +59509,19 @@ inline std::uint64_t signal_mask_in(std::string_view status, std::string_view na
 }
 
 ELASTIC_DECL std::optional<std::uint64_t> unsettled_signals(pid_t pid) {
-  const std::string status = read_proc_file(fmt::format("/proc/{}/status", pid));
+  const std::string status = proc_text(fmt::format("/proc/{}/status", pid));
   if (status.empty()) return std::nullopt;
   return signal_mask_in(status, "\nSigPnd:") | signal_mask_in(status, "\nShdPnd:") |
          signal_mask_in(status, "\nSigBlk:");
 }
 
 ELASTIC_DECL process_state main_thread_state(pid_t pid) {
-  return parse_process_state(read_proc_file(fmt::format("/proc/{0}/task/{0}/stat", pid)));
+  return parse_process_state(proc_text(fmt::format("/proc/{0}/task/{0}/stat", pid)));
 }
 
 ELASTIC_DECL duration main_thread_time(pid_t pid) {
   // "RAN WAITED SLICES", in ns.
-  const std::string text = read_proc_file(fmt::format("/proc/{0}/task/{0}/schedstat", pid));
+  const std::string text = proc_text(fmt::format("/proc/{0}/task/{0}/schedstat", pid));
   std::int64_t ran = 0;
   std::from_chars(text.data(), text.data() + text.size(), ran);
   return std::chrono::nanoseconds(ran);
@@ -60328,13 +60886,7 @@ ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::beside_workers(bool may_restart) {
-  co_await race(run_inner(may_restart), round_->answer_all(), watch());
-}
-
-/// Ends only by cancellation.
-ELASTIC_DECL task<void> diagnosis_extension::run_inner(bool may_restart) {
-  co_await inner_->beside_workers(may_restart);
-  co_await context_.time->sleep_until(time_point::max());
+  co_await race(endless(inner_->beside_workers(may_restart)), round_->answer_all(), watch());
 }
 
 // ---- this node's workers ------------------------------------------------------------------------
@@ -60502,7 +61054,7 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
   if (verdict.confidence == stall_verdict::confidence_level::certain && !verdict.ranks.empty()) {
     co_await end_first_of(verdict);
   } else if (is_first) {
-    context_.log.warning("--on-stall: no rank is ended, since none is certainly to blame");
+    context_.log.warning("on_stall: no rank is ended, since none is certainly to blame");
   }
 }
 
@@ -63639,7 +64191,8 @@ ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& ans
       static_cast<int>(number_in(holder, holder.contains("grpc_code") ? "grpc_code" : "code"));
   std::string advice;
   if (text.find("user name is empty") != std::string::npos) {
-    advice = ": it requires a user and a password (--rdzv-conf user=…,password=…)";
+    advice = fmt::format(": it requires a user and a password ({}=…,password=…)",
+                         options_.name_of("user"));
   } else if (text.find("authentication failed") != std::string::npos) {
     advice = fmt::format(", for the user '{}'", options_.user);
   } else if (reason == etcd_refusal::permission_denied) {
@@ -64063,9 +64616,9 @@ ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const
   }
   if (response.status == 401) {
     throw error(errc::invalid_argument,
-                fmt::format("the etcd at {} refuses the user '{}' (--rdzv-conf "
-                            "user=…,password=…)",
-                            client_->name(), client_->options().user));
+                fmt::format("the etcd at {} refuses the user '{}' ({}=…,password=…)",
+                            client_->name(), client_->options().user,
+                            client_->options().name_of("user")));
   }
   throw error(errc::not_supported,
               fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
@@ -64077,7 +64630,9 @@ ELASTIC_DECL void etcd_v2_keys::refuse_any(const json& answer) const {
   const std::int64_t code = etcd_client::number_in(answer, "errorCode");
   if (code == 0) return;
   std::string advice;
-  if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
+  if (code == not_authorized) {
+    advice = fmt::format(" ({}=…,password=…)", client_->options().name_of("user"));
+  }
   throw error(errc::invalid_argument,
               fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
                           etcd_client::text_in(answer, "message"), advice));
@@ -64969,11 +65524,12 @@ ELASTIC_DECL void legacy_rendezvous::take_place(const legacy_state& state) {
 
 ELASTIC_DECL void legacy_rendezvous::throw_timeout(const view& current) const {
   throw error(errc::rendezvous_timeout,
-              fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
-                          "version {} has {} of {} to {} nodes",
+              fmt::format("no place in a round of '{}' within {} s ({}): version {} has {} of {} "
+                          "to {} nodes",
                           run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
-                          shown_version(current), current.state ? current.state->participants : 0,
-                          settings_.min_nodes, settings_.max_nodes));
+                          parameters_.name_of("join_timeout"), shown_version(current),
+                          current.state ? current.state->participants : 0, settings_.min_nodes,
+                          settings_.max_nodes));
 }
 
 ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
@@ -65743,11 +66299,11 @@ ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
 
 ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const round_state& state) const {
   throw error(errc::rendezvous_timeout,
-              fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
-                          "round {} has {} of {} to {} nodes",
+              fmt::format("no place in a round of '{}' within {} s ({}): round {} has {} of {} to "
+                          "{} nodes",
                           run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
-                          state.round, state.participants.size(), settings_.min_nodes,
-                          settings_.max_nodes));
+                          parameters_.name_of("join_timeout"), state.round,
+                          state.participants.size(), settings_.min_nodes, settings_.max_nodes));
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_round() {
@@ -66101,7 +66657,7 @@ ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
   const torch_dialect current = *state->seen_dialect;
   throw error(errc::rendezvous_state,
               fmt::format("the state in {} is in the dialect {} and this node speaks {}: all nodes "
-                          "of a job need one dialect (--rdzv-conf dialect={})",
+                          "of a job need one dialect (the setting dialect={})",
                           place, to_text(current), to_text(dialect), to_text(current)));
 }
 
@@ -66670,9 +67226,10 @@ inline restart_terms budget_of(const restart_terms& terms) {
   return budget;
 }
 
-ELASTIC_DECL replica_ledger::replica_ledger(std::size_t replicas, int max_restarts,
-                                            const restart_terms& terms)
-    : all_(max_restarts, budget_of(terms)), lives_(replicas, restart_ledger(max_restarts, terms)) {}
+ELASTIC_DECL replica_ledger::replica_ledger(const worker_spec& spec)
+    : all_(spec.max_restarts, budget_of(spec.restart)),
+      lives_(static_cast<std::size_t>(spec.nproc_per_node),
+             restart_ledger(spec.max_restarts, spec.restart, spec.name_of("max_restarts"))) {}
 
 ELASTIC_DECL restart_ledger::decision replica_ledger::failed(std::size_t replica,
                                                              const exit_status& end,
@@ -66712,7 +67269,7 @@ ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_wor
       group_(strand, spec_, services_, files_.layout()),
       journal_(*services_.journal, spec_, group_, time_),
       telemetry_(services_, spec_, run_id_, "replicas"),
-      ledger_(static_cast<std::size_t>(spec_.nproc_per_node), spec_.max_restarts, spec_.restart),
+      ledger_(spec_),
       stop_requested_(strand),
       happened_(strand),
       tasks_(std::make_unique<task_group>(strand)) {
@@ -67011,6 +67568,9 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   choose_ports(all);
   std::vector<int> failures;
   for (const std::size_t replica : all) failures.push_back(ledger_.failures(replica));
+  group_.on_start([this, alone, ranks, starting] {
+    journal_.note_workers(alone, ranks, std::nullopt, starting);
+  });
   task<void> begin = start_ == 0
                          ? group_.start(alone, ranks, run_id_, 0)
                          : group_.start_replicas(alone, ranks, run_id_, failures);
@@ -67018,7 +67578,6 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   for (std::size_t replica = 0; replica < group_.workers().size(); ++replica) {
     ledger_.started(replica, time_.now());
   }
-  journal_.note_workers(alone, ranks, std::nullopt, starting);
   telemetry_.record_start(group_);
   if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
@@ -67098,25 +67657,29 @@ ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
 ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
   const std::size_t replica = next.replica;
   choose_ports({replica});
+  group_.on_start([this, next = std::move(next)] { note_next_life(next); });
   task<void> starting = group_.restart(replica, run_id_, ledger_.failures(replica));
   co_await std::move(starting);
   ledger_.started(replica, time_.now());
   ++restarts_;
-  const duration took = time_.now() - next.ended;
   const worker_group::worker& entry = group_.workers()[replica];
   log_.info("{} replica {} runs again as pid {}", spec_.role, replica, entry.pid);
+  announce(entry.identity.rank);
+}
+
+ELASTIC_DECL void replica_run::note_next_life(const next_life& next) {
+  const worker_group::worker& entry = group_.workers()[next.replica];
   job_event event;
   event.kind = job_event::type::ranks_replaced;
   event.state = "worker_failed";
-  event.reason = std::move(next.cause);
+  event.reason = next.cause;
   event.attempt = entry.restart_count;
   event.rank = entry.identity.rank;
   event.ranks = {entry.identity.rank};
   event.pid = entry.pid;
-  event.count = static_cast<std::int64_t>(group_.running()) - 1;
-  event.seconds = std::chrono::duration<double>(took).count();
+  event.count = static_cast<std::int64_t>(group_.running()) - (entry.end ? 0 : 1);
+  event.seconds = std::chrono::duration<double>(time_.now() - next.ended).count();
   services_.journal->record(std::move(event));
-  announce(entry.identity.rank);
 }
 
 ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& replicas) {
@@ -67420,8 +67983,8 @@ ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_besi
     const auto dialect = parameters.conf.find("dialect");
     if (dialect != parameters.conf.end() && dialect->second != "auto") {
       throw error(errc::invalid_argument,
-                  "--rdzv-conf dialect: roles that share an endpoint cannot meet with nodes of "
-                  "torchrun");
+                  fmt::format("{}: roles that share an endpoint cannot meet with nodes of torchrun",
+                              parameters.name_of("dialect")));
     }
     auto handler = new_shared<c10d_rendezvous>(parameters);
     handler->use_server(is_beside_server, is_known);
@@ -67491,40 +68054,6 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
     throw error(static_cast<errc>(failure.code().value()),
                 fmt::format("role '{}': {}", which.name, failure.what()));
   }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/roles/detail/impl/port_book.ipp ----
-
-namespace elastic::detail {
-
-/// Whether a server could listen at the port, at every address of the host.
-inline bool is_free_port(std::uint16_t port) {
-  for (const asio::ip::tcp& protocol : {asio::ip::tcp::v6(), asio::ip::tcp::v4()}) {
-    const asio::ip::tcp::endpoint end(protocol, port);
-    const unique_fd socket(
-        ::socket(protocol.family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
-    // A host without IPv6.
-    if (!socket) continue;
-    if (::bind(socket.get(), end.data(), static_cast<socklen_t>(end.size())) != 0) return false;
-  }
-  return true;
-}
-
-ELASTIC_DECL std::uint16_t port_book::take() {
-  const std::lock_guard lock(mutex_);
-  constexpr int tries = 1000;
-  for (int tried = 0; tried < tries; ++tried) {
-    const std::uint16_t port = free_port("0.0.0.0");
-    if (is_free_port(port) && taken_.insert(port).second) return port;
-  }
-  throw error(errc::connection_failed, "no port of this host is free for a worker");
-}
-
-ELASTIC_DECL void port_book::give_back(std::uint16_t port) {
-  const std::lock_guard lock(mutex_);
-  taken_.erase(port);
 }
 
 }  // namespace elastic::detail
@@ -67629,8 +68158,10 @@ ELASTIC_DECL void role_board::write() const {
     throw error(errc::file_access, fmt::format("the file of the roles '{}' cannot be written: {}",
                                                file_, errno_text(errno)));
   };
+  // Whatever lies there makes room: a link would be followed, and a FIFO would wait for a reader.
+  ::unlink(fresh.c_str());
   constexpr mode_t of_user = 0600;
-  unique_fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, of_user));
+  unique_fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of_user));
   check(static_cast<bool>(file));
   for (std::string_view rest = text; !rest.empty();) {
     const ssize_t written = ::write(file.get(), rest.data(), rest.size());
@@ -67912,13 +68443,8 @@ ELASTIC_DECL role_post::role_post(std::shared_ptr<role_board> board, std::size_t
       role_(role),
       names_(std::move(ports)),
       here_(std::move(here)),
-      ports_(static_cast<std::size_t>(workers)) {}
-
-ELASTIC_DECL role_post::~role_post() {
-  for (const port_map& each : ports_) {
-    for (const auto& [name, port] : each) board_->ports().give_back(port);
-  }
-}
+      ports_(static_cast<std::size_t>(workers)),
+      leases_(static_cast<std::size_t>(workers)) {}
 
 ELASTIC_DECL void role_post::open(asio::any_io_executor executor,
                                   std::function<void(std::int64_t)> call) {
@@ -67957,11 +68483,14 @@ ELASTIC_DECL bool role_post::tell(std::int64_t revision) {
 
 ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots) {
   for (const std::size_t slot : slots) {
-    // While the last ones are taken, none of them is a new one: who asks there asks in vain.
+    // While the last ones are held, none of them is a new one: who asks there asks in vain.
     port_map chosen;
-    for (const std::string& name : names_) chosen.emplace(name, board_->ports().take());
-    for (const auto& [name, port] : ports_[slot]) board_->ports().give_back(port);
+    std::vector<port_lease> held;
+    for (const std::string& name : names_) {
+      chosen.emplace(name, held.emplace_back(lease_port()).port());
+    }
     ports_[slot] = std::move(chosen);
+    leases_[slot] = std::move(held);
   }
 }
 
@@ -68422,17 +68951,22 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
   self.probe->spawn(note_open_ports(role, machine_.restarts(), std::move(waits)));
 }
 
+/// A role whose ports cannot be watched would never be ready, so it ends.
+/// Errors: none.
 ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts,
                                                   std::vector<task<void>> waits) {
   const auto self = shared_from_this();
-  const std::size_t count = waits.size();
-  task<concurrent_outcome> waiting =
-      run_concurrently(strand_, count, cancelled_by::first_failure, std::move(waits));
-  const concurrent_outcome ends = co_await std::move(waiting);
-  for (const std::exception_ptr& failure : ends.failures) {
-    if (failure) std::rethrow_exception(failure);
+  try {
+    co_await when_all(std::move(waits));
+    note_ready(role, restarts);
+  } catch (...) {
+    const std::exception_ptr failure = std::current_exception();
+    if (is_cancellation(failure)) throw;
+    entries_[role].failure = failure;
+    stop_request request;
+    request.reason = fmt::format("the ports of role '{}' cannot be watched", name_of(role));
+    stop(entries_[role], request);
   }
-  note_ready(role, restarts);
 }
 
 /// As an agent leaves its own: one in the temporary folder is removed after success.
@@ -68501,7 +69035,7 @@ inline role_extension::worker_signal signal_of_role(const role_plan::runner& run
 ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   entry& self = entries_[role];
   self.result.reset();
-  std::exception_ptr failure;
+  self.failure = nullptr;
   try {
     const int restarts = machine_.restarts();
     const elastic::role& which = plan_->options().roles[role];
@@ -68533,12 +69067,12 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
     task<void> running = keep_result(std::move(living), self.result);
     co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
   } catch (...) {
-    failure = std::current_exception();
+    self.failure = std::current_exception();
   }
   self.runner.reset();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
   board_->clear_workers(role);
-  role_end end = end_of(role, failure);
+  role_end end = end_of(role, self.failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
   carry_out(machine_.ended(role, std::move(end)));
 }
@@ -71561,8 +72095,12 @@ ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::st
 namespace elastic::detail {
 
 ELASTIC_DECL torch_agent_watch::torch_agent_watch(std::shared_ptr<key_value_engine> engine,
-                                                  std::string run_id, logger log)
-    : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
+                                                  std::string run_id, std::string setting,
+                                                  logger log)
+    : engine_(std::move(engine)),
+      run_id_(std::move(run_id)),
+      setting_(std::move(setting)),
+      log_(std::move(log)) {}
 
 ELASTIC_DECL void torch_agent_watch::on_change(
     const key_value_engine::change_pointer& change) noexcept {
@@ -71586,8 +72124,8 @@ ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
   log_.warning(
       "a node of torchrun came to join the job '{}' and was turned away, because the "
       "others meet in elasticrun's own way: for a mixed job start every node of "
-      "elasticrun with --rdzv-conf dialect={}",
-      run_id_, to_text(dialect));
+      "elasticrun with {}={}",
+      run_id_, setting_, to_text(dialect));
 }
 
 }  // namespace elastic::detail
@@ -71889,8 +72427,8 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
   for (const wire_place& place : places) {
     if (place.kinds == kinds) continue;
     throw error(errc::invalid_argument,
-                fmt::format("--wire {}: the node with ranks {} to {} has --wire {}; all nodes of a "
-                            "job need the same",
+                fmt::format("the wire-up {}: the node with ranks {} to {} has the wire-up {}; all "
+                            "nodes of a job need the same",
                             kinds, place.base_rank, place.base_rank + place.workers - 1,
                             printable_line(place.kinds)));
   }
@@ -71901,7 +72439,7 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
   for (const wire_place& place : places) {
     if (place.base_rank != next) {
       throw error(errc::protocol_violation,
-                  fmt::format("the nodes told ranks for --wire that leave out or repeat rank {}",
+                  fmt::format("the ranks that the nodes told leave out or repeat rank {}",
                               std::min(next, place.base_rank)));
     }
     next += place.workers;
@@ -72143,19 +72681,6 @@ ELASTIC_DECL task<void> pmi_node::exchange_news() {
 
 namespace elastic::detail {
 
-/// Ports that were free on every address of this host a moment ago, all different.
-inline std::vector<std::uint16_t> free_ports(std::size_t count) {
-  std::set<std::uint16_t> ports;
-  // The kernel seldom gives one of them again so soon.
-  for (std::size_t tries = 64 * count; ports.size() < count && tries > 0; --tries) {
-    ports.insert(free_port("0.0.0.0"));
-  }
-  if (ports.size() < count) {
-    throw error(errc::connection_failed, fmt::format("no {} ports are free on this host", count));
-  }
-  return {ports.begin(), ports.end()};
-}
-
 /// Rounds may share a store.
 inline std::string places_prefix(const rendezvous_round& round) {
   return fmt::format("elastic/wire/{}/{}/", round.term, round.round);
@@ -72205,9 +72730,20 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
     task<std::string> finding = reachable_address(std::string(), {master});
     mine.address = co_await std::move(finding);
   }
-  if (has(wire_up::jax) && mine.base_rank == 0) mine.coordinator_port = free_ports(1).front();
-  if (has(wire_up::tf)) mine.ports = free_ports(static_cast<std::size_t>(mine.workers));
+  choose_ports(mine);
   co_return mine;
+}
+
+ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
+  // While those of the last round are held, none of them is a new one.
+  std::vector<port_lease> held;
+  if (has(wire_up::jax) && mine.base_rank == 0) {
+    mine.coordinator_port = held.emplace_back(lease_port()).port();
+  }
+  for (int worker = 0; has(wire_up::tf) && worker < mine.workers; ++worker) {
+    mine.ports.push_back(held.emplace_back(lease_port()).port());
+  }
+  ports_ = std::move(held);
 }
 
 ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvous_round round,
@@ -72234,8 +72770,8 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   }
   if (!told) {
     throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes told about --wire {} within {} s: all nodes "
-                            "of a job need it",
+                fmt::format("not all of the {} nodes told about the wire-up {} within {} s: all "
+                            "nodes of a job need it",
                             round.group_world_size, kinds_,
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
@@ -72265,7 +72801,7 @@ ELASTIC_DECL void wire_extension::change_environment(const worker_identity& work
   const std::vector<std::string> misleading = misleading_variables(variables, kinds_);
   for (const std::string& name : misleading) variables.erase(name);
   if (!misleading.empty() && !std::exchange(has_noted_variables_, true)) {
-    context_.log.warning("--wire {} keeps variables of another launcher from the workers: {}",
+    context_.log.warning("the wire-up {} keeps variables of another launcher from the workers: {}",
                          kinds_, fmt::join(misleading, ", "));
   }
   if (places_.empty()) return;
@@ -72289,8 +72825,8 @@ ELASTIC_DECL int wire_extension::passed_descriptor(int local_rank) {
 ELASTIC_DECL void wire_extension::begin_replacement(const rendezvous_round& round) {
   if (has(wire_up::mpi)) {
     throw error(errc::invalid_argument,
-                "--wire mpi and --on-failure replace exclude each other: the processes of an MPI "
-                "program cannot form another world");
+                "the wire-up mpi and on_failure replace exclude each other: the processes of an "
+                "MPI program cannot form another world");
   }
   inner_->begin_replacement(round);
 }
@@ -72302,13 +72838,7 @@ ELASTIC_DECL task<void> wire_extension::beside_workers(bool may_restart) {
     co_await inner_->beside_workers(may_restart);
     co_return;
   }
-  co_await race(run_inner(may_restart), pmi_->serve(), notice_other_mpi());
-}
-
-/// Ends by cancellation alone.
-ELASTIC_DECL task<void> wire_extension::run_inner(bool may_restart) {
-  co_await inner_->beside_workers(may_restart);
-  co_await context_.time->sleep_until(time_point::max());
+  co_await race(endless(inner_->beside_workers(may_restart)), pmi_->serve(), notice_other_mpi());
 }
 
 /// A program of Open MPI runs on without a word, each process as a world of its own.
@@ -72319,8 +72849,8 @@ ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
     if (!has_other_mpi()) continue;
     has_noted_mpi_ = true;
     context_.log.warning(
-        "the workers use Open MPI, which asks its launcher by PMIx; --wire mpi speaks PMI-1, as "
-        "MPICH, Intel MPI and MVAPICH do: each of them is an MPI program of one process");
+        "the workers use Open MPI, which asks its launcher by PMIx; the wire-up mpi speaks PMI-1, "
+        "as MPICH, Intel MPI and MVAPICH do: each of them is an MPI program of one process");
   }
   co_await context_.time->sleep_until(time_point::max());
 }
@@ -72330,15 +72860,12 @@ ELASTIC_DECL bool wire_extension::has_other_mpi() const {
   for (const attempt_worker& worker : context_.workers()) {
     const auto slot = static_cast<std::size_t>(worker.local_rank);
     if (worker.pid == 0 || !worker.end.empty() || !pmi_->is_silent(slot)) continue;
-    std::ifstream maps(fmt::format("/proc/{}/maps", worker.pid));
-    constexpr int most_lines = 20'000;
-    std::string line;
-    for (int lines = 0; lines < most_lines && std::getline(maps, line); ++lines) {
-      const bool is_of_it = std::any_of(
-          std::begin(libraries), std::end(libraries),
-          [&](std::string_view name) { return line.find(name) != std::string::npos; });
-      if (is_of_it) return true;
-    }
+    const std::string path = fmt::format("/proc/{}/maps", worker.pid);
+    const std::string maps = read_proc_file(path, limits::memory_map_bytes);
+    const bool is_of_it = std::any_of(
+        std::begin(libraries), std::end(libraries),
+        [&](std::string_view name) { return maps.find(name) != std::string::npos; });
+    if (is_of_it) return true;
   }
   return false;
 }
@@ -72391,6 +72918,102 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
   rendezvous_round::master_endpoint master = co_await read_master(std::move(agents));
   master.served_by_agent = mine.served_by_agent;
   co_return master;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/printable.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string printable(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+    if (byte < 0x20 || byte == 0x7f) {
+      shown += ' ';
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      ++at;  // U+0080 to U+009F: control characters, too
+      shown += ' ';
+    } else {
+      shown += text[at];
+    }
+  }
+  if (shown.size() <= most) return shown;
+  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
+  shown.resize(most);
+  return shown;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/rate_gate.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<time_point> rate_gate::count(time_point now, int how_many) {
+  if (now - since_ >= std::chrono::seconds(1)) {
+    since_ = now;
+    count_ = 0;
+  }
+  count_ += how_many;
+  if (count_ <= most_) return std::nullopt;
+  return since_ + std::chrono::seconds(1);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/timer_fifo.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL int open_timer_fifo(const std::string& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0) {
+    if (!S_ISFIFO(status.st_mode)) {
+      throw error(errc::file_access,
+                  fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
+                              "timers are not watched; name a path that does not exist",
+                              path));
+    }
+    ::unlink(path.c_str());
+  }
+  int fd = -1;
+  if (::mkfifo(path.c_str(), 0600) == 0) {
+    // Opened for reading and writing, so that it never reaches its end and clients always find a
+    // reader.
+    fd = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+  }
+  if (fd >= 0) return fd;
+  throw error(errc::file_access,
+              fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) cannot be made: {}; "
+                          "timers are not watched",
+                          path, errno_text(errno)));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/timer_request.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
+  const json_fields fields("a timer request", line, limits::control_line_bytes - 1);
+  timer_request request;
+  request.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
+  request.scope = printable(fields.text("scope_id"), limits::control_text_bytes);
+  request.signal = static_cast<int>(fields.number("signal", -64, 64));
+  const double seconds = fields.real("expiration_time");
+  if (seconds < 0) return request;
+  constexpr double last = 9.2e9;  // in the year 2261: the limit of wall_time
+  if (!(seconds <= last)) {
+    fields.refuse(fmt::format("has \"expiration_time\" {}; at most {} seconds since 1970 are taken",
+                              seconds, last));
+  }
+  request.expiry =
+      wall_time(std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
+  return request;
 }
 
 }  // namespace elastic::detail
@@ -72610,6 +73233,24 @@ ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_b
     }
   }
   return bindings;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/telemetry/detail/impl/event_handler_registry.ipp ----
+
+namespace elastic::detail {
+
+class discarding_event_handler final : public event_handler {
+ public:
+  void record(const event&) override {}
+};
+
+ELASTIC_DECL event_handler_registry::event_handler_registry()
+    : named_factories("there is no event handler") {
+  add("null", [] { return new_shared<discarding_event_handler>(); });
+  add("console", [] { return new_shared<console_event_handler>(); });
+  add("dynamic_rendezvous", [] { return new_shared<discarding_event_handler>(); });
 }
 
 }  // namespace elastic::detail
@@ -72958,8 +73599,7 @@ ELASTIC_DECL std::string objection_to_local_addr(
     if (!is_named || known.empty() || static_cast<int>(place) == served) continue;
     if (std::any_of(known.begin(), known.end(), is_own)) continue;
     return fmt::format(
-        "--local-addr '{}' is {}, which is another host: leave it out, or name an address of this "
-        "one",
+        "'{}' is {}, which is another host: leave it out, or name an address of this one",
         local_addr, to_text(of.list[place]));
   }
   return {};
