@@ -691,11 +691,12 @@ TEST_CASE("roles on two nodes: a role of one node is told with an address that o
                          seen + "_alone exit 0")
       .config.rendezvous.local_addr = "127.0.0.3";
   const std::string look =
-      "until grep -q '\"'$ROLE_NAME'\": {[^}]*\"address\"' $ELASTIC_ROLES; do sleep 0.01; "
-      "done; "
-      "cp $ELASTIC_ROLES " +
-      seen + ".$$ && mv " + seen + ".$$ " + seen + "_$ROLE_NAME; exec " +
-      std::string(ELASTIC_PUPPET) + " hang";
+      "copy=$(mktemp " + seen +
+      ".XXXXXX); "
+      "until cp $ELASTIC_ROLES $copy && "
+      "grep -q '\"'$ROLE_NAME'\": {[^}]*\"address\"' $copy; do sleep 0.01; done; "
+      "mv $copy " +
+      seen + "_$ROLE_NAME; exec " + std::string(ELASTIC_PUPPET) + " hang";
   for (const char* name : {"server", "alone"}) {
     role& served = job.add(name, look);
     served.stops_with = "trainer";

@@ -59,7 +59,8 @@ TEST_CASE("record: an exception goes to stderr and the error file, and makes cod
   const auto delay =
       std::chrono::floor<std::chrono::seconds>(write_time).time_since_epoch().count() -
       outcome.error_file->timestamp;
-  CHECK(delay >= 0);
+  // The kernel's clock for files lags behind by up to a tick.
+  CHECK(delay >= -1);
   CHECK(delay <= 10);
 }
 
