@@ -107,7 +107,7 @@ class node {
     greeting_.run_id = "job";
     greeting_.node.host = "crowd";
     greeting_.node.pid = number + 1;
-    greeting_.node.number = elastic::new_node_number();
+    greeting_.node.number = elastic::detail::new_node_number();
     greeting_.settings = of.settings;
     greeting_.name = greeting_.node.text();
   }
