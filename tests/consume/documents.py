@@ -119,7 +119,9 @@ def missing_messages(page, sources):
     """Messages of the page's tables of which a part of some length is in no source."""
     for line in page.splitlines():
         message = re.match(r"^\| `([^`]+)`", line)
-        parts = [part.strip() for part in message[1].split("…")] if message else []
+        # The library has messages without the options by which elasticrun names its settings.
+        pieces = re.split(r"…|--rdzv-conf \w+|--[a-z-]+", message[1]) if message else []
+        parts = [part.strip() for part in pieces]
         long_parts = [part for part in parts if len(part) >= 8]
         if message and (not long_parts or any(part not in sources for part in long_parts)):
             yield message[1]
