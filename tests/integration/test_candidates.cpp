@@ -363,7 +363,7 @@ TEST_CASE("candidates: what a list may not be is refused in one line", "[integra
       {"a:1,b,a", "", "a:1 is listed twice"},
       {"a,b,c,d,e,f,g,h,i,j", "", "10 are given, at most 9 are allowed"},
       {"a:1,b:0,c:1", "", "a port that they all know"},
-      {"a:1,b:1,c:1", "is_host=1", "not is_host"},
+      {"a:1,b:1,c:1", "is_host=1", "not --rdzv-conf is_host"},
       {"a:1,b:1,c:1", "candidate=3", "out of range: 0 to 2, or none"},
       {"a:1,b:1,c:1", "candidate=first", "a whole number"},
       {"a:1,b:1,c:1", "dialect=2.6", "agents of torchrun know one endpoint only"},
