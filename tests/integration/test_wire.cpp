@@ -162,6 +162,25 @@ TEST_CASE("wire: a worker that does not speak PMI-1 loses its connection, and go
                  "rank 1 loses its connection to PMI: no line of PMI-1: 'GET / HTTP/1.1'"));
 }
 
+TEST_CASE("wire: a worker that ends without MPI_Finalize leaves nobody in a barrier",
+          "[integration][wire]") {
+  const elasticrun_stage stage;
+  const std::string script =
+      "say() { echo \"cmd=$1\" >&$PMI_FD; }; hear() { read line <&$PMI_FD; }\n"
+      "say 'init pmi_version=1 pmi_subversion=1'; hear\n"
+      "[ $PMI_RANK = 1 ] && exit 0\n"
+      "say barrier_in; hear || exit 7";
+  const auto result = stage.run_command(
+      elasticrun_stage::elasticrun({{"--nproc-per-node", "3"}, mpi, {"bash", "-c", script}}));
+  CAPTURE(result.err);
+  CHECK(result.code == 1);
+  for (const int rank : {0, 2}) {
+    CHECK(has_text(result.err, fmt::format("rank {} loses its connection to PMI: rank 1 left "
+                                           "without this barrier",
+                                           rank)));
+  }
+}
+
 TEST_CASE("wire: a worker has the socket of PMI, and no other that it did not have",
           "[integration][wire]") {
   const elasticrun_stage stage;

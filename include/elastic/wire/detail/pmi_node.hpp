@@ -14,6 +14,7 @@
 #include <elastic/wire/detail/pmi_session.hpp>
 #include <elastic/wire/detail/wire_place.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -43,12 +44,16 @@ class pmi_node {
   ELASTIC_DECL bool is_silent(std::size_t slot) const;
 
   /// Serves the workers, which have been started. A worker that breaks the protocol loses its
-  /// connection; if the round's store cannot be reached, all do.
+  /// connection; if the round's store cannot be reached, all do. So does a worker that waits in a
+  /// barrier after another one of this node has gone, and MPI ends it.
   ///
   /// Ends by cancellation alone, of any type.
   ELASTIC_DECL task<void> serve();
 
  private:
+  /// From the end of a worker's connection until those that wait for it in a barrier lose theirs.
+  static constexpr std::chrono::seconds departure_grace{1};
+
   struct worker {
     worker(const asio::any_io_executor& executor, int ours, int its, pmi_session talk, int its_rank)
         : socket(executor, ours), theirs(its), session(std::move(talk)), rank(its_rank) {}
@@ -59,11 +64,13 @@ class pmi_node {
     int rank;
   };
 
+  ELASTIC_DECL task<void> attend(std::size_t slot);
   ELASTIC_DECL task<void> talk(std::size_t slot);
   ELASTIC_DECL bool take_bytes(worker& with);
   ELASTIC_DECL bool send(worker& with);
   ELASTIC_DECL void hang_up(worker& with, const std::string& why);
   ELASTIC_DECL void note_barrier();
+  ELASTIC_DECL void refuse_barrier(const std::string& why);
   ELASTIC_DECL task<void> keep_barriers();
   ELASTIC_DECL task<void> pass_barrier();
   ELASTIC_DECL task<void> exchange_news();
@@ -76,6 +83,8 @@ class pmi_node {
   /// All workers of this node wait in a barrier.
   event_flag all_wait_;
   int barriers_ = 0;
+  /// The rank of a worker that closed its connection: no barrier of this round can end any more.
+  std::optional<int> departed_;
 };
 
 }  // namespace elastic::detail

@@ -55,10 +55,19 @@ ELASTIC_DECL task<void> pmi_node::serve() {
   for (std::size_t slot = 0; slot < workers_.size(); ++slot) {
     // Its end is then the end of those who have it.
     workers_[slot]->theirs.reset();
-    talks.push_back(talk(slot));
+    talks.push_back(attend(slot));
   }
   talks.push_back(keep_barriers());
   co_await when_all(std::move(talks));
+}
+
+ELASTIC_DECL task<void> pmi_node::attend(std::size_t slot) {
+  co_await talk(slot);
+  // If the worker failed, its end is known first: it ends the round, and says more.
+  const time_point now = time_->now();
+  co_await time_->sleep_until(deadline_after(now, departure_grace));
+  if (!departed_) departed_ = workers_[slot]->rank;
+  note_barrier();
 }
 
 /// Until the worker's end is closed.
@@ -117,10 +126,20 @@ ELASTIC_DECL void pmi_node::hang_up(worker& with, const std::string& why) {
 }
 
 ELASTIC_DECL void pmi_node::note_barrier() {
+  if (departed_) {
+    return refuse_barrier(fmt::format("rank {} left without this barrier", *departed_));
+  }
   const bool all = std::all_of(workers_.begin(), workers_.end(), [](const auto& each) {
     return each->session.at() == pmi_session::stage::in_barrier && each->socket.is_open();
   });
   if (all) all_wait_.set();
+}
+
+ELASTIC_DECL void pmi_node::refuse_barrier(const std::string& why) {
+  for (const std::unique_ptr<worker>& each : workers_) {
+    const bool waits = each->session.at() == pmi_session::stage::in_barrier;
+    if (waits && each->socket.is_open()) hang_up(*each, why);
+  }
 }
 
 ELASTIC_DECL task<void> pmi_node::keep_barriers() {
