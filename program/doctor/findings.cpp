@@ -56,10 +56,13 @@ finding guard_finding(const host_facts& facts) {
 finding files_finding(const host_facts& facts) {
   // Of eight workers with loaders of data that pass tensors as files.
   constexpr std::uint64_t enough = 4096;
+  // Of an agent with one worker.
+  constexpr std::uint64_t fewest = 64;
   std::string text = fmt::format("{}, at most {}", limit_text(facts.open_files),
                                  limit_text(facts.most_open_files));
   if (facts.most_open_files >= enough) return {level::ok, "open files", std::move(text)};
-  return {level::warning, "open files", std::move(text),
+  const level how = facts.most_open_files < fewest ? level::problem : level::warning;
+  return {how, "open files", std::move(text),
           "raise the hard limit to 65536 (ulimit -Hn, LimitNOFILE=, docker run --ulimit nofile)"};
 }
 
@@ -191,7 +194,8 @@ finding accelerators_finding(const host_facts& facts) {
 
 finding torch_finding(const host_facts& facts) {
   if (facts.torch.empty()) {
-    return {level::ok, "PyTorch", "none in the Pythons of PATH"};
+    const std::string where = facts.python.empty() ? "the Pythons of PATH" : facts.python;
+    return {level::ok, "PyTorch", "none in " + where};
   }
   std::string text = fmt::format("{} in {}", facts.torch, facts.python);
   if (!facts.cuda.empty()) text += ", CUDA " + facts.cuda;

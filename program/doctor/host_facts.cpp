@@ -131,9 +131,15 @@ std::string version_of_package(const fs::path& packages, std::string_view begin)
   return {};
 }
 
-void read_torch(host_facts& facts, const elastic::environment_map& environment) {
+/// The Python that scripts get by PYTHON_EXEC; without that, the first one that has torch.
+std::string python_of_scripts(const elastic::environment_map& environment) {
   const std::string path = elastic::find_variable(environment, "PATH").value_or("");
-  facts.python = find_python_with_torch(path + ":/usr/bin");
+  const std::string named = elastic::find_variable(environment, "PYTHON_EXEC").value_or("");
+  return named.empty() ? find_python_with_torch(path + ":/usr/bin") : path_of_program(named, path);
+}
+
+void read_torch(host_facts& facts, const elastic::environment_map& environment) {
+  facts.python = python_of_scripts(environment);
   if (facts.python.empty()) return;
   const fs::path libraries = fs::path(facts.python).parent_path().parent_path() / "lib";
   std::error_code failure;

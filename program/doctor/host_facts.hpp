@@ -67,7 +67,8 @@ struct host_facts {
   int accelerators = 0;
   /// Of NVIDIA; empty: there is none.
   std::string driver;
-  /// The Python that has torch, and the versions in its packages; empty: there is none.
+  /// The Python of PYTHON_EXEC, or else the first one that has torch, and the versions in its
+  /// packages; empty: there is none.
   std::string python;
   std::string torch;
   std::string cuda;

@@ -71,6 +71,14 @@ TEST_CASE("doctor: a guard that cannot be used is found", "[integration]") {
   CHECK(has_text(about(document, "guards")["text"], "/dev/null"));
 }
 
+TEST_CASE("doctor: it looks for PyTorch in the Python that scripts get", "[integration]") {
+  const program_result result =
+      run_program({ELASTIC_ELASTICRUN, "doctor", "--json"}, {{"PYTHON_EXEC", "/opt/none/python3"}});
+  const auto document = nlohmann::json::parse(result.out);
+  CAPTURE(result.out);
+  CHECK(about(document, "PyTorch")["text"] == "none in /opt/none/python3");
+}
+
 TEST_CASE("doctor: it takes no other argument", "[integration]") {
   const program_result result = run_program({ELASTIC_ELASTICRUN, "doctor", "--jsn"});
   CHECK(result.code == 2);

@@ -111,6 +111,8 @@ TEST_CASE("doctor: each fact that hinders a job is found, with what to do", "[pr
        "no guard is available: x", "may outlive it"},
       {"open files", level::warning, [](host_facts& f) { f.most_open_files = 1024; },
        "1024, at most 1024", "raise the hard limit"},
+      {"open files", level::problem, [](host_facts& f) { f.most_open_files = 8; },
+       "1024, at most 8", "raise the hard limit"},
       {"processes", level::warning, [](host_facts& f) { f.processes = 100; }, "at most 100",
        "raise the limit"},
       {"processes", level::warning, [](host_facts& f) { f.process_limit = 50; }, "at most 50",
