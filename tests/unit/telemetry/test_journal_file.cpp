@@ -220,4 +220,20 @@ TEST_CASE("journal: an empty journal has no records, a whole last line counts", 
   CHECK_FALSE(contents.is_torn);
 }
 
+TEST_CASE("journal: a file without a line end is a torn record or none", "[telemetry]") {
+  const test::temporary_directory folder;
+  const std::string line = to_json_line(record_of(1));
+  write(folder / "torn", line.substr(0, line.size() / 2));
+  CHECK(read_journal(folder / "torn").is_torn);
+  write(folder / "other",
+        "\x7f"
+        "ELF");
+  CHECK_THROWS_WITH(read_journal(folder / "other"), contains_text("is not a journal"));
+  write(folder / "damaged", line + "\n" + std::string(100, '\0'));
+  const journal_contents damaged = read_journal(folder / "damaged");
+  CHECK(damaged.records.size() == 1);
+  CHECK(damaged.refused_lines == 1);
+  CHECK_FALSE(damaged.is_torn);
+}
+
 }  // namespace journal_file_tests

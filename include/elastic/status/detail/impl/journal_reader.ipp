@@ -142,6 +142,8 @@ ELASTIC_DECL journal_contents parse_journal(std::string_view text) {
       contents.records.push_back(parse_journal_line(line));
       contents.is_torn = false;
     } catch (const error& refusal) {
+      // The beginning of a record; anything else without an end was not written by a job.
+      contents.is_torn = contents.is_torn && line.front() == '{';
       if (contents.is_torn) break;
       if (contents.refused_lines++ == 0) contents.first_refusal = refusal.what();
     }
