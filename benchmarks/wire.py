@@ -6,7 +6,8 @@
 MPI: the whole command of 8 processes that add up their ranks, once, under elasticrun and under
 mpiexec.mpich. JAX: from the start of elasticrun to the end of the first collective, of one process
 and of two; and from SIGKILL of one of two to the end of the first collective of the next attempt.
-The sides take turns.
+Its parts end when the last process runs Python, has imported JAX, has met the others, and has the
+collective's result. The sides take turns.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import os
 import pathlib
 import shutil
 import signal
+import statistics
 import subprocess
 import time
 
@@ -84,39 +86,55 @@ class JaxJob:
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def await_all(self, attempt):
-        """Until all have gathered the numbers of all. Result: their pids."""
-        pids = []
+        """Until all have gathered the numbers of all. Result: their pids; when the last one ran
+        Python, had imported JAX, had met the others, and was done."""
+        pids, moments = [], []
         while len(pids) < self.processes:
             line = self.launcher.stdout.readline()
             if not line:
                 raise SystemExit("a job of JAX ended too soon")
             if f" of {self.processes} gathered " in line and f" attempt {attempt} pid " in line:
-                pids.append(int(line.split()[-2]))
-        return pids
+                said = line.split(" pid ")[1].split()
+                pids.append(int(said[0]))
+                moments.append([float(moment) for moment in said[2:5]])
+        return pids, [*(max(column) for column in zip(*moments)), time.monotonic()]
 
     def end(self):
         self.launcher.send_signal(signal.SIGTERM)
         self.launcher.communicate()
 
 
+def durations(began, moments):
+    """Of the parts that end at these moments, in ms."""
+    return [(end - begin) * 1e3 for begin, end in zip([began, *moments], moments)]
+
+
 def cold_start(arguments, processes):
     job = JaxJob(arguments, processes)
-    job.await_all(0)
-    took = time.monotonic() - job.began
+    _, moments = job.await_all(0)
     job.end()
-    return took * 1e3
+    return durations(job.began, moments)
 
 
 def restart(arguments):
     job = JaxJob(arguments, 2)
-    pids = job.await_all(0)
+    pids, _ = job.await_all(0)
     time.sleep(0.5)
     killed = time.monotonic()
     os.kill(pids[1], signal.SIGKILL)
-    job.await_all(1)
-    took = time.monotonic() - killed
+    _, moments = job.await_all(1)
     job.end()
-    return took * 1e3
+    return durations(killed, moments)
+
+
+def print_parts(results):
+    print("median of each part, ms | until Python runs | import | meeting | collective"
+          " | meetings above 500")
+    for name, runs in results.items():
+        medians = " | ".join(f"{statistics.median(column):.0f}" for column in zip(*runs))
+        slow = sum(meeting > 500 for _, _, meeting, _ in runs)
+        print(f"| {name} | {medians} | {slow} of {len(runs)} |")
+    print()
 
 
 def measure_jax(arguments):
@@ -129,7 +147,10 @@ def measure_jax(arguments):
             took = measure()
             if run > 0:  # the first one reads the files
                 results[name].append(took)
-    print_table("JAX, to the end of the first collective", results, "cold start of one")
+    totals = {name: [sum(run) for run in runs] for name, runs in results.items()}
+    for base in ("cold start of one", "cold start of two"):
+        print_table("JAX, to the end of the first collective", totals, base)
+    print_parts(results)
 
 
 def main():

@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: MIT
 """A program of JAX, which is told nothing of its processes: they gather their numbers.
 
-It waits for the end then if ELASTIC_TEST_WAITS names the number of processes.
+It says when it began, when it had imported JAX, and when it had met the others: in seconds of the
+monotonic clock, for benchmarks/wire.py. It waits for the end then if ELASTIC_TEST_WAITS names the
+number of processes.
 """
 
 import os
 import sys
 import time
 
-import jax
+began = time.monotonic()
 
+import jax  # noqa: E402
+
+imported = time.monotonic()
 jax.distributed.initialize()
+met = time.monotonic()
 
 from jax.experimental import multihost_utils  # noqa: E402
 import numpy  # noqa: E402
@@ -22,7 +28,7 @@ attempt = os.environ["TORCHELASTIC_RESTART_COUNT"]
 # One write: print() would write the line end by itself, and another process may write before it.
 sys.stdout.write(
     f"process {jax.process_index()} of {jax.process_count()} gathered {numbers} attempt {attempt}"
-    f" pid {os.getpid()} end\n"
+    f" pid {os.getpid()} moments {began} {imported} {met} end\n"
 )
 sys.stdout.flush()
 if os.environ.get("ELASTIC_TEST_WAITS") == str(jax.process_count()):
