@@ -56,6 +56,7 @@
 #include <elastic/base/detail/impl/random.ipp>
 #include <elastic/base/detail/impl/record.ipp>
 #include <elastic/base/detail/impl/ring.ipp>
+#include <elastic/base/detail/impl/shielded_run.ipp>
 #include <elastic/base/detail/impl/unique_fd.ipp>
 #include <elastic/base/detail/impl/waiters.ipp>
 #include <elastic/base/impl/event_flag.ipp>

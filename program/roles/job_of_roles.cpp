@@ -13,7 +13,7 @@
 #include <elastic/inspection.hpp>
 #include <elastic/launch/drain_file.hpp>
 #include <elastic/python.hpp>
-#include <elastic/roles/detail/inbox_run.hpp>
+#include <elastic/roles/detail/signalled_run.hpp>
 #include <elastic/wire.hpp>
 #include <program/preflight.hpp>
 #include <program/roles/joined_extensions.hpp>

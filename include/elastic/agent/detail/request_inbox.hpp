@@ -41,6 +41,9 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
   /// From any thread.
   ELASTIC_DECL void push(agent_request request);
 
+  /// Makes what `run_shielded` calls if its caller is cancelled: the request for a stop.
+  ELASTIC_DECL std::function<void(asio::cancellation_type)> cancel_handler();
+
   /// On the strand: passes each request to `take` from now on, there.
   ELASTIC_DECL void open(asio::any_io_executor strand,
                          std::function<void(const agent_request&)> take);

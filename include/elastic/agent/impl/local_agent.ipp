@@ -30,6 +30,7 @@
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/mailbox.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
@@ -51,6 +52,7 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -1255,31 +1257,21 @@ ELASTIC_DECL local_agent::local_agent(options settings)
 ELASTIC_DECL task<run_result> local_agent::run() & {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
-  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
-  asio::cancellation_slot slot = cancellation.slot();
-  if (slot.is_connected()) {
-    slot.assign([inbox = inbox_](asio::cancellation_type requested) {
-      inbox->push(detail::as_stop_request(requested));
-    });
-  }
+  const auto is_cancelled = detail::new_shared<bool>(false);
+  std::function<void(asio::cancellation_type)> on_cancel =
+      [is_cancelled, ask_for_stop = inbox_->cancel_handler()](asio::cancellation_type requested) {
+        *is_cancelled = true;
+        ask_for_stop(requested);
+      };
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  std::optional<run_result> result;
-  std::exception_ptr failure;
-  try {
-    // The body gets an empty cancellation slot: requests reach it only through the inbox.
-    task<void> serving = detail::keep_result(serve(strand), result);
-    co_await detail::run_on(strand, std::move(serving), asio::cancellation_slot());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  const bool cancelled = cancellation.cancelled() != asio::cancellation_type::none;
-  co_await asio::this_coro::reset_cancellation_state();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  if (failure) std::rethrow_exception(failure);
-  if (cancelled && result->state == worker_state::stopped) {
+  task<run_result> serving = serve(strand);
+  task<run_result> running =
+      detail::run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
+  run_result result = co_await std::move(running);
+  if (*is_cancelled && result.state == worker_state::stopped) {
     throw detail::asio_system_error(asio::error::operation_aborted);
   }
-  co_return std::move(*result);
+  co_return result;
 }
 
 ELASTIC_DECL void local_agent::stop(stop_request request) { inbox_->push(std::move(request)); }

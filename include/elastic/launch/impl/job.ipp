@@ -6,8 +6,8 @@
 
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/local_agent.hpp>
-#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -19,7 +19,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -141,27 +141,14 @@ ELASTIC_DECL job::~job() { journal_->remove(tracker_); }
 ELASTIC_DECL task<run_result> job::run() & {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
-  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
-  asio::cancellation_slot slot = cancellation.slot();
-  if (slot.is_connected()) {
-    slot.assign([agent = agent_](asio::cancellation_type requested) {
-      agent->stop(detail::as_stop_request(requested));
-    });
-  }
-  std::optional<run_result> result;
-  std::exception_ptr failure;
-  task<run_result> running = agent_->run();
-  try {
-    // The agent gets an empty cancellation slot: only `stop` ends it, so it always has a result.
-    task<void> keeping = detail::keep_result(std::move(running), result);
-    co_await detail::run_on(executor_, std::move(keeping), asio::cancellation_slot());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  co_await asio::this_coro::reset_cancellation_state();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  if (failure) std::rethrow_exception(failure);
-  co_return std::move(*result);
+  std::function<void(asio::cancellation_type)> on_cancel =
+      [agent = agent_](asio::cancellation_type requested) {
+        agent->stop(detail::as_stop_request(requested));
+      };
+  // Only `stop` ends the agent, so it always has a result.
+  task<run_result> running = detail::run_shielded<run_result>(executor_, agent_->run(),
+                                                              std::move(on_cancel));
+  co_return co_await std::move(running);
 }
 
 ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const { return tracker_->view(); }

@@ -10,10 +10,11 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/launch/detail/worker_preparation.hpp>
-#include <elastic/roles/detail/inbox_run.hpp>
 #include <elastic/roles/detail/replica_run.hpp>
+#include <elastic/roles/detail/signalled_run.hpp>
 
 #include <utility>
 
@@ -73,7 +74,8 @@ ELASTIC_DECL task<run_result> replica_set::run() & {
   // The run owns the services: they may hold on to the context, which this object may outlive.
   const auto run = detail::new_shared<detail::replica_run>(strand, std::move(*prepared), run_id_);
   task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
-  task<run_result> running = detail::run_by_inbox(strand, inbox_, std::move(serving));
+  task<run_result> running =
+      detail::run_shielded<run_result>(strand, std::move(serving), inbox_->cancel_handler());
   co_return co_await std::move(running);
 }
 

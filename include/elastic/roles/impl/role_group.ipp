@@ -7,12 +7,13 @@
 #include <elastic/agent/detail/inbox_service.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/launch/job_outcome.hpp>
-#include <elastic/roles/detail/inbox_run.hpp>
 #include <elastic/roles/detail/role_plan.hpp>
 #include <elastic/roles/detail/role_run.hpp>
+#include <elastic/roles/detail/signalled_run.hpp>
 
 #include <utility>
 
@@ -82,7 +83,8 @@ ELASTIC_DECL task<role_group::result> role_group::run() & {
   const auto run = detail::new_shared<detail::role_run>(strand, plan);
   task<result> serving =
       detail::serve_inbox(strand, inbox_, run, detail::run_to_result(run, plan));
-  task<result> running = detail::run_by_inbox(strand, inbox_, std::move(serving));
+  task<result> running =
+      detail::run_shielded<result>(strand, std::move(serving), inbox_->cancel_handler());
   co_return co_await std::move(running);
 }
 

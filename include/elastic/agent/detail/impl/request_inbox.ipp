@@ -18,6 +18,12 @@ ELASTIC_DECL void request_inbox::push(agent_request request) {
   if (strand_) post_work(*strand_, [self = this->shared_from_this()] { self->deliver(); });
 }
 
+ELASTIC_DECL std::function<void(asio::cancellation_type)> request_inbox::cancel_handler() {
+  return [inbox = shared_from_this()](asio::cancellation_type requested) {
+    inbox->push(as_stop_request(requested));
+  };
+}
+
 ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
                                       std::function<void(const agent_request&)> take) {
   take_ = std::move(take);
