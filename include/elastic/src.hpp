@@ -7,12 +7,14 @@
 // same in several.
 
 #include <elastic/agent/detail/impl/agent_journal.ipp>
+#include <elastic/agent/detail/impl/agent_run.ipp>
 #include <elastic/agent/detail/impl/agent_step.ipp>
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
 #include <elastic/agent/detail/impl/arrivals.ipp>
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
 #include <elastic/agent/detail/impl/default_logs_specs.ipp>
 #include <elastic/agent/detail/impl/epoch_exchange.ipp>
+#include <elastic/agent/detail/impl/epoch_record.ipp>
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
 #include <elastic/agent/detail/impl/job_pause.ipp>
 #include <elastic/agent/detail/impl/line_template.ipp>
@@ -24,6 +26,8 @@
 #include <elastic/agent/detail/impl/run_files.ipp>
 #include <elastic/agent/detail/impl/survivors.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
+#include <elastic/agent/detail/impl/worker_orders.ipp>
+#include <elastic/agent/detail/impl/worker_stop.ipp>
 #include <elastic/agent/detail/impl/worker_watch.ipp>
 #include <elastic/agent/impl/agent_extension.ipp>
 #include <elastic/agent/impl/agent_services.ipp>

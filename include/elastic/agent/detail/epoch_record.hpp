@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace elastic::detail {
 
@@ -35,14 +37,17 @@ class epoch_record {
   /// What this node tells the others about the last epoch; empty if workers never outlive one.
   ELASTIC_DECL std::optional<node_epoch> last();
 
+  /// How this node enters an epoch.
+  struct entry {
+    /// Some workers of the job continue in it.
+    bool keeps_survivors = false;
+    /// The same, and this node took part in the previous epoch.
+    bool replaces = false;
+  };
+
   /// Takes what the nodes have agreed on, and gives the round this node's place in it.
   /// Errors: `errc::invalid_argument`: workers cannot outlive an epoch in this job.
-  ELASTIC_DECL void take(const epoch_agreement& agreement, rendezvous_round& round);
-
-  /// Some workers of the job continue in the epoch that begins.
-  bool keeps_survivors() const { return keeps_survivors_; }
-  /// The same, and this node took part in the previous epoch.
-  bool replaces() const { return replaces_; }
+  ELASTIC_DECL entry take(const epoch_agreement& agreement, rendezvous_round& round);
 
   /// Notes why the workers of this node cannot stay.
   void note_obstacle(std::string why) { last_.obstacle = std::move(why); }
@@ -51,13 +56,16 @@ class epoch_record {
   ELASTIC_DECL void end();
   void note_change(rendezvous_change change) { change_ = std::move(change); }
 
-  /// The workers of an epoch run. Completes `start` with those that are new if others stayed, and
-  /// reports them.
+  /// Notes that the workers of the next epoch run.
   /// @param starting  when the first of them was started
-  ELASTIC_DECL void begin(worker_observer::started_workers& start, time_point starting);
+  /// Result: when this node learned that the last epoch was over; `starting` for the first epoch
+  ELASTIC_DECL time_point begin(time_point starting);
 
-  /// Logs which ranks have new processes, if others stayed.
-  ELASTIC_DECL void log_replacement(const worker_observer::started_workers& start) const;
+  /// Completes `start` with the workers of this node that are new while others stayed, and reports
+  /// them to the journal, the metrics and the result.
+  /// @param ended  what `begin` returned
+  ELASTIC_DECL void report_replacement(worker_observer::started_workers& start, time_point ended);
+  ELASTIC_DECL void log_replacement(const std::vector<int>& replaced, time_point ended) const;
 
   /// A worker of this node has reported a step.
   ELASTIC_DECL void note_step(std::int64_t step);
@@ -65,8 +73,6 @@ class epoch_record {
   const run_result::rank_replacements& replacements() const { return replacements_; }
 
  private:
-  ELASTIC_DECL void report_replacement(worker_observer::started_workers& start);
-
   const worker_spec& spec_;
   worker_group& group_;
   agent_journal& journal_;
@@ -74,8 +80,6 @@ class epoch_record {
   time_source& time_;
   const logger& log_;
   node_epoch last_;
-  bool keeps_survivors_ = false;
-  bool replaces_ = false;
   /// When this node learned that the last epoch had ended (empty during an epoch), and what ended
   /// it.
   std::optional<time_point> ended_;
