@@ -19,6 +19,7 @@
 #include <elastic/agent/detail/impl/job_pause.ipp>
 #include <elastic/agent/detail/impl/line_template.ipp>
 #include <elastic/agent/detail/impl/node_checker.ipp>
+#include <elastic/agent/detail/impl/process_builder.ipp>
 #include <elastic/agent/detail/impl/rejoin_machine.ipp>
 #include <elastic/agent/detail/impl/replacement_line.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
@@ -26,6 +27,7 @@
 #include <elastic/agent/detail/impl/run_files.ipp>
 #include <elastic/agent/detail/impl/survivors.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
+#include <elastic/agent/detail/impl/worker_leftovers.ipp>
 #include <elastic/agent/detail/impl/worker_orders.ipp>
 #include <elastic/agent/detail/impl/worker_stop.ipp>
 #include <elastic/agent/detail/impl/worker_watch.ipp>

@@ -6,8 +6,10 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
 #include <elastic/agent/detail/hang_hooks.hpp>
+#include <elastic/agent/detail/process_builder.hpp>
 #include <elastic/agent/detail/role_link.hpp>
 #include <elastic/agent/detail/survivors.hpp>
+#include <elastic/agent/detail/worker_leftovers.hpp>
 #include <elastic/agent/detail/worker_watch.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
@@ -132,8 +134,7 @@ class worker_group {
   /// started and choose the descriptor that it gets: those of an `agent_extension`.
   void equip(std::function<void(const worker_identity&, environment_map&)> change,
              std::function<int(int local_rank)> descriptor) {
-    change_environment_ = std::move(change);
-    descriptor_of_ = std::move(descriptor);
+    builder_.equip(std::move(change), std::move(descriptor));
   }
 
   /// From now on the workers are replicas: they form no world, and the end of one does not affect
@@ -381,11 +382,6 @@ class worker_group {
   // guards run on other processors.
   ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
                                      std::vector<std::size_t> slots, const job_context& job);
-  ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
-                                                       const job_context& job,
-                                                       const std::string& error_file) const;
-  ELASTIC_DECL process_spec process_of(const worker_identity& identity, const job_context& job,
-                                       const std::string& error_file) const;
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
                                        logs_specs::worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
@@ -412,16 +408,6 @@ class worker_group {
   ELASTIC_DECL task<std::string> look();
   ELASTIC_DECL run_result::failure describe(const worker& failed, const std::string& host) const;
 
-  /// What a failed worker left in files.
-  struct leftovers {
-    std::optional<error_file_content> error;
-    std::vector<std::string> last_stderr;
-    std::string core_file;
-  };
-  using leftovers_by_slot = std::map<std::size_t, leftovers>;
-  using leftovers_reader = std::function<void(leftovers&)>;
-  using leftovers_readers = std::vector<std::pair<std::size_t, leftovers_reader>>;
-
   // Before workers are started: none may run.
   ELASTIC_DECL task<void> make_room();
   ELASTIC_DECL task<void> start_each(rendezvous_round round, assigned_ranks ranks,
@@ -429,15 +415,8 @@ class worker_group {
   ELASTIC_DECL task<void> make_directories(int restart_count);
   ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
   ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
-  // These readers may run on any thread: they read the log directory and locate the core file.
-  ELASTIC_DECL leftovers_reader log_reader_of(const worker& failed) const;
-  ELASTIC_DECL leftovers_reader core_reader_of(const worker& failed) const;
+  ELASTIC_DECL detail::worker_leftovers::source source_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
-
-  // Returns nothing if reading takes longer than `patience`; the readers then continue in the
-  // background.
-  ELASTIC_DECL task<void> read_within(duration patience, leftovers_readers readers,
-                                      std::optional<leftovers_by_slot>& read);
 
   /// The state of one attempt; each has a new one.
   struct attempt;
@@ -451,9 +430,6 @@ class worker_group {
   // of the others.
   ELASTIC_DECL std::vector<std::size_t> begin_with_stayers(attempt next);
   ELASTIC_DECL detail::survivors_options survivor_options(const agent_services& services);
-  // The variables that a new process would get and that may have changed.
-  ELASTIC_DECL environment_map news_for(const worker_identity& identity,
-                                        const job_context& job) const;
   ELASTIC_DECL void tell_stayers(const std::vector<worker_identity>& identities,
                                  const job_context& job);
 
@@ -507,8 +483,6 @@ class worker_group {
     /// The local ranks of hung workers that hooks inspect, and the signals that end them
     /// afterwards.
     std::vector<std::pair<std::size_t, int>> pending_kills;
-    /// By slot: what was read from files that may hang.
-    std::map<std::size_t, worker_group::leftovers> leftovers;
 
     ELASTIC_DECL detail::attempt_tally tally() const;
   };
@@ -516,6 +490,7 @@ class worker_group {
   worker_spec spec_;
   detail::descriptor_need descriptors_;
   log_layout& layout_;
+  detail::worker_leftovers leftovers_;
   std::shared_ptr<logs_specs> logs_;
   logger log_;
   std::shared_ptr<worker_observer> observer_;
@@ -531,15 +506,13 @@ class worker_group {
   std::function<void()> on_start_;
   std::function<void(std::int64_t)> on_step_;
   std::function<void()> on_prepared_;
-  /// Empty: nothing is added.
-  std::function<void(const worker_identity&, environment_map&)> change_environment_;
-  std::function<int(int)> descriptor_of_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   worker_channels channels_;
+  detail::process_builder builder_;
   detail::survivors survivors_;
   attempt attempt_;
   detail::hang_hooks hooks_;

@@ -9,18 +9,13 @@
 #include <elastic/agent/detail/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
-#include <elastic/base/detail/keep_result.hpp>
-#include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/when_all.hpp>
-#include <elastic/contract/detail/macros.hpp>
-#include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/process/detail/core_file.hpp>
 #include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/process_tree.hpp>
@@ -84,16 +79,6 @@ inline std::string path_in(const log_layout& layout, const std::string& path) {
   return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
 }
 
-/// A shell that executes the command with the program and its arguments, so that no other process
-/// is between them.
-inline void wrap_process(process_spec& process, std::string_view command) {
-  std::vector<std::string> words = {"-c", fmt::format("exec {} \"$@\"", command), "sh",
-                                    std::move(process.program)};
-  words.insert(words.end(), process.arguments.begin(), process.arguments.end());
-  process.program = "/bin/sh";
-  process.arguments = std::move(words);
-}
-
 /// How many descriptors the workers of an agent need.
 inline std::size_t descriptors_of(const worker_spec& spec) {
   return static_cast<std::size_t>(std::max(spec.nproc_per_node, 0)) * limits::worker_descriptors;
@@ -110,6 +95,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
+      leftovers_(layout_, spec_.directory, services.time, services.log),
       logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
@@ -119,6 +105,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
+      builder_(spec_, channels_, roles_),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
@@ -148,6 +135,7 @@ ELASTIC_DECL task<void> worker_group::make_room() {
 
 ELASTIC_DECL void worker_group::open_attempt(attempt next) {
   attempt_ = std::move(next);
+  leftovers_.clear();
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
   survivors_.begin(attempt_.round, attempt_.workers.size(), false);
@@ -269,7 +257,7 @@ ELASTIC_DECL void worker_group::forget(std::size_t slot) {
   attempt_.workers[slot] = std::move(fresh);
   attempt_.steps[slot] = {};
   attempt_.files[slot] = {};
-  attempt_.leftovers.erase(slot);
+  leftovers_.forget(slot);
   attempt_.suspected.erase(slot);
   std::erase(attempt_.ended, slot);
   attempt_.oom_kills = detail::count_oom_kills();
@@ -310,6 +298,7 @@ ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<
     if (spec_.function) next.sheets[slot] = std::move(attempt_.sheets.at(slot));
   }
   attempt_ = std::move(next);
+  leftovers_.clear();
   return others;
 }
 
@@ -332,28 +321,13 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   update_state();
 }
 
-ELASTIC_DECL environment_map worker_group::news_for(const worker_identity& identity,
-                                                    const job_context& job) const {
-  const environment_map all = environment_from(environment_of(identity, job, ""));
-  environment_map names = environment_from(worker_environment({}, identity, job, ""));
-  // A worker that stays keeps its files.
-  names.erase("TORCHELASTIC_ERROR_FILE");
-  // The other values are the same in every epoch, and may be too long for a message.
-  for (const auto& [name, value] : spec_.env) {
-    if (detail::changes_by_epoch(value)) names[name] = value;
-  }
-  if (change_environment_) change_environment_(identity, names);
-  for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
-  return names;
-}
-
 ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>& identities,
                                              const job_context& job) {
   for (std::size_t slot = 0; slot < identities.size(); ++slot) {
     if (!survivors_.is_ready(slot)) continue;
     control_messages::rejoin message;
     message.epoch = attempt_.round;
-    message.environment = news_for(identities[slot], job);
+    message.environment = builder_.changed_variables(identities[slot], job);
     std::string problem = "it has lost its control channel";
     attempt_.workers[slot].identity = identities[slot];
     attempt_.workers[slot].has_stayed = true;
@@ -837,64 +811,13 @@ ELASTIC_DECL void worker_group::warn_of_discarded_output(
       workers, spec_.log_dir);
 }
 
-ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
-    const worker_identity& identity, const job_context& job, const std::string& error_file) const {
-  environment_map variables = detail::program_environment(spec_.environment);
-  for (const auto& [name, value] : channels_.environment()) {
-    // An empty value removes the variable: otherwise the workers would write to a timer file that
-    // is not a FIFO.
-    if (value.empty()) {
-      variables.erase(name);
-    } else {
-      variables[name] = value;
-    }
-  }
-  if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
-  if (change_environment_) change_environment_(identity, variables);
-  const detail::macro_values macros = detail::macros_of(identity, job);
-  for (const auto& [name, value] : spec_.env) {
-    variables[name] = detail::substitute_macros(value, macros);
-  }
-  worker_identity shown = identity;
-  if (spec_.virtual_local_rank) {
-    detail::leave_one_device(variables, identity.local_rank);
-    shown.local_rank = 0;
-  }
-  return worker_environment(std::move(variables), shown, job, error_file);
-}
-
-ELASTIC_DECL process_spec worker_group::process_of(const worker_identity& identity,
-                                                   const job_context& job,
-                                                   const std::string& error_file) const {
-  process_spec process;
-  process.program = spec_.program;
-  const auto slot = static_cast<std::size_t>(identity.local_rank);
-  const detail::role_link::port_map ports =
-      roles_ ? roles_->ports(slot) : detail::role_link::port_map();
-  for (const std::string& argument : spec_.arguments) {
-    process.arguments.push_back(detail::substitute_ports(argument, identity.local_rank, ports));
-  }
-  if (spec_.wrap.is_for(identity.rank)) {
-    const detail::macro_values macros = detail::macros_of(identity, job);
-    detail::wrap_process(process, detail::substitute_macros(spec_.wrap.command, macros));
-  }
-  process.environment = environment_of(identity, job, error_file);
-  if (descriptor_of_) process.passed_fd = descriptor_of_(identity.local_rank);
-  if (!spec_.cpu_affinity.empty()) {
-    process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
-  }
-  process.ignored_signals = spec_.ignored_signals;
-  process.directory = spec_.directory;
-  return process;
-}
-
 ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::string run_id) const {
   std::vector<process_spec> processes;
   if (spec_.function) return processes;
   const rendezvous_round unknown;
   const job_context job = make_job_context(spec_, unknown, std::move(run_id), 0);
   for (const worker_identity& identity : worker_identities(spec_, unknown, assigned_ranks())) {
-    processes.push_back(process_of(identity, job, ""));
+    processes.push_back(builder_.make(identity, job, ""));
   }
   return processes;
 }
@@ -904,7 +827,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const std::string error_file = layout_.error_file(identity.local_rank);
   process_set::process process;
-  process.process = process_of(identity, job, error_file);
+  process.process = builder_.make(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
   attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
   attempt_.files.at(slot).err = detail::path_in(layout_, output.err.file);
@@ -1061,14 +984,7 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   failure.status = failed.end->status;
   failure.at = failed.end->wall;
   failure.error_file = failed.error_file;
-  const auto position = attempt_.leftovers.find(slot);
-  leftovers content;
-  if (position != attempt_.leftovers.end()) {
-    content = position->second;
-  } else {
-    log_reader_of(failed)(content);
-    core_reader_of(failed)(content);
-  }
+  detail::worker_leftovers::content content = leftovers_.read(source_of(failed));
   failure.error = std::move(content.error);
   if (!failure.error) failure.error = failure_of_call(slot);
   failure.last_stderr = std::move(content.last_stderr);
@@ -1110,71 +1026,26 @@ ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layou
   layout_ = std::move(made);
 }
 
-ELASTIC_DECL auto worker_group::log_reader_of(const worker_group::worker& failed) const
-    -> leftovers_reader {
+ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
+    const worker_group::worker& failed) const {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  return [error_file = failed.error_file,
-          read_tail = processes_.tail_reader(slot)](leftovers& content) {
-    content.error = read_error_file(error_file);
-    content.last_stderr = read_tail();
-  };
-}
-
-ELASTIC_DECL auto worker_group::core_reader_of(const worker_group::worker& failed) const
-    -> leftovers_reader {
-  if (!failed.end->status.core_dumped()) return [](leftovers&) {};
-  // Relative core names refer to the directory in which the agent's programs start.
-  return [pid = failed.pid, directory = spec_.directory,
-          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& content) {
-    content.core_file = detail::find_core(pid, directory, since);
-  };
+  detail::worker_leftovers::source source;
+  source.slot = slot;
+  source.pid = failed.pid;
+  source.error_file = failed.error_file;
+  source.read_tail = processes_.tail_reader(slot);
+  source.core_dumped = failed.end->status.core_dumped();
+  source.since = std::chrono::system_clock::to_time_t(attempt_.started);
+  return source;
 }
 
 ELASTIC_DECL task<void> worker_group::read_leftovers() {
-  const bool cores_may_hang = detail::may_hang(spec_.directory.empty() ? "." : spec_.directory);
-  leftovers_readers logs;
-  leftovers_readers cores;
+  std::vector<detail::worker_leftovers::source> failed;
   for (const std::size_t slot : attempt_.ended) {
-    const worker_group::worker& entry = attempt_.workers[slot];
-    if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
-    const bool may_hang = entry.end->status.core_dumped() && cores_may_hang;
-    if (!layout_.may_hang() && !may_hang) continue;
-    logs.emplace_back(slot, log_reader_of(entry));
-    cores.emplace_back(slot, core_reader_of(entry));
+    const worker_group::worker& each = attempt_.workers[slot];
+    if (!each.end->status.success()) failed.push_back(source_of(each));
   }
-  if (logs.empty()) co_return;
-  // If the log directory was given up, its files are not read. The two readers have separate time
-  // limits: one may hang without the other.
-  const duration patience = limits::log_directory_patience;
-  const bool is_given_up = layout_.is_given_up();
-  std::optional<leftovers_by_slot> in_logs;
-  std::optional<leftovers_by_slot> in_cores;
-  std::vector<task<void>> reading;
-  reading.push_back(read_within(is_given_up ? duration::zero() : patience, logs, in_logs));
-  reading.push_back(read_within(patience, cores, in_cores));
-  co_await when_all(std::move(reading));
-  if (!in_logs) layout_.give_up();
-  if (!in_cores) {
-    log_.warning("the working directory does not answer: core files are not looked for there");
-  }
-  for (const auto& [slot, reader] : logs) {
-    leftovers& content = attempt_.leftovers[slot];
-    if (in_logs) content = std::move((*in_logs)[slot]);
-    if (in_cores) content.core_file = std::move((*in_cores)[slot].core_file);
-  }
-}
-
-ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_readers readers,
-                                                  std::optional<leftovers_by_slot>& read) {
-  std::function<leftovers_by_slot()> work = [readers = std::move(readers)] {
-    leftovers_by_slot contents;
-    for (const auto& [slot, reader] : readers) reader(contents[slot]);
-    return contents;
-  };
-  const time_point deadline = deadline_after(time_->now(), patience);
-  task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));
-  task<void> keeping = detail::keep_result(std::move(reading), read);
-  co_await with_deadline(*time_, deadline, std::move(keeping));
+  return leftovers_.read_ahead(std::move(failed));
 }
 
 }  // namespace elastic
