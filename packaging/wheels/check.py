@@ -6,8 +6,9 @@
   check.py WHEEL…
 
 Its tag, its size, which libraries its program needs, and which versions of their symbols. Programs
-of the other processor run under qemu-user, if it is there. The qemu of Debian 12 (7.2) refuses
-clone with CLONE_PIDFD, by which workers are started: there they only say their version.
+of the other processor run under the first qemu-aarch64 of PATH, if there is one. That of Debian 12
+(7.2) refuses clone with CLONE_PIDFD, by which workers are started: there they only say their
+version. That of its backports (10.0) runs jobs, too.
 """
 
 import os
