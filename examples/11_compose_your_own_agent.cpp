@@ -82,9 +82,9 @@ class replica_agent {
       channels_.ended(static_cast<int>(end.index));
       co_await replicas_.clear(end.index);  // ends what it had started, and copies its last output
       restart_ledger& ledger = ledgers_[end.index];
-      ledger.failed(end.at);
+      ledger.failed(end.time);
       const restart_ledger::decision next =
-          ledger.decide(rendezvous_change::cause::worker_failed, end.status, end.at);
+          ledger.decide(rendezvous_change::cause::worker_failed, end.status, end.time);
       std::printf("replica %zu ended by %s: %s\n", end.index, end.status.text().c_str(),
                   next.reason.c_str());
       if (!next.restart) co_return;

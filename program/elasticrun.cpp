@@ -195,14 +195,14 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   const std::shared_ptr<elastic::local_agent> agent =
       elastic::make_agent(config.job, services);
 
-  std::vector<elastic::task<void>> beside;
-  beside.push_back(lean->run());
+  std::vector<elastic::task<void>> companions;
+  companions.push_back(lean->run());
   // The last lines are shown when the agent has ended.
-  if (merged) beside.push_back(elastic::with_cleanup(merged->run(), merged->finish()));
+  if (merged) companions.push_back(elastic::with_cleanup(merged->run(), merged->finish()));
   // The last report is sent when the agent has ended.
-  if (kubeflow) beside.push_back(elastic::with_cleanup(kubeflow->run(), kubeflow->finish()));
-  if (chaos) beside.push_back(chaos->run(signal_of(agent)));
-  elastic::task<elastic::run_result> running = program.run(agent, std::move(beside));
+  if (kubeflow) companions.push_back(elastic::with_cleanup(kubeflow->run(), kubeflow->finish()));
+  if (chaos) companions.push_back(chaos->run(signal_of(agent)));
+  elastic::task<elastic::run_result> running = program.run(agent, std::move(companions));
   const elastic::run_result result = co_await std::move(running);
   report(config, result, log);
   co_return elastic::exit_code(result);

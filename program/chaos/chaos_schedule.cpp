@@ -45,13 +45,13 @@ std::optional<chaos_step> chaos_schedule::next() {
 void chaos_schedule::add(const elastic::chaos_plan::fault& fault, std::uint64_t number,
                          bool is_any_rank) {
   entry begin;
-  begin.step.time = fault.at;
-  begin.step.target = fault.of;
+  begin.step.time = fault.start;
+  begin.step.target = fault.scope;
   begin.step.number = number;
   begin.step.is_any_rank = is_any_rank;
   begin.step.signal = fault.what == elastic::chaos_plan::fault::kind::kill ? SIGKILL : SIGSTOP;
   begin.step.fault = is_any_rank ? "random" : to_text(fault);
-  const elastic::duration end = fault.at + fault.lasts;
+  const elastic::duration end = fault.start + fault.span;
   const bool is_cut = fault.what == elastic::chaos_plan::fault::kind::cut;
   if (fault.what == elastic::chaos_plan::fault::kind::slow) begin.slow_end = end;
   if (is_cut) begin.step.what = chaos_step::action::cut;
@@ -84,11 +84,11 @@ void chaos_schedule::add_random() {
   };
   random_time_ += up_to(2 * mean);
   elastic::chaos_plan::fault fault;
-  fault.at = random_time_;
+  fault.start = random_time_;
   const std::uint64_t choice = random_.below(4);
   if (choice == 2) fault.what = elastic::chaos_plan::fault::kind::stop;
   if (choice == 3) fault.what = elastic::chaos_plan::fault::kind::slow;
-  if (choice >= 2) fault.lasts = up_to(mean);
+  if (choice >= 2) fault.span = up_to(mean);
   add(fault, random_.next(), true);
 }
 

@@ -71,11 +71,11 @@ int explain_journals(const strings& arguments) {
 int merge_journals(const strings& arguments) {
   const read_journals journals = read_all(arguments);
   const auto offsets = clock_offsets(journals.contents);
-  for (std::size_t at = 0; at < offsets.size(); ++at) {
-    if (offsets[at]) continue;
+  for (std::size_t index = 0; index < offsets.size(); ++index) {
+    if (offsets[index]) continue;
     std::fputs(fmt::format("elasticrun: warning: {} has no round in common with {}: its times are "
                            "by its own clock\n",
-                           elastic::in_quotes(journals.paths[at]),
+                           elastic::in_quotes(journals.paths[index]),
                            elastic::in_quotes(journals.paths.front()))
                    .c_str(),
                stderr);

@@ -66,11 +66,11 @@ std::string time_line(const journal_run& run) {
                                 detail::event_sentence(record->event)));
   }
   std::string text;
-  for (std::size_t at = 0; at < lines.size(); ++at) {
-    const bool is_omitted =
-        lines.size() > most_lines && at >= most_lines / 2 && at + most_lines / 2 < lines.size();
-    if (!is_omitted) text += lines[at];
-    if (is_omitted && at == most_lines / 2) {
+  for (std::size_t index = 0; index < lines.size(); ++index) {
+    const bool is_omitted = lines.size() > most_lines && index >= most_lines / 2 &&
+                            index + most_lines / 2 < lines.size();
+    if (!is_omitted) text += lines[index];
+    if (is_omitted && index == most_lines / 2) {
       text += fmt::format("  {:>19}  ({} more)\n", "...", lines.size() - most_lines);
     }
   }
@@ -98,11 +98,11 @@ std::string where_time_went(const std::vector<journal_run>& runs) {
   double total = 0;
   for (const journal_run& run : runs) total += run.total();
   std::string text;
-  for (std::size_t at = 0; at < detail::agent_phase_names.size(); ++at) {
+  for (std::size_t index = 0; index < detail::agent_phase_names.size(); ++index) {
     double seconds = 0;
-    for (const journal_run& run : runs) seconds += run.view.phase_seconds()[at];
+    for (const journal_run& run : runs) seconds += run.view.phase_seconds()[index];
     if (seconds < 0.001) continue;
-    text += fmt::format("  {:<20} {:>5.1f} %  {}\n", detail::agent_phase_names[at],
+    text += fmt::format("  {:<20} {:>5.1f} %  {}\n", detail::agent_phase_names[index],
                         100 * seconds / total, detail::span_words(seconds));
   }
   return text;

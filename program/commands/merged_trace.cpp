@@ -78,9 +78,9 @@ std::string merged_trace(const std::vector<elastic::detail::journal_contents>& j
   const auto offsets = clock_offsets(journals);
   std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
   bool is_first = true;
-  for (std::size_t at = 0; at < journals.size(); ++at) {
-    detail::trace_events events(static_cast<std::int64_t>(at) + 1, offsets[at].value_or(0));
-    for (const elastic::journal_record& record : journals[at].records) {
+  for (std::size_t index = 0; index < journals.size(); ++index) {
+    detail::trace_events events(static_cast<std::int64_t>(index) + 1, offsets[index].value_or(0));
+    for (const elastic::journal_record& record : journals[index].records) {
       for (const std::string& event : events.take(record)) {
         text += (std::exchange(is_first, false) ? "" : ",\n") + event;
       }

@@ -39,18 +39,18 @@ failure_costs costs_of(const detail::job_view& view) {
   failure_costs costs;
   const auto& attempts = view.attempts();
   if (!attempts.empty()) costs.of_first_start = attempts.front().reached_seconds;
-  for (std::size_t at = 1; at < attempts.size(); ++at) {
-    const detail::attempt_end end = attempts[at - 1].end;
+  for (std::size_t index = 1; index < attempts.size(); ++index) {
+    const detail::attempt_end end = attempts[index - 1].end;
     const bool is_failure =
         end == detail::attempt_end::failure || end == detail::attempt_end::hang;
     if (!is_failure) continue;
-    const detail::viewed_attempt& attempt = attempts[at];
+    const detail::viewed_attempt& attempt = attempts[index];
     if (attempt.is_replacement) ++costs.replacements;
     if (!attempt.reached_seconds) continue;
     if (attempt.is_replacement) {
       costs.of_replacements.push_back(*attempt.reached_seconds);
     } else {
-      costs.of_restarts.push_back(restart_cost(attempts[at - 1], attempt));
+      costs.of_restarts.push_back(restart_cost(attempts[index - 1], attempt));
     }
   }
   return costs;

@@ -49,26 +49,26 @@ command_call read_command_call(elastic::job_command::kind kind,
   command_call call;
   call.command.what = kind;
   const bool takes_time = kind == elastic::job_command::kind::checkpoint;
-  std::size_t at = 0;
-  for (; at + 1 < arguments.size(); at += 2) {
-    if (takes_time && arguments[at] == "--within") {
-      call.command.within = parse_command_time(arguments[at + 1]);
-    } else if (arguments[at] == "--role") {
-      call.command.role = role_name(to_string(kind), arguments[at + 1]);
+  std::size_t index = 0;
+  for (; index + 1 < arguments.size(); index += 2) {
+    if (takes_time && arguments[index] == "--within") {
+      call.command.within = parse_command_time(arguments[index + 1]);
+    } else if (arguments[index] == "--role") {
+      call.command.role = role_name(to_string(kind), arguments[index + 1]);
     } else {
       break;
     }
   }
-  if (at >= arguments.size() || !arguments[at].starts_with(unix_prefix)) {
+  if (index >= arguments.size() || !arguments[index].starts_with(unix_prefix)) {
     throw elastic::error(
         elastic::errc::invalid_argument,
         fmt::format("{}: which job? Name the Unix socket that --status was given, as "
                     "unix:PATH",
                     to_string(kind)));
   }
-  call.socket = arguments[at].substr(unix_prefix.size());
-  for (++at; at < arguments.size(); ++at) {
-    call.command.reason += (call.command.reason.empty() ? "" : " ") + arguments[at];
+  call.socket = arguments[index].substr(unix_prefix.size());
+  for (++index; index < arguments.size(); ++index) {
+    call.command.reason += (call.command.reason.empty() ? "" : " ") + arguments[index];
   }
   if (call.command.reason.size() <= elastic::limits::command_reason_bytes) return call;
   throw elastic::error(elastic::errc::invalid_argument,

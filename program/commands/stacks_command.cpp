@@ -61,12 +61,12 @@ stacks_query read_stacks_query(const std::vector<std::string>& arguments,
   constexpr std::string_view unix_prefix = "unix:";
   stacks_query query;
   std::optional<std::string> place;
-  for (std::size_t at = 0; at < arguments.size(); ++at) {
-    const std::string& argument = arguments[at];
-    if (argument == "--rank" && at + 1 < arguments.size()) {
-      read_ranks(arguments[++at], query.ranks);
-    } else if (argument == "--role" && at + 1 < arguments.size()) {
-      query.role = role_name("stacks", arguments[++at]);
+  for (std::size_t index = 0; index < arguments.size(); ++index) {
+    const std::string& argument = arguments[index];
+    if (argument == "--rank" && index + 1 < arguments.size()) {
+      read_ranks(arguments[++index], query.ranks);
+    } else if (argument == "--role" && index + 1 < arguments.size()) {
+      query.role = role_name("stacks", arguments[++index]);
     } else if (argument.starts_with("-") || place) {
       refuse_stacks(fmt::format("{} cannot be used; see elasticrun stacks --help",
                                 elastic::in_quotes(argument)));

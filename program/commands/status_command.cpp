@@ -39,8 +39,8 @@ void parse_http_address(std::string_view rest, status_query& query) {
   const std::size_t slash = rest.find('/');
   query.tcp = elastic::parse_endpoint(rest.substr(0, slash), 80);
   constexpr std::string_view name = "token=";
-  const std::size_t at = rest.find(name);
-  if (at != std::string_view::npos) query.token = rest.substr(at + name.size());
+  const std::size_t index = rest.find(name);
+  if (index != std::string_view::npos) query.token = rest.substr(index + name.size());
   if (query.token.find_first_of("\r\n ") != std::string::npos) {
     throw elastic::error(elastic::errc::invalid_argument, "the address holds no valid token");
   }
@@ -72,18 +72,18 @@ status_query read_status_query(const std::vector<std::string>& arguments,
                                const elastic::environment_map& environment) {
   status_query query;
   std::optional<std::string> address;
-  for (std::size_t at = 0; at < arguments.size(); ++at) {
-    const std::string& argument = arguments[at];
+  for (std::size_t index = 0; index < arguments.size(); ++index) {
+    const std::string& argument = arguments[index];
     if (argument == "--watch") {
       query.repeats = true;
     } else if (argument == "--json") {
       query.as_json = true;
     } else if (argument == "--ready") {
       query.asks_ready = true;
-    } else if (argument == "--role" && at + 1 < arguments.size()) {
-      query.role = role_name("status", arguments[++at]);
-    } else if (argument == "--token-file" && at + 1 < arguments.size()) {
-      query.token = elastic::read_status_token(arguments[++at]);
+    } else if (argument == "--role" && index + 1 < arguments.size()) {
+      query.role = role_name("status", arguments[++index]);
+    } else if (argument == "--token-file" && index + 1 < arguments.size()) {
+      query.token = elastic::read_status_token(arguments[++index]);
     } else if (argument.starts_with("-") || address) {
       throw elastic::error(elastic::errc::invalid_argument,
                            fmt::format("status: {} cannot be used; see elasticrun status --help",

@@ -161,12 +161,12 @@ void read_torch(host_facts& facts, const elastic::environment_map& environment) 
 /// that begins with a digit.
 std::string driver_version() {
   const std::string line = first_line(text_of_file("/proc/driver/nvidia/version"));
-  for (std::size_t at = 0; at < line.size();) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
-    const std::string word = line.substr(at, end - at);
+  for (std::size_t index = 0; index < line.size();) {
+    const std::size_t end = std::min(line.find(' ', index), line.size());
+    const std::string word = line.substr(index, end - index);
     const bool is_number = !word.empty() && word[0] >= '0' && word[0] <= '9';
     if (is_number && word.find('.') != std::string::npos) return word;
-    at = end + 1;
+    index = end + 1;
   }
   return {};
 }

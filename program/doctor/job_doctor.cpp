@@ -93,9 +93,9 @@ struct doctor_words {
 
 doctor_words sort_words(const texts& arguments) {
   doctor_words sorted;
-  for (std::size_t at = 0; at < arguments.size(); ++at) {
-    const std::size_t equals = arguments[at].find('=');
-    std::string name = arguments[at].substr(0, equals);
+  for (std::size_t index = 0; index < arguments.size(); ++index) {
+    const std::size_t equals = arguments[index].find('=');
+    std::string name = arguments[index].substr(0, equals);
     std::replace(name.begin() + std::min<std::ptrdiff_t>(2, std::ssize(name)), name.end(), '_',
                  '-');
     if (name == "--json" && equals == std::string::npos) {
@@ -106,13 +106,13 @@ doctor_words sort_words(const texts& arguments) {
       throw error(errc::invalid_argument,
                   fmt::format("doctor takes --json, --within SECONDS and the options that say "
                               "where nodes meet, such as --nnodes and --rdzv-endpoint, not {}",
-                              elastic::in_quotes(arguments[at])));
+                              elastic::in_quotes(arguments[index])));
     }
-    if (equals == std::string::npos && at + 1 == arguments.size()) {
+    if (equals == std::string::npos && index + 1 == arguments.size()) {
       throw error(errc::invalid_argument, fmt::format("{} needs a value", name));
     }
     const std::string value =
-        equals == std::string::npos ? arguments[++at] : arguments[at].substr(equals + 1);
+        equals == std::string::npos ? arguments[++index] : arguments[index].substr(equals + 1);
     if (name == "--within") {
       sorted.wait = wait_of(value);
       continue;

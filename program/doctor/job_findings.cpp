@@ -30,7 +30,7 @@ constexpr std::size_t most_names = 8;
 std::string list_of(const label_list& all) {
   const std::size_t shown = std::min(all.size(), most_names);
   std::string text;
-  for (std::size_t at = 0; at < shown; ++at) text += (at == 0 ? "" : ", ") + all[at];
+  for (std::size_t index = 0; index < shown; ++index) text += (index == 0 ? "" : ", ") + all[index];
   if (shown < all.size()) text += fmt::format(" and {} more", all.size() - shown);
   return text;
 }
@@ -117,9 +117,9 @@ finding likeness_finding(const likeness& row, const job_view& view, const label_
     return left.first < right.first;
   });
   std::string text;
-  for (std::size_t at = 0; at < std::min(groups.size(), most_names); ++at) {
-    text += fmt::format("{}{} on {}", at == 0 ? "" : "; ", groups[at].first,
-                        list_of(groups[at].second));
+  for (std::size_t index = 0; index < std::min(groups.size(), most_names); ++index) {
+    text += fmt::format("{}{} on {}", index == 0 ? "" : "; ", groups[index].first,
+                        list_of(groups[index].second));
   }
   return {row.difference, row.subject, std::move(text), row.advice};
 }
@@ -127,22 +127,22 @@ finding likeness_finding(const likeness& row, const job_view& view, const label_
 // ---- the ways between nodes ---------------------------------------------------------------------
 
 struct way {
-  std::size_t from = 0;
+  std::size_t source = 0;
   const link_report* about = nullptr;
 };
 
 std::vector<way> links_of(const job_view& view) {
   std::vector<way> all;
-  for (std::size_t from = 0; from < view.links.size(); ++from) {
-    for (const link_report& each : view.links[from]) {
-      if (static_cast<std::size_t>(each.peer) < view.nodes.size()) all.push_back({from, &each});
+  for (std::size_t source = 0; source < view.links.size(); ++source) {
+    for (const link_report& each : view.links[source]) {
+      if (static_cast<std::size_t>(each.peer) < view.nodes.size()) all.push_back({source, &each});
     }
   }
   return all;
 }
 
 std::string name_of(const way& each, const label_list& labels) {
-  return fmt::format("{} to {}", labels[each.from],
+  return fmt::format("{} to {}", labels[each.source],
                      labels[static_cast<std::size_t>(each.about->peer)]);
 }
 
@@ -150,7 +150,7 @@ finding reach_finding(const std::vector<way>& links, const label_list& labels) {
   label_list failures;
   for (const way& each : links) {
     if (!each.about->address.empty()) continue;
-    failures.push_back(fmt::format("{} does not reach {} ({})", labels[each.from],
+    failures.push_back(fmt::format("{} does not reach {} ({})", labels[each.source],
                                    labels[static_cast<std::size_t>(each.about->peer)],
                                    each.about->failure));
   }
@@ -167,7 +167,7 @@ finding interface_finding(const std::vector<way>& links, const label_list& label
   for (const way& each : links) {
     if (each.about->address.empty()) continue;
     const std::string& name = each.about->interface;
-    users[name.empty() ? "an unknown one" : name].insert(labels[each.from]);
+    users[name.empty() ? "an unknown one" : name].insert(labels[each.source]);
   }
   std::string text;
   for (const auto& [name, nodes] : users) {
@@ -265,16 +265,17 @@ std::vector<finding> host_findings(const job_view& view, const label_list& label
       const auto same = std::find_if(all.begin(), all.end(), [&](const finding& known) {
         return known.subject == each.subject && known.text == each.text && known.how == each.how;
       });
-      const auto at = static_cast<std::size_t>(same - all.begin());
+      const auto index = static_cast<std::size_t>(same - all.begin());
       if (same == all.end()) {
         all.push_back(each);
         finders.emplace_back();
       }
-      finders[at].push_back(labels[rank]);
+      finders[index].push_back(labels[rank]);
     }
   }
-  for (std::size_t at = 0; at < all.size(); ++at) {
-    all[at].text = fmt::format("{}: {}", list_of(finders[at], labels.size()), all[at].text);
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    all[index].text =
+        fmt::format("{}: {}", list_of(finders[index], labels.size()), all[index].text);
   }
   return all;
 }
@@ -301,7 +302,7 @@ std::string node_json(const job_view& view, std::size_t rank) {
 
 std::string link_json(const way& link) {
   elastic::detail::json_object object;
-  object.add("from", link.from).add("to", link.about->peer);
+  object.add("from", link.source).add("to", link.about->peer);
   if (link.about->address.empty()) return object.add("failure", link.about->failure).text();
   object.add("address", link.about->address)
       .add("interface", link.about->interface)

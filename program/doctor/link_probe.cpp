@@ -88,8 +88,8 @@ std::string bytes_of(std::int64_t number) {
 
 std::int64_t number_of(const std::string& bytes) {
   std::uint64_t number = 0;
-  for (std::size_t at = bytes.size(); at-- > 0;) {
-    number = number << 8 | static_cast<unsigned char>(bytes[at]);
+  for (std::size_t index = bytes.size(); index-- > 0;) {
+    number = number << 8 | static_cast<unsigned char>(bytes[index]);
   }
   return static_cast<std::int64_t>(number);
 }
@@ -111,8 +111,8 @@ struct link_connection {
   std::string address;
 };
 
-elastic::task<link_connection> connect(elastic::endpoint to, std::string greeting) {
-  auto connecting = elastic::detail::connect_tcp(std::move(to));
+elastic::task<link_connection> connect(elastic::endpoint server, std::string greeting) {
+  auto connecting = elastic::detail::connect_tcp(std::move(server));
   auto socket = co_await std::move(connecting);
   link_connection link;
   elastic::detail::asio_error_code failure;
@@ -164,22 +164,22 @@ elastic::task<void> measure_rate(byte_stream& stream, link_report& link,
 }
 
 /// Errors: `errc::connection_failed`, `errc::timed_out`.
-elastic::task<link_connection> connect_soon(elastic::endpoint to, std::string greeting,
+elastic::task<link_connection> connect_soon(elastic::endpoint address, std::string greeting,
                                             elastic::time_source& time) {
-  elastic::task<link_connection> connecting = connect(to, std::move(greeting));
+  elastic::task<link_connection> connecting = connect(address, std::move(greeting));
   const elastic::time_point deadline = elastic::deadline_after(time.now(), limits::doctor_answer);
   auto limited = elastic::with_deadline(time, deadline, std::move(connecting));
   std::optional<link_connection> connected = co_await std::move(limited);
   if (connected) co_return *std::move(connected);
-  throw error(errc::timed_out, fmt::format("{}: no answer within {} ms", to_text(to),
+  throw error(errc::timed_out, fmt::format("{}: no answer within {} ms", to_text(address),
                                            limits::doctor_answer.count()));
 }
 
 /// Errors: those of `connect_soon`.
-elastic::task<link_report> probe_address(elastic::endpoint to, std::string token,
+elastic::task<link_report> probe_address(elastic::endpoint server, std::string token,
                                          elastic::time_source& time) {
   link_report link;
-  elastic::task<link_connection> connecting = connect_soon(to, token + echo, time);
+  elastic::task<link_connection> connecting = connect_soon(server, token + echo, time);
   const link_connection connected = co_await std::move(connecting);
   link.interface = interface_of(connected.address);
   elastic::task<void> measuring = measure_latency(*connected.stream, link, time);
@@ -189,16 +189,16 @@ elastic::task<link_report> probe_address(elastic::endpoint to, std::string token
       co_await elastic::with_deadline(time, deadline, std::move(measuring));
   if (!is_answered) {
     throw error(errc::timed_out, fmt::format("{}: connected, but no answer within {} s",
-                                             to_text(to), limits::doctor_connection.count()));
+                                             to_text(server), limits::doctor_connection.count()));
   }
-  link.address = to.host;
+  link.address = server.host;
   co_return link;
 }
 
 /// Errors: those of `connect_soon`; what was sent until then counts.
-elastic::task<void> probe_rate(elastic::endpoint to, std::string token, link_report& link,
+elastic::task<void> probe_rate(elastic::endpoint address, std::string token, link_report& link,
                                elastic::time_source& time) {
-  elastic::task<link_connection> connecting = connect_soon(std::move(to), token + flow, time);
+  elastic::task<link_connection> connecting = connect_soon(std::move(address), token + flow, time);
   const link_connection connected = co_await std::move(connecting);
   elastic::task<void> measuring = measure_rate(*connected.stream, link, time);
   const elastic::time_point deadline =

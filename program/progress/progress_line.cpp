@@ -76,7 +76,7 @@ std::string progress_line::steps(const elastic::worker_observer::worker_progress
 
 std::string progress_line::speed(const elastic::worker_observer::worker_progress& made) const {
   if (samples_.size() < 2) return {};
-  const std::chrono::duration<double> took = samples_.back().at - samples_.front().at;
+  const std::chrono::duration<double> took = samples_.back().time - samples_.front().time;
   const auto taken = static_cast<double>(samples_.back().step - samples_.front().step);
   if (took.count() <= 0 || taken <= 0) return {};
   const double rate = taken / took.count();

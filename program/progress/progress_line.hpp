@@ -33,7 +33,7 @@ class progress_line {
 
  private:
   struct sample {
-    elastic::time_point at;
+    elastic::time_point time;
     std::int64_t step;
   };
 

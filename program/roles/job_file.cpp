@@ -213,18 +213,19 @@ std::size_t end_of_toml_text(std::string_view text) {
   const char quote = text.front();
   const bool has_lines = text.size() >= 3 && text[1] == quote && text[2] == quote;
   const std::size_t length = has_lines ? 3 : 1;
-  std::size_t at = length;
-  while (at < text.size()) {
-    if (text[at] == '\n' && !has_lines) return at;
-    if (text[at] == '\\' && quote == '"') {
-      at += 2;
-    } else if (text[at] != quote) {
-      ++at;
+  std::size_t index = length;
+  while (index < text.size()) {
+    if (text[index] == '\n' && !has_lines) return index;
+    if (text[index] == '\\' && quote == '"') {
+      index += 2;
+    } else if (text[index] != quote) {
+      ++index;
     } else {
-      const std::size_t quotes = std::min(text.find_first_not_of(quote, at), text.size()) - at;
+      const std::size_t quotes =
+          std::min(text.find_first_not_of(quote, index), text.size()) - index;
       // Before the three that end it, a text of several lines may have two of its own.
-      if (quotes >= length) return at + std::min(quotes, has_lines ? length + 2 : length);
-      at += quotes;
+      if (quotes >= length) return index + std::min(quotes, has_lines ? length + 2 : length);
+      index += quotes;
     }
   }
   return text.size();
@@ -332,8 +333,8 @@ class job_file_reader {
     throw error(errc::invalid_argument,
                 fmt::format("{}:{}: {}", source_, place.begin.line, sentence));
   }
-  [[noreturn]] void refuse(const toml::node& at, const std::string& sentence) const {
-    refuse(at.source(), sentence);
+  [[noreturn]] void refuse(const toml::node& node, const std::string& sentence) const {
+    refuse(node.source(), sentence);
   }
 
   toml::table parse(std::string_view text) const {
@@ -537,24 +538,25 @@ class job_file_reader {
   }
 
   void check_type(const std::string& key, const std::string& option, const std::string& text,
-                  const toml::node& at) const {
+                  const toml::node& address) const {
     detail::option_target unused;
     unused.config.job.workers.environment = facts_.environment;
     try {
       detail::option_named(option).type.read({text, key}, facts_, unused);
     } catch (const error& refusal) {
-      refuse(at, refusal.what());
+      refuse(address, refusal.what());
     }
   }
 
   void check(const std::string& key, const std::string& option, const std::string& text,
-             const toml::node& at) const {
-    check_type(key, option, text, at);
+             const toml::node& address) const {
+    check_type(key, option, text, address);
     for (const command_line_option& given : outer_) {
       if (given.name != option || given.source != given.name || given.text == text) continue;
       if (detail::option_named(option).repeats) continue;
-      refuse(at, elastic::printable_text(fmt::format("{} = {} contradicts {} {}: {}", key, text,
-                                                     given.source, given.text, remedy(at))));
+      refuse(address,
+             elastic::printable_text(fmt::format("{} = {} contradicts {} {}: {}", key, text,
+                                                 given.source, given.text, remedy(address))));
     }
   }
 

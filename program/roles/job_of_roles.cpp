@@ -47,8 +47,8 @@ namespace {
 [[noreturn]] void refuse(const role_entry& role, const elastic::early_exit& exit) {
   std::string_view sentence = exit.text;
   constexpr std::string_view begin = "error: ";
-  const std::size_t at = sentence.find(begin);
-  if (at != std::string_view::npos) sentence.remove_prefix(at + begin.size());
+  const std::size_t index = sentence.find(begin);
+  if (index != std::string_view::npos) sentence.remove_prefix(index + begin.size());
   while (sentence.ends_with('\n')) sentence.remove_suffix(1);
   refuse(role, sentence);
 }
@@ -118,7 +118,7 @@ void check_faults(const role_entry& role, const elastic::chaos_plan& plan) {
   using target = elastic::chaos_plan::fault::target;
   if (role.has_world) return;
   for (const elastic::chaos_plan::fault& fault : plan.faults) {
-    if (fault.of != target::node) continue;
+    if (fault.scope != target::node) continue;
     refuse(role, fmt::format("chaos {}: replicas have no nodes with ranks; name a node in a role "
                              "with a world",
                              to_text(fault)));
@@ -233,13 +233,13 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   services.open_files = elastic::raise_open_files();
   job.options.extension = extension_of(job);
   elastic::role_group group(executor, job.options, services);
-  std::vector<elastic::task<void>> beside;
+  std::vector<elastic::task<void>> companions;
   if (!job.program.drain_file.empty()) {
-    beside.push_back(stop_at_drain_file(job.program.drain_file, group, log));
+    companions.push_back(stop_at_drain_file(job.program.drain_file, group, log));
   }
   elastic::task<elastic::role_group::result> running =
       elastic::detail::run_signalled<elastic::role_group::result>(group, job.signals,
-                                                                  std::move(beside));
+                                                                  std::move(companions));
   const elastic::role_group::result result = co_await std::move(running);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(closing_words(file.name, result).c_str(), stderr);

@@ -68,7 +68,7 @@ class restart_ledger {
 
  private:
   struct noted {
-    time_point at;
+    time_point time;
     int count;
   };
 

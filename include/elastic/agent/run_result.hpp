@@ -37,7 +37,7 @@ struct run_result {
     pid_t pid = 0;
     exit_status status = exit_status::unknown();
     /// When the agent learned of its death.
-    wall_time at;
+    wall_time time;
     /// The path in its TORCHELASTIC_ERROR_FILE; empty if it had none.
     std::string error_file;
     /// The content of that file; empty if there is none.

@@ -241,7 +241,7 @@ class worker_group {
   /// Call it before `stop`, if there is time.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
-  task<void> finish_hooks(duration within) & { return hooks_.finish(within); }
+  task<void> finish_hooks(duration timeout) & { return hooks_.finish(timeout); }
 
   /// Kills the hooks that inspect hung workers, and then these workers.
   void end_hooks() { hooks_.hurry(); }
@@ -260,7 +260,7 @@ class worker_group {
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
-  task<checkpoint_outcome> checkpoint(duration within) & { return channels_.checkpoint(within); }
+  task<checkpoint_outcome> checkpoint(duration timeout) & { return channels_.checkpoint(timeout); }
 
   /// Tells the workers on the control channel to pause, or to continue.
   void pause() { channels_.pause(); }
@@ -460,7 +460,7 @@ class worker_group {
     /// By local rank, the last step that was reported, and when it first was.
     struct reported_step {
       std::int64_t number = -1;
-      time_point at{};
+      time_point time{};
       /// The step at the last sample.
       std::int64_t looked = -1;
     };

@@ -30,13 +30,13 @@ struct chaos_plan {
     enum class target { rank, node };
 
     kind what = kind::kill;
-    target of = target::rank;
+    target scope = target::rank;
     /// The rank of a worker, or the group rank of a node.
     int number = 0;
     /// The time since the job's workers first ran on this node.
-    duration at{};
+    duration start{};
     /// How long it lasts; not for `kill`.
-    duration lasts{};
+    duration span{};
 
     friend bool operator==(const fault&, const fault&) = default;
   };

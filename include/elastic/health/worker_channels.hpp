@@ -148,7 +148,7 @@ class worker_channels {
   ///
   /// Result: without a channel, no worker was asked.
   /// Cancellation: all types; throws `operation_aborted`. Workers may still save a checkpoint.
-  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within) &;
+  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration timeout) &;
 
   /// Closes every connection and waits until nothing of the channel runs any more. Does nothing if
   /// no channel is open. `open` may follow.

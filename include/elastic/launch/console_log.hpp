@@ -20,7 +20,7 @@ namespace elastic {
 /// "WARNING 2026-11-20 14:03:21.042 text": a record of `console_log`, with its line end. The time
 /// is local. Control characters other than line ends and tabs are escaped, since log text may quote
 /// external input.
-ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_view text);
+ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string_view text);
 
 /// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
 ///

@@ -48,9 +48,9 @@ class program_run {
   /// ended, the former signal handling is restored, and then the extension ends.
   ///
   /// The program_run may be destroyed before the task has ended.
-  /// @param beside  tasks that run beside the agent. When the agent has ended, they get terminal
-  ///                cancellation. A task that ends before the agent stops the job, as if the caller
-  ///                had cancelled it; its error is thrown
+  /// @param companions  tasks that run beside the agent. When the agent has ended, they get terminal
+  ///                    cancellation. A task that ends before the agent stops the job, as if the
+  ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
@@ -58,7 +58,7 @@ class program_run {
   /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
   /// extension is still shut down cleanly.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
-                                    std::vector<task<void>> beside = {}) const;
+                                    std::vector<task<void>> companions = {}) const;
 
  private:
   std::shared_ptr<const detail::program_plan> plan_;

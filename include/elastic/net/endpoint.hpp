@@ -27,7 +27,7 @@ struct endpoint {
 };
 
 /// "host:port", with brackets around an IPv6 address.
-ELASTIC_DECL std::string to_text(const endpoint& at);
+ELASTIC_DECL std::string to_text(const endpoint& address);
 
 namespace detail {
 

@@ -67,7 +67,7 @@ class process_set {
     std::size_t index;
     pid_t pid;
     exit_status status;
-    time_point at;
+    time_point time;
     wall_time wall;
     /// Whether the set asked it to end or killed it.
     bool was_stopped = false;

@@ -209,12 +209,12 @@ class standby_set final : public process_launcher {
   // probe.
   ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
   ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
-                                                           duration within);
+                                                           duration timeout);
   ELASTIC_DECL std::string modules_text() const;
 
   // Result: why it did not become the process; empty on success.
-  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
-                                           process_spec to, std::string record_place,
+  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec source,
+                                           process_spec target, std::string record_place,
                                            bool has_run_script);
 
   warm_standby terms_;

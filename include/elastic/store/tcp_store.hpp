@@ -129,7 +129,7 @@ class tcp_store final : public store {
   // called: otherwise a reply may still be due on it.
   class lease {
    public:
-    ELASTIC_DECL lease(tcp_store& of, std::unique_ptr<link> held);
+    ELASTIC_DECL lease(tcp_store& owner, std::unique_ptr<link> held);
     ELASTIC_DECL lease(lease&& other) noexcept;
     lease& operator=(lease&&) = delete;
     ELASTIC_DECL ~lease();
@@ -152,9 +152,9 @@ class tcp_store final : public store {
   ELASTIC_DECL task<lease> dial();
   ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> addresses();
   ELASTIC_DECL task<void> probe();
-  ELASTIC_DECL task<void> confirm(lease& on);
+  ELASTIC_DECL task<void> confirm(lease& connection);
   [[noreturn]] ELASTIC_DECL void throw_no_store(char reply) const;
-  ELASTIC_DECL task<void> announce(lease& on);
+  ELASTIC_DECL task<void> announce(lease& connection);
 
   template <class T>
   task<T> guarded(task<T> work, const char* operation);
@@ -174,7 +174,7 @@ class tcp_store final : public store {
   ELASTIC_DECL task<void> do_append(std::string key, std::string value);
   ELASTIC_DECL task<std::vector<std::string>> do_multi_get(key_list keys);
   ELASTIC_DECL task<void> do_multi_set(key_value_list pairs);
-  ELASTIC_DECL task<void> wait_on(lease& on, const std::vector<std::string>& keys);
+  ELASTIC_DECL task<void> wait_on(lease& connection, const std::vector<std::string>& keys);
 
   asio::any_io_executor executor_;
   options options_;

@@ -145,7 +145,7 @@ namespace detail {
 // ---- listening sockets ----------------------------------------------------------------------
 
 /// Result: a listening socket that is closed on exec; -1 on failure, with `errno` set.
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at);
+ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place);
 
 // ---- server ---------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL int accept_waiting(acceptor& listening);
 
   // Whether the client's address is admitted. Logs the first rejection of each address.
-  ELASTIC_DECL bool is_admitted(const sockaddr_storage& from, socklen_t size);
+  ELASTIC_DECL bool is_admitted(const sockaddr_storage& origin, socklen_t size);
 
   // The number of connections of all servers that leaves enough descriptors for starting workers.
   ELASTIC_DECL std::size_t most_connections() const;
@@ -221,7 +221,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL void lend_descriptors();
 
   // Logs each address once.
-  ELASTIC_DECL void note_stranger(const asio::ip::address& from, const std::string& why);
+  ELASTIC_DECL void note_stranger(const asio::ip::address& origin, const std::string& why);
 
   // ---- ends ----------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ class metric_handler {
     std::string group = "torchelastic";
     std::string name;
     std::int64_t value = 0;
-    wall_time at;
+    wall_time time;
   };
 
   virtual ~metric_handler() = default;

@@ -122,7 +122,7 @@ class simulated_network {
   /// During its lifetime, each change sets its flag.
   class watch {
    public:
-    ELASTIC_DECL watch(simulated_network& at, asio::any_io_executor executor);
+    ELASTIC_DECL watch(simulated_network& network, asio::any_io_executor executor);
     ELASTIC_DECL ~watch();
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;

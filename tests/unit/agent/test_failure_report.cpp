@@ -40,7 +40,7 @@ run_result::failure failure_of(int rank, exit_status status, double seconds) {
   failure.host = "localhost";
   failure.pid = 30000 + rank;
   failure.status = status;
-  failure.at = elastic::wall_time(std::chrono::duration_cast<elastic::wall_time::duration>(
+  failure.time = elastic::wall_time(std::chrono::duration_cast<elastic::wall_time::duration>(
       std::chrono::duration<double>(seconds)));
   return failure;
 }

@@ -551,7 +551,7 @@ TIME_TEST("worker group: a failure tells all that is known of it", "[agent]") {
   CHECK(first_failure.host == "the host");
   CHECK(first_failure.pid == stage.worker(1).pid);
   CHECK(first_failure.status == exit_status::exited(3));
-  CHECK(first_failure.at == manual_time::wall_start + 5s);
+  CHECK(first_failure.time == manual_time::wall_start + 5s);
   CHECK(first_failure.error_file == error_file);
   REQUIRE(first_failure.error);
   CHECK(first_failure.error->message == "ValueError: x");

@@ -170,7 +170,7 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   CHECK(first_end.index == 2);
   CHECK(first_end.pid == 1003);
   CHECK(first_end.status.success());
-  CHECK(first_end.at == time.now());
+  CHECK(first_end.time == time.now());
   CHECK(first_end.wall == time.wall_now());
   CHECK(world.set.running() == 2);
 
@@ -184,7 +184,7 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   CHECK(second_end.index == 0);
   CHECK(second_end.status.code() == 3);
   CHECK(third_end.index == 1);
-  CHECK(third_end.at == second_end.at + 1s);
+  CHECK(third_end.time == second_end.time + 1s);
   CHECK(world.set.running() == 0);
   co_await world.set.stop(stop_plan());
 }

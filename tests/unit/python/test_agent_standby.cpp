@@ -99,7 +99,7 @@ TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][stan
     const auto plan = detail::plan_restart(
         {entry.change, entry.grace, entry.cold_workers, entry.off_reason, entry.is_pause});
     CAPTURE(entry.reason);
-    CHECK(plan.within == entry.patience);
+    CHECK(plan.delay == entry.patience);
     CHECK(plan.reason == entry.reason);
   }
 }

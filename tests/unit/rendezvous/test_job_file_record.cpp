@@ -67,8 +67,8 @@ TEST_CASE("job file record: it has the newest leader of each role", "[rendezvous
   CHECK(record.note(leader_of("grpo/rollout", 2)));
   CHECK(record.note(leader_of("grpo/trainer", 3)));
   REQUIRE(record.leaders.size() == 2);
-  CHECK(record.leaders[0].at.port == 2);
-  CHECK(record.leaders[1].at.port == 3);
+  CHECK(record.leaders[0].address.port == 2);
+  CHECK(record.leaders[1].address.port == 3);
   for (std::size_t number = 0; number < elastic::limits::roles; ++number) {
     record.note(leader_of("grpo/" + std::to_string(number), 4));
   }

@@ -26,7 +26,7 @@ const std::string place = "the key 'leader'";
 
 leader_record full_record() {
   leader_record record;
-  record.at = {"10.0.0.7", 40123};
+  record.address = {"10.0.0.7", 40123};
   record.password = "abcdefghijkl";
   record.agent = 0xfedcba9876543210;
   record.silence = 15s;
@@ -61,7 +61,7 @@ TEST_CASE("leader record: other releases read the same bytes", "[rendezvous]") {
       R"("all_finished": false})";
   CHECK(registry_text(record, std::nullopt) == text);
   const leader_record read = parse_leader_record(text, place, std::nullopt);
-  CHECK(read.at == record.at);
+  CHECK(read.address == record.address);
   CHECK(read.password == record.password);
   CHECK(read.agent == record.agent);
   CHECK(read.silence == record.silence);

@@ -57,7 +57,7 @@ class stage {
         time_.context(), leader->run(),
         asio::bind_cancellation_slot(cancels_.back()->slot(), [leader](std::exception_ptr) {}));
     registered_leader::candidacy wish;
-    wish.at = elastic::parse_endpoint("node:1", 0);
+    wish.address = elastic::parse_endpoint("node:1", 0);
     wish.former = co_await registry(node)->look();
     if (wish.former.record) wish.least_term = wish.former.record->kept.term + 1;
     leader->stand(std::move(wish));

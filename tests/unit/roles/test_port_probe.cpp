@@ -80,7 +80,7 @@ struct stage {
     served_port port;
     port.whose = "role 'rollout': worker 0";
     port.pid = pid;
-    port.at = {"127.0.0.1", acceptor.local_endpoint().port()};
+    port.address = {"127.0.0.1", acceptor.local_endpoint().port()};
     asio::co_spawn(context, await_served_port(std::move(port), time, log->log()),
                    asio::bind_cancellation_slot(cancel.slot(), [this](std::exception_ptr thrown) {
                      has_ended = true;

@@ -13,12 +13,12 @@ TEST_CASE("console metrics: a line has time, group, name and value", "[telemetry
   elastic::metric_handler::metric metric;
   metric.name = "workers.trainer.remaining_restarts";
   metric.value = 2;
-  metric.at = elastic::wall_time(std::chrono::microseconds(1'795'170'764'012'345));
+  metric.time = elastic::wall_time(std::chrono::microseconds(1'795'170'764'012'345));
   CHECK(elastic::to_console_line(metric) ==
         "[1795170764.012345][torchelastic]: workers.trainer.remaining_restarts=2");
   metric.group = "mine";
   metric.value = -1;
-  metric.at = elastic::wall_time(std::chrono::seconds(3));
+  metric.time = elastic::wall_time(std::chrono::seconds(3));
   CHECK(elastic::to_console_line(metric) ==
         "[3.000000][mine]: workers.trainer.remaining_restarts=-1");
 }

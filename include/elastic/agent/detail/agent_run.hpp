@@ -133,7 +133,7 @@ class agent_run {
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> report_missing();
   ELASTIC_DECL task<void> until_round_ends();
-  ELASTIC_DECL task<void> wait_for_extension(duration within);
+  ELASTIC_DECL task<void> wait_for_extension(duration timeout);
   ELASTIC_DECL task<void> run_beside_workers();
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
   ELASTIC_DECL void take_change(rendezvous_change change);

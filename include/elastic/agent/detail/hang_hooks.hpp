@@ -92,7 +92,7 @@ class hang_hooks {
   /// Waits at most `within` until the hooks are done; then kills them.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
-  ELASTIC_DECL task<void> finish(duration within);
+  ELASTIC_DECL task<void> finish(duration timeout);
 
   /// Waits until nothing of the hooks is left.
   ///

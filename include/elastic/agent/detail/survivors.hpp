@@ -105,7 +105,7 @@ class survivors {
   template <class Message>
   void take(place&, const Message&) {}
   ELASTIC_DECL void tell(std::size_t slot, const control_messages::agent_message& message);
-  ELASTIC_DECL void tell_change(duration within);
+  ELASTIC_DECL void tell_change(duration timeout);
   // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 

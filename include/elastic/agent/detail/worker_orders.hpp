@@ -46,7 +46,7 @@ class worker_orders {
 
   /// Asks the workers to save a checkpoint, and logs the outcome.
   /// Cancellation: all types; workers that were asked may still save.
-  ELASTIC_DECL task<job_command::outcome> save(duration within);
+  ELASTIC_DECL task<job_command::outcome> save(duration timeout);
 
  private:
   /// A request, and the command that waits for its outcome (null: none).

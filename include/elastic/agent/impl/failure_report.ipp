@@ -40,7 +40,7 @@ inline wall_time earliest_moment(const run_result::failure& failure) {
     const wall_time fine = failure.moment();
     return fine >= written && fine < written + std::chrono::seconds(2) ? fine : written;
   }
-  return was_struck(failure) ? failure.at - notice_delay : failure.at;
+  return was_struck(failure) ? failure.time - notice_delay : failure.time;
 }
 
 /// When the first worker failed that the agent had not stopped; empty if it had stopped all.
@@ -49,8 +49,8 @@ inline std::optional<wall_time> first_own_failure(
   std::optional<wall_time> first;
   for (const run_result::failure& failure : failures) {
     if (failure.stopped_by_agent) continue;
-    const wall_time at = earliest_moment(failure);
-    if (!first || at < *first) first = at;
+    const wall_time moment = earliest_moment(failure);
+    if (!first || moment < *first) first = moment;
   }
   return first;
 }
@@ -162,13 +162,13 @@ inline std::string report_stderr(const run_result::failure& failure) {
 ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks) {
   std::sort(ranks.begin(), ranks.end());
   std::string text;
-  for (std::size_t at = 0; at < ranks.size();) {
-    std::size_t last = at;
+  for (std::size_t index = 0; index < ranks.size();) {
+    std::size_t last = index;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
     if (!text.empty()) text += ", ";
-    text += fmt::format("{}", ranks[at]);
-    if (last > at) text += fmt::format("{}{}", last == at + 1 ? ", " : "-", ranks[last]);
-    at = last + 1;
+    text += fmt::format("{}", ranks[index]);
+    if (last > index) text += fmt::format("{}{}", last == index + 1 ? ", " : "-", ranks[last]);
+    index = last + 1;
   }
   return text;
 }

@@ -44,15 +44,15 @@ ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::
     return hopeless;
   }
   const bool is_windowed = terms_.window > duration::zero();
-  const std::string within =
+  const std::string window =
       is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
   if (is_used_up(now)) {
     return {false, max_restarts_ == 1
-                       ? fmt::format("the only restart{} is used up", within)
-                       : fmt::format("all {} restarts{} are used up", max_restarts_, within)};
+                       ? fmt::format("the only restart{} is used up", window)
+                       : fmt::format("all {} restarts{} are used up", max_restarts_, window)};
   }
   decision next{true, {}, delay()};
-  next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
+  next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, window);
   if (next.delay > duration::zero()) {
     next.reason += fmt::format(", after {:g} s", in_seconds(next.delay));
   }
@@ -77,7 +77,7 @@ ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
   // An attempt counts once, however its failures become known.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
-  std::erase_if(recent_, [&](const noted& entry) { return entry.at <= now - terms_.window; });
+  std::erase_if(recent_, [&](const noted& entry) { return entry.time <= now - terms_.window; });
   streak_ = was_healthy(now) ? 1 : streak_ + 1;
   started_.reset();
 }
@@ -90,7 +90,7 @@ ELASTIC_DECL std::int64_t restart_ledger::used(time_point now) const {
   if (terms_.window == duration::zero()) return failures_;
   std::int64_t sum = 0;
   for (const noted& entry : recent_) {
-    if (entry.at > now - terms_.window) sum += entry.count;
+    if (entry.time > now - terms_.window) sum += entry.count;
   }
   return sum;
 }

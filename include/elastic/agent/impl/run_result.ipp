@@ -13,12 +13,12 @@ namespace elastic {
 
 ELASTIC_DECL std::int64_t run_result::failure::timestamp() const {
   if (error && error->timestamp != 0) return error->timestamp;
-  return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
+  return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
 
 ELASTIC_DECL wall_time run_result::failure::moment() const {
   if (error && error->timestamp != 0 && error->written) return *error->written;
-  return at;
+  return time;
 }
 
 ELASTIC_DECL std::string run_result::rank_replacements::text() const {

@@ -412,7 +412,7 @@ ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(st
   detail::worker_sight sight;
   auto& last = attempt_.steps[slot];
   sight.step = last.number;
-  sight.step_at = last.at;
+  sight.step_at = last.time;
   // A worker whose step advanced is not inspected further.
   if (std::exchange(last.looked, last.number) != last.number) return sight;
   sight.written = processes_.copied(slot);
@@ -673,7 +673,7 @@ ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_
     if (each.pid == 0) continue;
     const auto& step = attempt_.steps[slot];
     started.push_back({each.identity.rank, each.identity.local_rank, each.pid, step.number,
-                       step.at, each.end ? each.end->status.text() : std::string()});
+                       step.time, each.end ? each.end->status.text() : std::string()});
   }
   return started;
 }
@@ -741,7 +741,7 @@ ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::prog
       last.number != progress.step || progress.step > attempt_.furthest_step.value_or(-1);
   if (last.number != progress.step) {
     last.number = progress.step;
-    last.at = time_->now();
+    last.time = time_->now();
   }
   if (is_news && on_step_) on_step_(progress.step);
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
@@ -982,7 +982,7 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   failure.host = host;
   failure.pid = failed.pid;
   failure.status = failed.end->status;
-  failure.at = failed.end->wall;
+  failure.time = failed.end->wall;
   failure.error_file = failed.error_file;
   detail::worker_leftovers::content content = leftovers_.read(source_of(failed));
   failure.error = std::move(content.error);

@@ -114,31 +114,31 @@ class ring : public std::enable_shared_from_this<ring> {
   /// Accepts connections until it is cancelled or fails. Each completion has a descriptor that is
   /// closed on exec and belongs to the receiver of the completion.
   /// After a failure such as EMFILE it has ended; start it again once it may succeed.
-  ELASTIC_DECL void accept(operation& on, int listener, std::shared_ptr<void> owner);
+  ELASTIC_DECL void accept(operation& op, int listener, std::shared_ptr<void> owner);
 
   /// Receives until the end of the stream, an error or a cancellation. There is one completion with
   /// bytes for each piece, and a last one without: result 0 at the end of the stream.
   /// After a cancellation, pieces that the kernel already has still arrive before the last
   /// completion.
-  ELASTIC_DECL void receive(operation& on, int socket, std::shared_ptr<void> owner);
+  ELASTIC_DECL void receive(operation& op, int socket, std::shared_ptr<void> owner);
 
   /// Sends all of `data` (less than 2 GiB), which must not change until the completion. One
   /// operation at a time per socket.
-  ELASTIC_DECL void send(operation& on, int socket, std::string_view data,
+  ELASTIC_DECL void send(operation& op, int socket, std::string_view data,
                          std::shared_ptr<void> owner);
 
-  /// Reads once, up to the size of `into`; result 0 at the end. For pipes: the descriptor must not
+  /// Reads once, up to the size of `buffer`; result 0 at the end. For pipes: the descriptor must not
   /// be in non-blocking mode; this blocks nothing else.
-  ELASTIC_DECL void read(operation& on, int descriptor, std::span<char> into,
+  ELASTIC_DECL void read(operation& op, int descriptor, std::span<char> buffer,
                          std::shared_ptr<void> owner);
 
   /// Waits once for `events` of poll(2), such as POLLIN of a pidfd.
-  ELASTIC_DECL void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
+  ELASTIC_DECL void poll(operation& op, int descriptor, short events, std::shared_ptr<void> owner);
 
   /// Ends an operation early. Its last completion still arrives, with ECANCELED unless the
   /// operation ended by itself. Does nothing if the operation does not run. Close a descriptor only
   /// after the last completion of the operations on it.
-  ELASTIC_DECL void cancel(operation& on);
+  ELASTIC_DECL void cancel(operation& op);
 
   /// The number of running operations.
   std::size_t running() const { return running_; }
@@ -147,10 +147,10 @@ class ring : public std::enable_shared_from_this<ring> {
   /// The ring lives at least until this ends.
   ELASTIC_DECL task<void> wait_readable(int descriptor);
 
-  /// `read` for a coroutine; `into` must stay valid until it ends. Result: 0 at the end of the
+  /// `read` for a coroutine; `buffer` must stay valid until it ends. Result: 0 at the end of the
   /// stream.
   /// Cancellation: all types; throws `operation_aborted`, or returns the result if bytes were read.
-  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> into);
+  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> buffer);
 
   /// `send` for a coroutine; `data` must stay valid until it ends.
   /// Cancellation: all types; throws `operation_aborted`, and some bytes may have been sent.
@@ -174,21 +174,21 @@ class ring : public std::enable_shared_from_this<ring> {
   class awaited;
   struct start_awaited;
   ELASTIC_DECL ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue);
-  ELASTIC_DECL void start(operation& on, const request& wanted, std::shared_ptr<void> owner);
+  ELASTIC_DECL void start(operation& op, const request& wanted, std::shared_ptr<void> owner);
   ELASTIC_DECL void want_turn();
   ELASTIC_DECL void turn();
   ELASTIC_DECL void arm();
   ELASTIC_DECL void submit_started();
   ELASTIC_DECL bool submit_due();
   ELASTIC_DECL bool submit();
-  ELASTIC_DECL bool prepare(operation& on);
+  ELASTIC_DECL bool prepare(operation& op);
   ELASTIC_DECL std::size_t take_answers();
   ELASTIC_DECL void take(const ring_answer& answer);
-  ELASTIC_DECL bool goes_on(operation& on, const ring_answer& answer);
-  ELASTIC_DECL void finish(operation& on, const completion& how);
+  ELASTIC_DECL bool goes_on(operation& op, const ring_answer& answer);
+  ELASTIC_DECL void finish(operation& op, const completion& how);
   ELASTIC_DECL void give_up();
   ELASTIC_DECL void drop(const ring_answer& answer);
-  ELASTIC_DECL void forget(operation& on);
+  ELASTIC_DECL void forget(operation& op);
 
   asio::any_io_executor executor_;
   std::unique_ptr<ring_queue> queue_;
@@ -246,8 +246,8 @@ class ring::member_operation final : public ring::operation {
   explicit member_operation(object_reference object) : operation(&call), object_(object) {}
 
  private:
-  static void call(operation& on, const completion& done) noexcept {
-    (static_cast<member_operation&>(on).object_.*Member)(done);
+  static void call(operation& op, const completion& done) noexcept {
+    (static_cast<member_operation&>(op).object_.*Member)(done);
   }
   object_reference object_;
 };

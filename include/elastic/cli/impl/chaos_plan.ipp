@@ -116,17 +116,17 @@ inline chaos_plan::fault parse_fault(std::string_view part, std::string_view kin
     refuse_fault(part, allowed_faults);
   }
   const auto value = chaos_number<int>(*number);
-  const auto at = chaos_time(row->lasts ? *begin : rest);
+  const auto time = chaos_time(row->lasts ? *begin : rest);
   const auto span = row->lasts ? chaos_time(rest) : duration::zero();
-  if (!value || !at || !span || (row->lasts && *span == duration::zero())) {
+  if (!value || !time || !span || (row->lasts && *span == duration::zero())) {
     refuse_fault(part, allowed_faults);
   }
   chaos_plan::fault fault;
   fault.what = row->what;
-  fault.of = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
+  fault.scope = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
   fault.number = *value;
-  fault.at = *at;
-  fault.lasts = *span;
+  fault.start = *time;
+  fault.span = *span;
   return fault;
 }
 
@@ -167,9 +167,9 @@ ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault) {
   for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
     if (row.what == fault.what) text = row.name;
   }
-  text += fmt::format("={}:{}@{}", fault.of == chaos_plan::fault::target::node ? "node" : "rank",
-                      fault.number, detail::chaos_time_text(fault.at));
-  if (fault.lasts > duration::zero()) text += "+" + detail::chaos_time_text(fault.lasts);
+  text += fmt::format("={}:{}@{}", fault.scope == chaos_plan::fault::target::node ? "node" : "rank",
+                      fault.number, detail::chaos_time_text(fault.start));
+  if (fault.span > duration::zero()) text += "+" + detail::chaos_time_text(fault.span);
   return text;
 }
 
@@ -188,7 +188,7 @@ ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
 ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
   std::set<std::string> names;
   for (const chaos_plan::fault& fault : plan.faults) {
-    const bool is_node = fault.of == chaos_plan::fault::target::node;
+    const bool is_node = fault.scope == chaos_plan::fault::target::node;
     if (fault.number < (is_node ? nodes : world_size)) continue;
     names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
   }

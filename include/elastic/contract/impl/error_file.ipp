@@ -80,10 +80,10 @@ ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text
   int depth = 0;
   int members = 0;
   bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char letter = text[at];
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const char letter = text[index];
     if (quoted && letter == '\\') {
-      ++at;
+      ++index;
     } else if (letter == '"') {
       quoted = !quoted;
     } else if (!quoted && (letter == '{' || letter == '[')) {
@@ -127,8 +127,8 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
     content.raw_json = text;
     if (message->is_string()) {
       content.message = message->get<std::string>();
-      if (const auto at = root.find("timestamp"); at != root.end()) {
-        content.timestamp = detail::error_file_timestamp(*at);
+      if (const auto stamp = root.find("timestamp"); stamp != root.end()) {
+        content.timestamp = detail::error_file_timestamp(*stamp);
       }
       return content;
     }
@@ -142,8 +142,8 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
     if (const auto stack = extra->find("py_callstack"); stack != extra->end()) {
       content.callstack = detail::text_or_json(*stack);
     }
-    if (const auto at = extra->find("timestamp"); at != extra->end()) {
-      content.timestamp = detail::error_file_timestamp(*at);
+    if (const auto stamp = extra->find("timestamp"); stamp != extra->end()) {
+      content.timestamp = detail::error_file_timestamp(*stamp);
     }
     return content;
   } catch (const std::exception& failure) {

@@ -165,7 +165,7 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   const etcd_options options = etcd_options_of(parameters);
   registry_place place;
   place.name = etcd_client(options).name();
-  place.towards = hosts_of(options.members);
+  place.hosts = hosts_of(options.members);
   place.prepare = [options, parameters, prepare]() -> task<void> {
     const auto client = new_shared<etcd_client>(options);
     co_await prepare(client);
@@ -226,10 +226,10 @@ inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_paramet
                                                etcd_v2_form::plain, two_hours);
   const auto keys =
       new_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
-  std::vector<std::string> towards = hosts_of(client->options().members);
+  std::vector<std::string> hosts = hosts_of(client->options().members);
   dynamic_rendezvous_options options;
   options.node = new_unnumbered_node(parameters.shown_host());
-  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
+  options.address = co_await reachable_address(parameters.local_addr, std::move(hosts));
   options.parameters = parameters;
   const std::string dialect = conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
@@ -268,8 +268,8 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
         new_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
   options.keep_job = [job] { return job->refresh_directory(legacy_ttl::job); };
-  std::vector<std::string> towards = hosts_of(client->options().members);
-  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
+  std::vector<std::string> hosts = hosts_of(client->options().members);
+  options.address = co_await reachable_address(parameters.local_addr, std::move(hosts));
   parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
                       client->name(), to_text(options.dialect));
   options.parameters = std::move(parameters);
@@ -308,7 +308,7 @@ inline task<void> check_no_v3_round(rendezvous_parameters parameters,
   bool has_round = false;
   try {
     const leader_registry::sight seen = co_await registry.look();
-    has_round = seen.record && seen.record->at.port != 0 && seen.record->kept.round >= 0 &&
+    has_round = seen.record && seen.record->address.port != 0 && seen.record->kept.round >= 0 &&
                 !seen.record->kept.ending && !seen.record->kept.all_finished;
   } catch (const etcd_refusal&) {
     // These keys are not accessible to this user.

@@ -212,7 +212,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Restarts after an error, so that no worker hangs unnoticed.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
   ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration within);
+  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration timeout);
 };
 
 }  // namespace elastic::detail

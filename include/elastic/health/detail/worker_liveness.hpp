@@ -89,7 +89,7 @@ class worker_liveness {
   ELASTIC_DECL void renew(time_point now);
 
   /// When to judge again; `time_point::max()` if nothing is due.
-  time_point next_expiry() const { return first_due().at; }
+  time_point next_expiry() const { return first_due().time; }
 
   /// Empty while the worker is in time.
   ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
@@ -114,7 +114,7 @@ class worker_liveness {
   /// The item that is due first.
   struct due {
     enum class kind { first_heartbeat, heartbeat, section, timer };
-    time_point at = time_point::max();
+    time_point time = time_point::max();
     kind what = kind::heartbeat;
     const worker_liveness::section* section = nullptr;
     const std::string* timer_name = nullptr;

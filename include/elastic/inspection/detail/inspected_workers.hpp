@@ -77,11 +77,11 @@ class inspected_workers final : public process_launcher {
 
   /// Null: the process does not get the hook.
   ELASTIC_DECL std::shared_ptr<place> place_of(const process_spec& spec);
-  ELASTIC_DECL process_spec hooked(process_spec spec, const place& at) const;
-  ELASTIC_DECL static void describe(const process_spec& spec, place& at);
+  ELASTIC_DECL process_spec hooked(process_spec spec, const place& entry) const;
+  ELASTIC_DECL static void describe(const process_spec& spec, place& entry);
   ELASTIC_DECL task<void> inspect_one(worker_inspection& found, time_point deadline);
   ELASTIC_DECL task<void> ask_server(worker_inspection& found, time_point deadline);
-  ELASTIC_DECL task<void> ask_python(worker_inspection& found, std::shared_ptr<place> at,
+  ELASTIC_DECL task<void> ask_python(worker_inspection& found, std::shared_ptr<place> entry,
                                      time_point deadline);
 
   std::shared_ptr<process_launcher> next_;

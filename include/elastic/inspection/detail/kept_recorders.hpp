@@ -48,9 +48,9 @@ class kept_recorders {
     std::map<std::string, std::size_t> files;
   };
 
-  ELASTIC_DECL static std::string write_all(room& within,
+  ELASTIC_DECL static std::string write_all(room& budget,
                                             const std::vector<worker_inspection>& found);
-  ELASTIC_DECL static bool write_one(room& within, const std::string& folder,
+  ELASTIC_DECL static bool write_one(room& budget, const std::string& folder,
                                      const worker_inspection& found);
 
   std::shared_ptr<room> room_;

@@ -21,10 +21,10 @@
 
 namespace elastic {
 
-ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_view text) {
+ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string_view text) {
   constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
-  const auto since_epoch = at.time_since_epoch();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(moment);
+  const auto since_epoch = moment.time_since_epoch();
   const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(since_epoch) -
                             std::chrono::floor<std::chrono::seconds>(since_epoch);
   std::tm local{};

@@ -77,15 +77,15 @@ inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_age
 
 inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
                                     std::shared_ptr<local_agent> agent,
-                                    std::vector<task<void>> beside) {
+                                    std::vector<task<void>> companions) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const agent_services& services = plan->services;
   const std::string& drain_file = plan->options.drain_file;
   if (plan->extension) plan->extension->begin(executor, agent);
   if (!drain_file.empty()) {
-    beside.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
+    companions.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
-  task<run_result> running = run_watched(*agent, plan->signals, std::move(beside));
+  task<run_result> running = run_watched(*agent, plan->signals, std::move(companions));
   if (!plan->extension) co_return co_await std::move(running);
   task<void> ending = plan->extension->close();
   co_return co_await with_cleanup(std::move(running), std::move(ending));
@@ -100,8 +100,8 @@ ELASTIC_DECL program_run::program_run(named<launch_config> config, named<program
 ELASTIC_DECL const agent_services& program_run::services() const { return plan_->services; }
 
 ELASTIC_DECL task<run_result> program_run::run(std::shared_ptr<local_agent> agent,
-                                               std::vector<task<void>> beside) const {
-  return detail::run_planned(plan_, std::move(agent), std::move(beside));
+                                               std::vector<task<void>> companions) const {
+  return detail::run_planned(plan_, std::move(agent), std::move(companions));
 }
 
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,

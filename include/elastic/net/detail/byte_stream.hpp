@@ -20,7 +20,7 @@ class byte_stream {
   virtual ~byte_stream() = default;
 
   /// Waits until bytes have arrived. Result: how many; 0 after the last byte of the other side.
-  virtual task<std::size_t> read_some(asio::mutable_buffer into) = 0;
+  virtual task<std::size_t> read_some(asio::mutable_buffer buffer) = 0;
 
   /// Sends all of the bytes.
   virtual task<void> write(std::string bytes) = 0;

@@ -37,7 +37,7 @@ class stream_listener {
   /// Errors: `errc::address_in_use`; `errc::invalid_argument` if the address is not an IP address,
   /// is not one of this host, or may not be used.
   ELASTIC_DECL static stream_listener at_address(asio::any_io_executor executor,
-                                                 const endpoint& at);
+                                                 const endpoint& address);
 
   /// Listens at a Unix socket that only this user can connect to (mode 0600). Replaces a socket at
   /// which nobody listens because its agent was killed.

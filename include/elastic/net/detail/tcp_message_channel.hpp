@@ -66,7 +66,7 @@ class tcp_message_channel final : public message_channel,
 /// Connects to a port whose protocol is a greeting followed by messages.
 class tcp_message_connector final : public message_connector {
  public:
-  ELASTIC_DECL tcp_message_connector(endpoint at, std::string greeting, std::size_t bound,
+  ELASTIC_DECL tcp_message_connector(endpoint address, std::string greeting, std::size_t bound,
                                      std::optional<job_secret> secret = std::nullopt);
   ELASTIC_DECL std::string name() const override;
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;

@@ -23,14 +23,14 @@ ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket
 /// Errors: `errc::connection_failed`, naming each address that was tried and its error, or the name
 /// that cannot be resolved.
 /// Cancellation: all types.
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to);
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server);
 
 /// A plain TCP connection, without encryption.
 class tcp_stream final : public byte_stream {
  public:
   explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
 
-  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer into) override;
+  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer buffer) override;
   ELASTIC_DECL task<void> write(std::string bytes) override;
   ELASTIC_DECL void close() override;
 

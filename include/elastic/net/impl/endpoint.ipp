@@ -18,9 +18,10 @@
 
 namespace elastic {
 
-ELASTIC_DECL std::string to_text(const endpoint& at) {
-  const bool is_v6 = at.host.find(':') != std::string::npos;
-  return is_v6 ? fmt::format("[{}]:{}", at.host, at.port) : fmt::format("{}:{}", at.host, at.port);
+ELASTIC_DECL std::string to_text(const endpoint& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", address.host, address.port)
+               : fmt::format("{}:{}", address.host, address.port);
 }
 
 namespace detail {

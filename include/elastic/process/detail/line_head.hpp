@@ -14,7 +14,7 @@
 namespace elastic::detail {
 
 /// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
-ELASTIC_DECL std::string time_text(wall_time at);
+ELASTIC_DECL std::string time_text(wall_time moment);
 
 /// The prefix of each line of a process's output. It may contain the time and the process id, which
 /// are known only when the process runs. Converts implicitly from text.
@@ -34,7 +34,7 @@ class line_head {
   ELASTIC_DECL bool has_time() const;
 
   /// The text for lines that are read from one process at one time.
-  ELASTIC_DECL std::string text(pid_t pid, wall_time at) const;
+  ELASTIC_DECL std::string text(pid_t pid, wall_time moment) const;
 
   friend bool operator==(const line_head&, const line_head&) = default;
 

@@ -28,12 +28,12 @@ class reaper final : public asio::execution_context::service {
   /// Waits in the background until the process has ended, and then takes its status. If the context
   /// is shutting down, no background work survives, so it blocks instead, for at most 1 s: the
   /// process has been killed.
-  ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls);
+  ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& kernel);
 
  private:
   // Its last owner takes the status: the wait when it is over, or the context that drops the wait.
   struct dying {
-    ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& with);
+    ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& calls);
     ELASTIC_DECL ~dying();
 
     asio::posix::stream_descriptor pidfd;

@@ -215,10 +215,10 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
     for (;;) {
       const long size = ::syscall(SYS_getdents64, folder, entries, sizeof entries);
       if (size <= 0) break;
-      for (long at = 0; at < size;) {
-        const auto* head = reinterpret_cast<const entry_head*>(entries + at);
+      for (long offset = 0; offset < size;) {
+        const auto* head = reinterpret_cast<const entry_head*>(entries + offset);
         long fd = 0;
-        for (const char* digit = entries + at + name_offset; *digit >= '0' && *digit <= '9';
+        for (const char* digit = entries + offset + name_offset; *digit >= '0' && *digit <= '9';
              ++digit) {
           fd = fd * 10 + (*digit - '0');
         }
@@ -226,7 +226,7 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
           ::syscall(SYS_close, fd);
           closed_some = true;
         }
-        at += head->size;
+        offset += head->size;
       }
     }
   }

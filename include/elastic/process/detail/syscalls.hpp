@@ -57,8 +57,8 @@ struct syscalls {
   int (*set_session)();
   int (*die_with_parent)();
   int (*change_directory)(const char* path);
-  int (*duplicate)(int from, int lowest);
-  int (*duplicate_to)(int from, int to);
+  int (*duplicate)(int source, int lowest);
+  int (*duplicate_to)(int source, int target);
   int (*keep_at_exec)(int fd);
   int (*close_range)(unsigned first, unsigned last);
   int (*execute)(const char* path, char* const* arguments, char* const* environment);
@@ -91,11 +91,11 @@ ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
 ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
   return static_cast<int>(::syscall(SYS_chdir, path));
 }
-ELASTIC_RUNS_IN_CHILD inline int duplicate(int from, int lowest) {
-  return static_cast<int>(::syscall(SYS_fcntl, from, F_DUPFD_CLOEXEC, lowest));
+ELASTIC_RUNS_IN_CHILD inline int duplicate(int source, int lowest) {
+  return static_cast<int>(::syscall(SYS_fcntl, source, F_DUPFD_CLOEXEC, lowest));
 }
-ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
-  return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
+ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int source, int target) {
+  return static_cast<int>(::syscall(SYS_dup3, source, target, 0));
 }
 ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
   return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));

@@ -84,10 +84,11 @@ ELASTIC_DECL processor_set processor_set::allowed_here() {
 
 ELASTIC_DECL std::string processor_set::text() const {
   std::string list;
-  for (auto at = numbers_.begin(); at != numbers_.end();) {
-    const int first = *at;
+  for (auto position = numbers_.begin(); position != numbers_.end();) {
+    const int first = *position;
     int last = first;
-    for (++at; at != numbers_.end() && *at == last + 1; ++at) last = *at;
+    for (++position; position != numbers_.end() && *position == last + 1; ++position)
+      last = *position;
     if (!list.empty()) list += ',';
     list += first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
   }

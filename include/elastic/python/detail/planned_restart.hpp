@@ -21,7 +21,7 @@ struct planned_restart_view {
   /// How many workers would restart without a standby.
   std::size_t cold = 0;
   /// Why no more standbys are made; empty if they are.
-  std::optional<std::string> off = {};
+  std::optional<std::string> obstacle = {};
   /// Whether the job pauses, so that no worker starts until it resumes.
   bool is_pause = false;
 };
@@ -33,7 +33,7 @@ struct planned_restart {
   static constexpr std::chrono::seconds patience{10};
   static constexpr std::chrono::seconds patience_lost{2};
 
-  duration within = duration::zero();
+  duration delay = duration::zero();
   std::string reason;
 };
 

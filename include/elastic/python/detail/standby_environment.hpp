@@ -42,9 +42,9 @@ ELASTIC_DECL process_spec without_attempt(process_spec spec);
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
                                                           const standby_task& standby);
 
-/// The changes to a standby made for `from` before it becomes `to`.
-ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
-                                                          const process_spec& to);
+/// The changes to a standby made for `source` before it becomes `target`.
+ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& source,
+                                                          const process_spec& target);
 
 }  // namespace elastic::detail
 

@@ -143,14 +143,14 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 }  // namespace detail
 
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
-                                                      process_spec from, process_spec to,
+                                                      process_spec source, process_spec target,
                                                       std::string record_place,
                                                       bool has_run_script) {
   using kind = detail::standby_message::kind;
-  const std::vector<int> streams = detail::streams_of(to);
+  const std::vector<int> streams = detail::streams_of(target);
   if (streams.empty()) co_return "a standard stream of this program is closed";
   if (!standby.is_silent()) co_return "its standby has ended";
-  std::vector<detail::variable_change> changes = detail::standby_changes(from, to);
+  std::vector<detail::variable_change> changes = detail::standby_changes(source, target);
   if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
   const std::string preparation = detail::preparation_of(changes);
   std::string problem = standby.send(preparation, streams);
@@ -180,8 +180,8 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
 }
 
 ELASTIC_DECL task<detail::standby_message> standby_set::first_message(
-    detail::standby_process& standby, duration within) {
-  const time_point deadline = deadline_after(services_.time->now(), within);
+    detail::standby_process& standby, duration timeout) {
+  const time_point deadline = deadline_after(services_.time->now(), timeout);
   std::optional<detail::standby_message> message =
       co_await with_deadline(*services_.time, deadline, standby.next_message());
   if (message) co_return std::move(*message);

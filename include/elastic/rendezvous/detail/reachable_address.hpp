@@ -11,11 +11,11 @@
 namespace elastic::detail {
 
 /// A numeric address by which other hosts probably reach this one: the source address on the route
-/// to one of `towards`, otherwise that of the default route, otherwise what its host name resolves
+/// to one of `hosts`, otherwise that of the default route, otherwise what its host name resolves
 /// to. Loopback only if there is no other address, because every host has it, or if `chosen`, the
 /// address that the user chose, is loopback: then the job stays on this host.
 ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
-                                                 std::vector<std::string> towards);
+                                                 std::vector<std::string> hosts);
 
 }  // namespace elastic::detail
 

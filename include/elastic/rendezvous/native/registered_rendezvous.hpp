@@ -36,7 +36,7 @@ struct registry_place {
   /// job is from. Called once, for the node. Empty: files without a common role are not compared.
   std::function<std::shared_ptr<versioned_keys>()> shared_keys;
   /// Hosts that the other nodes reach, too: this host is known by an address in their network.
-  std::vector<std::string> towards;
+  std::vector<std::string> hosts;
 };
 
 /// The settings (`rendezvous_parameters::conf`) of every rendezvous with a registry.

@@ -20,7 +20,7 @@ struct served_port {
   /// "role 'rollout': worker 0", for the log.
   std::string whose;
   pid_t pid = 0;
-  endpoint at;
+  endpoint address;
 };
 
 /// Waits until a connection to the port succeeds, and it is the worker that listens there, or a

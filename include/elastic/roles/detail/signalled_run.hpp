@@ -15,16 +15,16 @@
 namespace elastic::detail {
 
 /// Runs a replica_set or a role_group, which the signals of this process stop.
-/// @param beside  tasks that end only when they are cancelled; one that fails ends the run
+/// @param companions  tasks that end only when they are cancelled; one that fails ends the run
 template <class Result, class Runner>
-task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> beside) {
+task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> companions) {
   std::optional<Result> result;
   signal_receiver receiver;
   receiver.stop = [&runner](stop_request request) { runner.stop(std::move(request)); };
   receiver.forward = [&runner](int number) { runner.signal(number); };
   task<void> running = keep_result(runner.run(), result);
   task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
-                                      std::move(beside));
+                                      std::move(companions));
   co_await std::move(relaying);
   co_return std::move(*result);
 }

@@ -146,16 +146,16 @@ class cycle_search {
   std::vector<std::size_t> path_;
 };
 
-inline void check_mention(const std::vector<role>& roles, const role& from,
+inline void check_mention(const std::vector<role>& roles, const role& source,
                           const std::string& mentioned, const char* relation) {
-  if (mentioned == from.name) {
-    refuse_role(fmt::format("role '{}' {} itself", from.name, relation));
+  if (mentioned == source.name) {
+    refuse_role(fmt::format("role '{}' {} itself", source.name, relation));
   }
   if (place_of(roles, mentioned)) return;
   std::vector<std::string> names;
   for (const role& each : roles) names.push_back(each.name);
   const std::string nearest = nearest_name(mentioned, names);
-  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", from.name,
+  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", source.name,
                           relation, mentioned,
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }

@@ -36,7 +36,7 @@ class report_feed {
     std::int64_t step = -1;
   };
 
-  ELASTIC_DECL bool is_new(std::size_t at, const viewed_worker& worker, bool has_progress) const;
+  ELASTIC_DECL bool is_new(std::size_t index, const viewed_worker& worker, bool has_progress) const;
 
   bool begins_ = true;
   std::int64_t round_ = -1;

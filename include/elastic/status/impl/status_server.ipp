@@ -392,8 +392,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (command == nullptr) return read;
     if (!options_.roles->find(of_role->role)) {
       std::vector<std::string> names;
-      for (std::size_t at = 0; at < options_.roles->size(); ++at) {
-        names.push_back(options_.roles->name(at));
+      for (std::size_t index = 0; index < options_.roles->size(); ++index) {
+        names.push_back(options_.roles->name(index));
       }
       return unknown_role_answer(names);
     }
@@ -499,9 +499,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// A client that does not read in time is disconnected.
-  static task<void> send(self_pointer self, client_pointer to, std::string text) {
+  static task<void> send(self_pointer self, client_pointer client, std::string text) {
     time_source& time = *self->options_.time;
-    task<void> writing = to->stream->write(std::move(text));
+    task<void> writing = client->stream->write(std::move(text));
     const time_point deadline = time.now() + limits::status_request;
     const bool is_in_time = co_await with_deadline(time, deadline, std::move(writing));
     if (!is_in_time) throw error(errc::connection_failed, "it does not read");
@@ -540,8 +540,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     const std::shared_ptr<job_journal> journal = job.journal();
     if (!journal) return {};
     const std::int64_t epoch = journal->epoch();
-    const std::int64_t from = cursor.epoch == epoch ? cursor.sequence : 0;
-    return events_text(journal->after(from), epoch, cursor);
+    const std::int64_t start = cursor.epoch == epoch ? cursor.sequence : 0;
+    return events_text(journal->after(start), epoch, cursor);
   }
 
   /// The lines of a JSON document as the data of one event.
@@ -552,7 +552,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
-  static task<void> send_events(self_pointer self, client_pointer to, const shown_job& job,
+  static task<void> send_events(self_pointer self, client_pointer client, const shown_job& job,
                                 event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
     constexpr std::chrono::milliseconds short_tick(200);
@@ -565,7 +565,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     // A client that begins to follow may have looked before the last change.
     std::int64_t changes = 0;
     time_point next_change = time.now();
-    co_await send(self, to, "retry: 1000\n\n");
+    co_await send(self, client, "retry: 1000\n\n");
     for (;;) {
       std::string text = new_events(job, cursor);
       const time_point now = time.now();
@@ -591,14 +591,14 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
       if (text.empty() && now >= heartbeat) text = ":\n\n";
       if (!text.empty()) {
-        co_await send(self, to, std::move(text));
+        co_await send(self, client, std::move(text));
         heartbeat = time.now() + limits::status_heartbeat;
         continue;
       }
       if (self->is_stopping_) {
         // A request of the viewer's for the last state may come too late.
         const std::string last = job_json(*monitor.view(), monitor.now_us());
-        co_await send(self, to, last_event_text(last));
+        co_await send(self, client, last_event_text(last));
         co_return;
       }
       self->changed_.reset();
@@ -608,7 +608,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// To who follows the roles of a job: each change of any of them, but not what it is.
-  static task<void> send_changes(self_pointer self, client_pointer to) {
+  static task<void> send_changes(self_pointer self, client_pointer client) {
     constexpr std::chrono::milliseconds tick(200);
     time_source& time = *self->options_.time;
     const roles_monitor& roles = *self->options_.roles;
@@ -616,7 +616,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     time_point next_change = time.now();
     // A client that begins to follow may have looked before the last change.
     std::int64_t changes = -1;
-    co_await send(self, to, "retry: 1000\n\n");
+    co_await send(self, client, "retry: 1000\n\n");
     for (;;) {
       const time_point now = time.now();
       const bool has_changed = roles.changes() != changes;
@@ -629,13 +629,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         text = ":\n\n";
       }
       if (!text.empty()) {
-        co_await send(self, to, std::move(text));
+        co_await send(self, client, std::move(text));
         heartbeat = time.now() + limits::status_heartbeat;
         continue;
       }
       if (self->is_stopping_) {
         std::string last = self->overview();
-        co_await send(self, to, last_event_text(std::move(last)));
+        co_await send(self, client, last_event_text(std::move(last)));
         co_return;
       }
       self->changed_.reset();

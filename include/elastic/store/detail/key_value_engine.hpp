@@ -168,7 +168,7 @@ class key_value_engine {
   using waiting_key = table<registrations>::value_type;
   struct place {
     waiting_key* key = nullptr;
-    registrations::iterator at;
+    registrations::iterator position;
   };
   struct pending_wait {
     wait_id id = 0;
@@ -196,7 +196,7 @@ class key_value_engine {
                                 std::string_view new_value);
   ELASTIC_DECL pending_wait& new_wait(std::weak_ptr<listener> who);
   ELASTIC_DECL void register_for(pending_wait& wait, std::string_view key);
-  ELASTIC_DECL void count_down(registration at);
+  ELASTIC_DECL void count_down(registration entry);
   ELASTIC_DECL void wake_all(std::string_view key);
   ELASTIC_DECL void wake_one(std::string_view key);
   ELASTIC_DECL void deliver(std::unique_lock<std::mutex>& lock);

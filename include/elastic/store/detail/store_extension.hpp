@@ -64,7 +64,7 @@ class store_extension {
   virtual task<void> run() = 0;
 
   /// Called when a client has sent the greeting.
-  virtual std::unique_ptr<conversation> begin(client& from) = 0;
+  virtual std::unique_ptr<conversation> begin(client& peer) = 0;
 };
 
 }  // namespace elastic::detail

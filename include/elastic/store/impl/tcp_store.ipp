@@ -45,8 +45,8 @@ ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, options settin
   if (!options_.time) options_.time = detail::new_shared<system_time>();
 }
 
-ELASTIC_DECL tcp_store::lease::lease(tcp_store& of, std::unique_ptr<link> held)
-    : of_(&of), held_(std::move(held)) {
+ELASTIC_DECL tcp_store::lease::lease(tcp_store& owner, std::unique_ptr<link> held)
+    : of_(&owner), held_(std::move(held)) {
   of_->in_use_.push_back(held_.get());
 }
 
@@ -77,8 +77,8 @@ ELASTIC_DECL task<void> tcp_store::connect() {
   for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     bool is_connected = false;
     try {
-      lease on = co_await guarded(any_link(), "connecting");
-      on.keep();
+      lease connection = co_await guarded(any_link(), "connecting");
+      connection.keep();
       is_connected = true;
     } catch (const error& failure) {
       if (failure.code() != errc::connection_failed) throw;
@@ -112,16 +112,16 @@ ELASTIC_DECL std::unique_ptr<tcp_store::link> tcp_store::take_idle_link() {
 
 ELASTIC_DECL task<tcp_store::lease> tcp_store::new_link() {
   if (generation_ == tcp_store_generation::probe) co_await probe();
-  lease on = co_await dial();
-  write().greeting(on->out());
+  lease connection = co_await dial();
+  write().greeting(connection->out());
   // One round trip shows that the server is a store of that generation.
   last_problem_ = fmt::format(
       "{} does not answer; is it a store, and one of the PyTorch generation that was configured?",
       where());
-  co_await confirm(on);
+  co_await confirm(connection);
   last_problem_.clear();
-  if (options_.announce_worker && !is_announced_) co_await announce(on);
-  co_return on;
+  if (options_.announce_worker && !is_announced_) co_await announce(connection);
+  co_return connection;
 }
 
 ELASTIC_DECL task<tcp_store::lease> tcp_store::dial() {
@@ -187,11 +187,11 @@ ELASTIC_DECL task<void> tcp_store::probe() {
 }
 
 // When this returns, the server has executed everything sent before on this connection.
-ELASTIC_DECL task<void> tcp_store::confirm(lease& on) {
+ELASTIC_DECL task<void> tcp_store::confirm(lease& connection) {
   const std::vector<std::string> no_keys;
-  write().with_keys(on->out(), op::check, no_keys);
-  co_await on->flush();
-  const char reply = co_await on->read_byte();
+  write().with_keys(connection->out(), op::check, no_keys);
+  co_await connection->flush();
+  const char reply = co_await connection->read_byte();
   if (reply != detail::reply_ready) throw_no_store(reply);
 }
 
@@ -204,10 +204,10 @@ ELASTIC_DECL void tcp_store::throw_no_store(char reply) const {
   throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
 }
 
-ELASTIC_DECL task<void> tcp_store::announce(lease& on) {
-  write().with_number(on->out(), op::add, detail::workers_key, 1);
-  co_await on->flush();
-  co_await on->read_number();
+ELASTIC_DECL task<void> tcp_store::announce(lease& connection) {
+  write().with_number(connection->out(), op::add, detail::workers_key, 1);
+  co_await connection->flush();
+  co_await connection->read_number();
   is_announced_ = true;
 }
 
@@ -216,13 +216,13 @@ ELASTIC_DECL task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
   constexpr std::chrono::milliseconds pause{10};
   for (;;) {
     task<lease> connecting = any_link();
-    lease on = co_await guarded(std::move(connecting), "waiting for the workers");
-    write().with_number(on->out(), op::add, detail::workers_key, 0);
-    task<void> sending = on->flush();
+    lease connection = co_await guarded(std::move(connecting), "waiting for the workers");
+    write().with_number(connection->out(), op::add, detail::workers_key, 0);
+    task<void> sending = connection->flush();
     co_await guarded(std::move(sending), "waiting for the workers");
-    task<std::int64_t> reading = on->read_number();
+    task<std::int64_t> reading = connection->read_number();
     const std::int64_t count = co_await guarded(std::move(reading), "waiting for the workers");
-    on.keep();
+    connection.keep();
     if (count >= world_size) co_return;
     co_await options_.time->sleep_until(options_.time->now() + pause);
   }
@@ -302,33 +302,33 @@ ELASTIC_DECL task<void> tcp_store::multi_set(key_value_list pairs) {
 ELASTIC_DECL task<void> tcp_store::do_set(std::string key, std::string value) {
   const std::string wire = detail::store_wire_key(key);
   detail::check_store_value(value);
-  lease on = co_await any_link();
-  write().with_value(on->out(), op::set, wire, value);
-  co_await confirm(on);
-  on.keep();
+  lease connection = co_await any_link();
+  write().with_value(connection->out(), op::set, wire, value);
+  co_await confirm(connection);
+  connection.keep();
 }
 
 ELASTIC_DECL task<std::string> tcp_store::do_get(std::string key) {
   const std::vector<std::string> wire(1, detail::store_wire_key(key));
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
-  write().with_key(on->out(), op::get, wire.front());
-  co_await on->flush();
-  std::string value = co_await on->read_text(options_.value_bytes);
-  on.keep();
+  lease connection = co_await any_link();
+  co_await wait_on(connection, wire);
+  write().with_key(connection->out(), op::get, wire.front());
+  co_await connection->flush();
+  std::string value = co_await connection->read_text(options_.value_bytes);
+  connection.keep();
   co_return value;
 }
 
 ELASTIC_DECL task<std::int64_t> tcp_store::do_add(std::string key, std::int64_t delta) {
   const std::string wire = detail::store_wire_key(key);
-  lease on = co_await any_link();
-  write().with_number(on->out(), op::add, wire, delta);
+  lease connection = co_await any_link();
+  write().with_number(connection->out(), op::add, wire, delta);
   std::optional<detail::asio_system_error> hung_up;
   std::int64_t sum = 0;
   try {
-    co_await on->flush();
-    sum = co_await on->read_number();
-    on.keep();
+    co_await connection->flush();
+    sum = co_await connection->read_number();
+    connection.keep();
   } catch (const detail::asio_system_error& failure) {
     const bool may_be_refused =
         failure.code() == asio::error::eof || failure.code() == asio::error::connection_reset;
@@ -347,29 +347,31 @@ ELASTIC_DECL task<std::string> tcp_store::do_compare_set(std::string key, std::s
   const std::string wire = detail::store_wire_key(key);
   detail::check_store_value(expected);
   detail::check_store_value(desired);
-  lease on = co_await any_link();
-  write().compare_set(on->out(), wire, expected, desired);
-  co_await on->flush();
-  std::string stored = co_await on->read_text(options_.value_bytes);
-  on.keep();
+  lease connection = co_await any_link();
+  write().compare_set(connection->out(), wire, expected, desired);
+  co_await connection->flush();
+  std::string stored = co_await connection->read_text(options_.value_bytes);
+  connection.keep();
   co_return stored;
 }
 
 ELASTIC_DECL task<void> tcp_store::do_wait(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
-  on.keep();
+  lease connection = co_await any_link();
+  co_await wait_on(connection, wire);
+  connection.keep();
 }
 
-ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::string>& keys) {
-  write().with_keys(on->out(), op::wait, keys);
-  co_await on->flush();
+ELASTIC_DECL task<void> tcp_store::wait_on(lease& connection,
+                                           const std::vector<std::string>& keys) {
+  write().with_keys(connection->out(), op::wait, keys);
+  co_await connection->flush();
   char reply = 0;
   try {
-    reply = co_await on->read_byte();
+    reply = co_await connection->read_byte();
   } catch (const detail::asio_system_error& failure) {
-    if (failure.code() == asio::error::operation_aborted && on->cancel_wait(write())) on.keep();
+    if (failure.code() == asio::error::operation_aborted && connection->cancel_wait(write()))
+      connection.keep();
     throw;
   }
   if (reply != detail::reply_stop_waiting) {
@@ -379,89 +381,89 @@ ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::str
 
 ELASTIC_DECL task<bool> tcp_store::do_check(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  write().with_keys(on->out(), op::check, wire);
-  co_await on->flush();
-  const char reply = co_await on->read_byte();
+  lease connection = co_await any_link();
+  write().with_keys(connection->out(), op::check, wire);
+  co_await connection->flush();
+  const char reply = co_await connection->read_byte();
   if (reply != detail::reply_ready && reply != detail::reply_not_ready) {
     throw error(errc::protocol_violation, "the store did not answer CHECK");
   }
-  on.keep();
+  connection.keep();
   co_return reply == detail::reply_ready;
 }
 
 ELASTIC_DECL task<bool> tcp_store::do_erase(std::string key) {
   const std::string wire = detail::store_wire_key(key);
-  lease on = co_await any_link();
-  write().with_key(on->out(), op::erase, wire);
-  co_await on->flush();
-  const std::int64_t erased = co_await on->read_number();
-  on.keep();
+  lease connection = co_await any_link();
+  write().with_key(connection->out(), op::erase, wire);
+  co_await connection->flush();
+  const std::int64_t erased = co_await connection->read_number();
+  connection.keep();
   co_return erased != 0;
 }
 
 ELASTIC_DECL task<std::int64_t> tcp_store::do_num_keys() {
-  lease on = co_await any_link();
-  write().operation(on->out(), op::num_keys);
-  co_await on->flush();
-  const std::int64_t count = co_await on->read_number();
-  on.keep();
+  lease connection = co_await any_link();
+  write().operation(connection->out(), op::num_keys);
+  co_await connection->flush();
+  const std::int64_t count = co_await connection->read_number();
+  connection.keep();
   co_return count;
 }
 
 ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_list_keys() {
-  lease on = co_await any_link();
+  lease connection = co_await any_link();
   if (!write().knows(op::list_keys)) {
-    on.keep();
+    connection.keep();
     throw error(errc::not_supported,
                 fmt::format("the store at {} is of before PyTorch 2.2 and lists no keys", where()));
   }
-  write().operation(on->out(), op::list_keys);
-  co_await on->flush();
-  const std::int64_t count = co_await on->read_number();
+  write().operation(connection->out(), op::list_keys);
+  co_await connection->flush();
+  const std::int64_t count = co_await connection->read_number();
   if (count < 0 || count > static_cast<std::int64_t>(limits::store_keys_per_request)) {
     throw error(errc::protocol_violation,
                 fmt::format("the store at {} reports {} keys", where(), count));
   }
   std::vector<std::string> keys;
   for (std::int64_t index = 0; index < count; ++index) {
-    const std::string wire = co_await on->read_text(limits::store_key_bytes + 1);
+    const std::string wire = co_await connection->read_text(limits::store_key_bytes + 1);
     if (!wire.empty() && wire.front() == '/') keys.push_back(wire.substr(1));
   }
-  on.keep();
+  connection.keep();
   co_return keys;
 }
 
 ELASTIC_DECL task<void> tcp_store::do_append(std::string key, std::string value) {
   const std::string wire = detail::store_wire_key(key);
   detail::check_store_value(value);
-  lease on = co_await any_link();
+  lease connection = co_await any_link();
   if (!write().knows(op::append)) {
-    on.keep();
+    connection.keep();
     throw error(errc::not_supported,
                 fmt::format("the store at {} is of before PyTorch 2.1 and cannot append", where()));
   }
-  write().with_value(on->out(), op::append, wire, value);
-  co_await confirm(on);
-  on.keep();
+  write().with_value(connection->out(), op::append, wire, value);
+  co_await confirm(connection);
+  connection.keep();
 }
 
 ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
+  lease connection = co_await any_link();
+  co_await wait_on(connection, wire);
   if (write().knows(op::multi_get)) {
-    write().with_keys(on->out(), op::multi_get, wire);
+    write().with_keys(connection->out(), op::multi_get, wire);
   } else {
-    for (const std::string& key : wire) write().with_key(on->out(), op::get, key);
+    for (const std::string& key : wire) write().with_key(connection->out(), op::get, key);
   }
-  co_await on->flush();
+  co_await connection->flush();
   std::vector<std::string> values;
   values.reserve(wire.size());
   while (values.size() < wire.size()) {
-    values.push_back(co_await on->read_text(options_.value_bytes));
+    values.push_back(co_await connection->read_text(options_.value_bytes));
   }
-  on.keep();
+  connection.keep();
   co_return values;
 }
 
@@ -472,20 +474,20 @@ ELASTIC_DECL task<void> tcp_store::do_multi_set(key_value_list pairs) {
     wire.push_back(detail::store_wire_key(key));
   }
   detail::check_store_key_count(wire.size());
-  lease on = co_await any_link();
+  lease connection = co_await any_link();
   const bool at_once = write().knows(op::multi_set);
   if (at_once) {
-    write().operation(on->out(), op::multi_set);
-    detail::append_integer<std::uint64_t>(on->out(), wire.size());
+    write().operation(connection->out(), op::multi_set);
+    detail::append_integer<std::uint64_t>(connection->out(), wire.size());
   }
   for (std::size_t i = 0; i < wire.size(); ++i) {
-    if (!at_once) write().operation(on->out(), op::set);
-    detail::append_text(on->out(), wire[i]);
-    detail::append_text(on->out(), pairs[i].second);
+    if (!at_once) write().operation(connection->out(), op::set);
+    detail::append_text(connection->out(), wire[i]);
+    detail::append_text(connection->out(), pairs[i].second);
   }
-  detail::check_store_request(on->out().size());
-  co_await confirm(on);
-  on.keep();
+  detail::check_store_request(connection->out().size());
+  co_await confirm(connection);
+  connection.keep();
 }
 
 }  // namespace elastic

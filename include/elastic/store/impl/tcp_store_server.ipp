@@ -34,22 +34,22 @@ namespace elastic {
 
 namespace detail {
 
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
-  const int fd = ::socket(at.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place) {
+  const int fd = ::socket(place.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  const int on = 1;
-  const int off = 0;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const int enabled = 1;
+  const int disabled = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
   // Accepted sockets inherit these options, which saves calls for each of them.
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
   keep_alive(fd);
   call_socket_hook(fd);
-  if (at.address().is_v6()) {
+  if (place.address().is_v6()) {
     // "::" stands for the whole host, including IPv4; any other address only for itself.
-    const int* only = at.address().is_unspecified() ? &off : &on;
+    const int* only = place.address().is_unspecified() ? &disabled : &enabled;
     ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
   }
-  if (::bind(fd, at.data(), static_cast<socklen_t>(at.size())) == 0 &&
+  if (::bind(fd, place.data(), static_cast<socklen_t>(place.size())) == 0 &&
       ::listen(fd, SOMAXCONN) == 0) {
     return fd;
   }
@@ -59,8 +59,8 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   return -1;
 }
 
-[[noreturn]] inline void throw_cannot_listen(const elastic::endpoint& at, int failure) {
-  const std::string where = to_text(at);
+[[noreturn]] inline void throw_cannot_listen(const elastic::endpoint& address, int failure) {
+  const std::string where = to_text(address);
   switch (failure) {
     case EADDRINUSE:
       throw error(
@@ -256,20 +256,20 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
   constexpr int most_at_once = 64;
   for (int count = 0; count < most_at_once; ++count) {
     if (is_full()) return EMFILE;
-    sockaddr_storage from{};
-    socklen_t size = sizeof from;
+    sockaddr_storage origin{};
+    socklen_t size = sizeof origin;
     // A ring waits for a socket in blocking mode by itself, but not for a non-blocking one.
     const int mode = ring_ ? SOCK_CLOEXEC : SOCK_CLOEXEC | SOCK_NONBLOCK;
     const int fd =
-        ::accept4(listening.native_handle(), reinterpret_cast<sockaddr*>(&from), &size, mode);
-    if (fd >= 0 && !is_admitted(from, size)) {
+        ::accept4(listening.native_handle(), reinterpret_cast<sockaddr*>(&origin), &size, mode);
+    if (fd >= 0 && !is_admitted(origin, size)) {
       ::close(fd);
       continue;
     }
     if (fd >= 0) {
       has_backed_off_ = false;
       detail::call_socket_hook(fd);
-      serve(connect(fd, from.ss_family == AF_INET6));
+      serve(connect(fd, origin.ss_family == AF_INET6));
       continue;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
@@ -281,10 +281,11 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
   return 0;
 }
 
-ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& from, socklen_t size) {
+ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& origin,
+                                                     socklen_t size) {
   if (!filter_) return true;
   asio::ip::tcp::endpoint end;
-  std::memcpy(end.data(), &from, std::min<std::size_t>(size, end.capacity()));
+  std::memcpy(end.data(), &origin, std::min<std::size_t>(size, end.capacity()));
   const asio::ip::address address = plain_address(end.address());
   if (filter_->admits(address)) return true;
   note_stranger(address, "it is not an address of a node of this round");
@@ -387,12 +388,12 @@ ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
   }
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& from,
+ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& origin,
                                                        const std::string& why) {
   if (strangers_.size() >= limits::store_refused_addresses) return;
-  if (!strangers_.insert(from).second) return;
+  if (!strangers_.insert(origin).second) return;
   options_.log.warning("port {}: turned away {}: {}; more of it is not logged", endpoint_.port,
-                       from.to_string(), why);
+                       origin.to_string(), why);
 }
 
 ELASTIC_DECL void tcp_store_server_core::stop_accepting() {

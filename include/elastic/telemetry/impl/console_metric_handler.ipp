@@ -11,7 +11,8 @@
 namespace elastic {
 
 ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured) {
-  const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
+  const auto micros =
+      std::chrono::floor<std::chrono::microseconds>(measured.time.time_since_epoch());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
   return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
                      measured.group, measured.name, measured.value);

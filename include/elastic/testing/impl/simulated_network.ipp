@@ -19,7 +19,8 @@ namespace elastic::testing {
 
 class simulated_network::far_store final : public store {
  public:
-  far_store(simulated_network& at, int node) : at_(at), node_(node), inner_(at.engine_) {}
+  far_store(simulated_network& network, int node)
+      : at_(network), node_(node), inner_(network.engine_) {}
 
   task<void> set(std::string key, std::string value) override {
     std::function<bool()> act = [engine = at_.engine_, wire = elastic::detail::store_wire_key(key),
@@ -100,7 +101,7 @@ class simulated_network::far_store final : public store {
 
 class simulated_network::far_keys final : public versioned_keys {
  public:
-  far_keys(simulated_network& at, int node) : at_(at), node_(node) {}
+  far_keys(simulated_network& network, int node) : at_(network), node_(node) {}
 
   std::string place_of(const std::string& key) const override { return "the key '" + key + "'"; }
   task<versioned_keys::entry> get(std::string key) override {
@@ -271,8 +272,9 @@ ELASTIC_DECL void simulated_network::tell_watches() {
   for (const auto& flag : watches_) flag->set();
 }
 
-ELASTIC_DECL simulated_network::watch::watch(simulated_network& at, asio::any_io_executor executor)
-    : at_(at), flag_(std::make_shared<event_flag>(std::move(executor))) {
+ELASTIC_DECL simulated_network::watch::watch(simulated_network& network,
+                                             asio::any_io_executor executor)
+    : at_(network), flag_(std::make_shared<event_flag>(std::move(executor))) {
   at_.watches_.push_back(flag_);
 }
 

@@ -111,7 +111,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   struct own_deadline {
     torch_time written;
-    time_point at;
+    time_point time;
   };
 
   // A store that was reached before may come back.
@@ -150,7 +150,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   // Nodes that wait at the exit barrier are silent. To the nodes in the round they are not dead.
   ELASTIC_DECL task<std::vector<node_id>> without_ended(std::vector<node_id> silent,
-                                                        round_state in);
+                                                        round_state state);
 
   // PyTorch's newer barrier only counts: it shows how many nodes have arrived, but not which. Nodes
   // of elasticrun report their arrival separately, and are not among those that may be silent.

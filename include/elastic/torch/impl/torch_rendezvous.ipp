@@ -82,11 +82,11 @@ inline task<std::string> address_towards_store(std::string host) {
 /// The store of a node of torchrun, or of a node of elasticrun with a dialect.
 /// Errors: `errc::rendezvous_timeout`; a one-line error if nodes of elasticrun meet there.
 inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters parameters,
-                                                         endpoint at,
+                                                         endpoint address,
                                                          std::optional<torch_dialect> dialect) {
   tcp_store::options options;
-  options.host = at.host;
-  options.port = at.port;
+  options.host = address.host;
+  options.port = address.port;
   options.generation = tcp_store_generation::probe;
   options.log = parameters.log;
   options.time = parameters.time;
@@ -96,10 +96,10 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
       dialect ? parameters.settings().join_timeout : duration(torch_store_patience);
   const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
   if (!is_there) {
-    throw error(errc::rendezvous_timeout,
-                fmt::format("no store answered at {} within {} s: {}", to_text(at),
-                            std::chrono::duration<double>(patience).count(),
-                            client->last_problem()));
+    throw error(
+        errc::rendezvous_timeout,
+        fmt::format("no store answered at {} within {} s: {}", to_text(address),
+                    std::chrono::duration<double>(patience).count(), client->last_problem()));
   }
   std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
   const bool is_native = co_await client->check(std::move(keys));
@@ -107,12 +107,12 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
   if (!dialect) {
     throw error(errc::connection_failed, fmt::format("the store of torchrun at {} has gone, and "
                                                      "nodes of elasticrun meet there now",
-                                                     to_text(at)));
+                                                     to_text(address)));
   }
   throw error(errc::invalid_argument,
               fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
                           "every node of elasticrun with {}={}",
-                          to_text(at), parameters.name_of("dialect"), to_text(*dialect)));
+                          to_text(address), parameters.name_of("dialect"), to_text(*dialect)));
 }
 
 /// The dialect of the state; if nobody has written one, that of the server's generation.
@@ -133,14 +133,14 @@ inline task<torch_dialect> detect_dialect(rendezvous_parameters parameters,
 /// The rendezvous of nodes that meet like those of torchrun. With a dialect, this node may serve
 /// the store.
 inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
-    rendezvous_parameters parameters, endpoint at, std::optional<torch_dialect> dialect) {
+    rendezvous_parameters parameters, endpoint server, std::optional<torch_dialect> dialect) {
   dynamic_rendezvous_options options;
   options.parameters = parameters;
   options.node = new_node(parameters.shown_host());
-  options.address = co_await address_towards_store(at.host);
+  options.address = co_await address_towards_store(server.host);
   std::shared_ptr<key_value_engine> engine;
   if (dialect) {
-    options.host = co_await rendezvous_host::try_host(at, parameters.yes_or_no("is_host"),
+    options.host = co_await rendezvous_host::try_host(server, parameters.yes_or_no("is_host"),
                                                       parameters, rendezvous_protocol::torch);
   }
   if (options.host) {
@@ -148,21 +148,23 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
     options.agents = new_shared<memory_store>(engine);
     options.dialect = *dialect;
   } else {
-    const std::shared_ptr<tcp_store> client = co_await connect_to_torch(parameters, at, dialect);
+    const std::shared_ptr<tcp_store> client =
+        co_await connect_to_torch(parameters, server, dialect);
     options.agents = client;
     options.dialect = dialect ? *dialect : co_await detect_dialect(parameters, client);
   }
   options.backend = new_shared<store_rendezvous_backend>(
       options.agents, parameters.run_id, options.dialect, parameters.time, engine);
   parameters.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
-                      options.host ? "serving" : "using", to_text(at), to_text(options.dialect));
+                      options.host ? "serving" : "using", to_text(server),
+                      to_text(options.dialect));
   co_return new_shared<dynamic_rendezvous>(std::move(options));
 }
 
 /// The rendezvous of nodes of elasticrun, unless the store belongs to torchrun, or to a node with a
 /// dialect.
 inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
-    rendezvous_parameters parameters, endpoint at, std::shared_ptr<c10d_rendezvous> native,
+    rendezvous_parameters parameters, endpoint address, std::shared_ptr<c10d_rendezvous> native,
     std::shared_ptr<rendezvous_handler>& tried) {
   tried = native;
   try {
@@ -175,7 +177,7 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
   co_await native->shutdown();
   tried.reset();
   parameters.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
-  co_return co_await meet_as_torch(std::move(parameters), std::move(at), std::nullopt);
+  co_return co_await meet_as_torch(std::move(parameters), std::move(address), std::nullopt);
 }
 
 /// A rendezvous of nodes of elasticrun that rejects nodes of torchrun.
@@ -202,20 +204,20 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
   const std::optional<detail::torch_dialect> dialect = detail::announced_dialect(parameters);
   // With a dialect, it is only used to check the settings.
   auto native = detail::make_native_beside_torch(parameters);
-  const endpoint at =
+  const endpoint address =
       parse_endpoint(parameters.endpoint.empty() ? "localhost" : parameters.endpoint,
                      detail::rendezvous_host::default_port);
   const std::string run_id = parameters.run_id;
   rendezvous_factory::chooser choose;
   if (dialect) {
-    choose = [parameters = std::move(parameters), at,
+    choose = [parameters = std::move(parameters), address,
               dialect](std::shared_ptr<rendezvous_handler>&) {
-      return detail::meet_as_torch(parameters, at, dialect);
+      return detail::meet_as_torch(parameters, address, dialect);
     };
   } else {
-    choose = [parameters = std::move(parameters), at,
+    choose = [parameters = std::move(parameters), address,
               native = std::move(native)](std::shared_ptr<rendezvous_handler>& tried) {
-      return detail::choose_c10d(parameters, at, native, tried);
+      return detail::choose_c10d(parameters, address, native, tried);
     };
   }
   return {"c10d", run_id, std::move(choose)};

@@ -66,9 +66,9 @@ class pmi_node {
 
   ELASTIC_DECL task<void> attend(std::size_t slot);
   ELASTIC_DECL task<void> talk(std::size_t slot);
-  ELASTIC_DECL bool take_bytes(worker& with);
-  ELASTIC_DECL bool send(worker& with);
-  ELASTIC_DECL void hang_up(worker& with, const std::string& why);
+  ELASTIC_DECL bool take_bytes(worker& client);
+  ELASTIC_DECL bool send(worker& client);
+  ELASTIC_DECL void hang_up(worker& client, const std::string& why);
   ELASTIC_DECL void note_barrier();
   ELASTIC_DECL void refuse_barrier(const std::string& why);
   ELASTIC_DECL task<void> keep_barriers();

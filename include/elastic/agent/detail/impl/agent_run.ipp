@@ -250,9 +250,9 @@ ELASTIC_DECL void agent_run::stop_others(const std::string& why, bool saves_firs
 
 /// Saves a checkpoint before a pause. All nodes do so at about the same time.
 ELASTIC_DECL task<void> agent_run::save_before_pause() {
-  const duration within =
+  const duration timeout =
       spec_.preempt_grace > duration::zero() ? spec_.preempt_grace : job_command().within;
-  if (group_.state() == worker_state::healthy) co_await orders_.save(within);
+  if (group_.state() == worker_state::healthy) co_await orders_.save(timeout);
 }
 
 /// Does the same as a drain file.
@@ -670,9 +670,9 @@ ELASTIC_DECL task<void> agent_run::until_round_ends() {
   co_await wait_for_extension(extension_->stop_delay(*attempt_->change));
 }
 
-ELASTIC_DECL task<void> agent_run::wait_for_extension(duration within) {
-  if (within <= duration::zero()) co_return;
-  co_await with_deadline(time_, deadline_after(time_.now(), within), extension_->until_ready());
+ELASTIC_DECL task<void> agent_run::wait_for_extension(duration timeout) {
+  if (timeout <= duration::zero()) co_return;
+  co_await with_deadline(time_, deadline_after(time_.now(), timeout), extension_->until_ready());
 }
 
 /// Runs the extension beside the workers. Ends only by cancellation or by a stop.
@@ -849,12 +849,12 @@ ELASTIC_DECL task<void> agent_run::stop_workers(stop_plan plan) {
 /// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
 /// request kills the workers, which ends the wait.
 ELASTIC_DECL task<void> agent_run::save_before_stop(int signal) {
-  const duration within = spec_.preempt_grace;
-  if (signal != SIGTERM || within <= duration::zero()) co_return;
+  const duration timeout = spec_.preempt_grace;
+  if (signal != SIGTERM || timeout <= duration::zero()) co_return;
   const bool is_between = group_.stayers().is_on() && group_.stayers().ready() > 0;
   if (group_.state() != worker_state::healthy || is_between) co_return;
-  log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
-  co_await orders_.save(within);
+  log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
+  co_await orders_.save(timeout);
 }
 
 // ---- ending the job ---------------------------------------------------------------------------

@@ -184,7 +184,7 @@ ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
   metric_handler::metric measured;
   measured.name = std::move(name);
   measured.value = value;
-  measured.at = services_.time->wall_now();
+  measured.time = services_.time->wall_now();
   try {
     services_.metrics->emit(measured);
   } catch (const std::exception& failure) {

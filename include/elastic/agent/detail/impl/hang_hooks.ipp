@@ -59,10 +59,10 @@ ELASTIC_DECL void hang_hooks::hurry() {
   state_->changed.set();
 }
 
-ELASTIC_DECL task<void> hang_hooks::finish(duration within) {
+ELASTIC_DECL task<void> hang_hooks::finish(duration timeout) {
   if (!is_open()) co_return;
   time_source& time = *state_->services.time;
-  const time_point deadline = deadline_after(time.now(), within);
+  const time_point deadline = deadline_after(time.now(), timeout);
   const bool are_over = co_await with_deadline(time, deadline, state_->over.wait());
   if (!are_over) hurry();
 }

@@ -36,8 +36,8 @@ ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::
   }
   constexpr std::size_t most_clauses = 8;
   std::string line;
-  for (std::size_t at = 0; at < failed.size() && at < most_clauses; ++at) {
-    line += (at == 0 ? "" : ", ") + failure_clause(*failed[at]);
+  for (std::size_t index = 0; index < failed.size() && index < most_clauses; ++index) {
+    line += (index == 0 ? "" : ", ") + failure_clause(*failed[index]);
   }
   if (failed.size() > most_clauses) {
     line += fmt::format(" and {} more", failed.size() - most_clauses);

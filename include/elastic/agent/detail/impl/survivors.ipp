@@ -153,7 +153,7 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
   return next;
 }
 
-ELASTIC_DECL void survivors::tell_change(duration within) {
+ELASTIC_DECL void survivors::tell_change(duration timeout) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
@@ -161,7 +161,7 @@ ELASTIC_DECL void survivors::tell_change(duration within) {
     entry.is_told = true;
     control_messages::change change;
     change.epoch = epoch_;
-    change.within = within;
+    change.within = timeout;
     tell(slot, change);
   }
 }
@@ -169,8 +169,8 @@ ELASTIC_DECL void survivors::tell_change(duration within) {
 ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & {
   using action = rejoin_step::action;
   time_source& time = *options_.time;
-  const duration within = std::min(options_.timeout, most);
-  const time_point deadline = deadline_after(time.now(), within);
+  const duration limit = std::min(options_.timeout, most);
+  const time_point deadline = deadline_after(time.now(), limit);
   for (place& entry : places_) entry.waits_since.reset();
   channels_.catch_up();
   for (;;) {
@@ -180,7 +180,7 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    tell_change(within);
+    tell_change(limit);
     changed_.reset();
     co_await with_deadline(time, deadline, changed_.wait());
   }

@@ -35,8 +35,8 @@ ELASTIC_DECL void worker_orders::push_checkpoint(std::shared_ptr<pending_command
   if (group_.state() != worker_state::healthy) {
     return pending->settle(false, "no checkpoint: no workers run on this node now");
   }
-  const duration within = pending->command().within;
-  requests_.push({{worker_request::kind::checkpoint, within}, std::move(pending)});
+  const duration timeout = pending->command().within;
+  requests_.push({{worker_request::kind::checkpoint, timeout}, std::move(pending)});
 }
 
 ELASTIC_DECL void worker_orders::push_inspection(std::shared_ptr<pending_command> pending) {
@@ -79,9 +79,9 @@ ELASTIC_DECL task<void> worker_orders::answer_inspections() {
   }
 }
 
-ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration within) {
+ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
   const time_point began = time_.now();
-  const checkpoint_outcome outcome = co_await group_.checkpoint(within);
+  const checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
   const duration elapsed = time_.now() - began;
   journal_.note_checkpoint(outcome, began);
   job_command::outcome answer;

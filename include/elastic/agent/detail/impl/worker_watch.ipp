@@ -53,31 +53,31 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
   const duration span = looked_ ? now - *looked_ : duration::zero();
   looked_ = now;
   records_.resize(sights.size());
-  for (std::size_t at = 0; at < sights.size(); ++at) {
-    records_[at].is_compared = false;
-    if (!sights[at]) {
-      records_[at] = {};
-    } else if (records_[at].last && span > duration::zero()) {
-      compare(records_[at], *sights[at], span);
+  for (std::size_t index = 0; index < sights.size(); ++index) {
+    records_[index].is_compared = false;
+    if (!sights[index]) {
+      records_[index] = {};
+    } else if (records_[index].last && span > duration::zero()) {
+      compare(records_[index], *sights[index], span);
     }
   }
   const crowd others = survey();
   std::vector<suspicion_change> changes;
-  for (std::size_t at = 0; at < sights.size(); ++at) {
-    record& entry = records_[at];
-    if (!sights[at]) continue;
+  for (std::size_t index = 0; index < sights.size(); ++index) {
+    record& entry = records_[index];
+    if (!sights[index]) continue;
     if (entry.is_compared) {
-      count(entry, *sights[at], others, span);
+      count(entry, *sights[index], others, span);
       const job_event::suspicion suspicion = judge(entry, others);
       const job_event::suspicion former = std::exchange(entry.suspicion, suspicion);
       if (suspicion != former) {
         const bool is_relieved = suspicion == job_event::suspicion::none;
-        changes.push_back({at, suspicion,
-                           is_relieved ? relief_of(former, others)
-                                       : reason_of(entry, *sights[at], others)});
+        changes.push_back(
+            {index, suspicion,
+             is_relieved ? relief_of(former, others) : reason_of(entry, *sights[index], others)});
       }
     }
-    entry.last = sights[at];
+    entry.last = sights[index];
   }
   return changes;
 }

@@ -12,14 +12,14 @@ namespace elastic::detail {
 ELASTIC_DECL std::string to_base64(std::string_view bytes) {
   std::string text;
   text.reserve(base64_size(bytes.size()));
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+  for (std::size_t index = 0; index < bytes.size(); index += 3) {
     std::uint32_t group = 0;
     for (std::size_t i = 0; i < 3; ++i) {
-      const bool there = at + i < bytes.size();
-      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+      const bool there = index + i < bytes.size();
+      group = group << 8 | (there ? static_cast<unsigned char>(bytes[index + i]) : 0U);
     }
     for (std::size_t i = 0; i < 4; ++i) {
-      const bool is_padding = at + i > bytes.size();
+      const bool is_padding = index + i > bytes.size();
       text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
     }
   }
@@ -44,8 +44,8 @@ ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text) {
   bytes.reserve(text.size() / 4 * 3);
   std::uint32_t group = 0;
   int bits = 0;
-  for (std::size_t at = 0; at < letters; ++at) {
-    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
+  for (std::size_t index = 0; index < letters; ++index) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[index])];
     if (value == 64) return std::nullopt;
     group = (group << 6 | value) & 0xffff;
     bits += 6;

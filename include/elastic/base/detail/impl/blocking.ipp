@@ -59,7 +59,7 @@ struct blocking_call {
 
 /// The coroutine's part of a call, which ends with its scope.
 struct blocking_wait {
-  explicit blocking_wait(std::shared_ptr<blocking_call> of) : call(std::move(of)) {}
+  explicit blocking_wait(std::shared_ptr<blocking_call> owner) : call(std::move(owner)) {}
   blocking_wait(const blocking_wait&) = delete;
   blocking_wait& operator=(const blocking_wait&) = delete;
 

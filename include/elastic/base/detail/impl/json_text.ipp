@@ -19,7 +19,7 @@ struct utf8_character {
 
 /// `text` must not be empty.
 inline utf8_character first_utf8_character(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {1, true, false};
   // Excludes surrogates and overlong encodings.
@@ -30,10 +30,11 @@ inline utf8_character first_utf8_character(std::string_view text) {
   if (whole == 0) return {1, false, false};
   const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  for (std::size_t at = 1; at < whole; ++at) {
-    if (at == text.size()) return {at, false, true};
-    const bool fits = at == 1 ? byte(at) >= low && byte(at) <= high : (byte(at) & 0xc0) == 0x80;
-    if (!fits) return {at, false, false};
+  for (std::size_t index = 1; index < whole; ++index) {
+    if (index == text.size()) return {index, false, true};
+    const bool fits =
+        index == 1 ? byte(index) >= low && byte(index) <= high : (byte(index) & 0xc0) == 0x80;
+    if (!fits) return {index, false, false};
   }
   return {whole, true, false};
 }

@@ -45,7 +45,7 @@ ELASTIC_DECL ring::ring(asio::any_io_executor executor, std::unique_ptr<ring_que
 // itself is being destroyed.
 class ring::next_turn {
  public:
-  explicit next_turn(std::shared_ptr<ring> of) : ring_(std::move(of)) {}
+  explicit next_turn(std::shared_ptr<ring> owner) : ring_(std::move(owner)) {}
   next_turn(next_turn&&) = default;
   next_turn& operator=(next_turn&&) = delete;
   ~next_turn() {
@@ -97,44 +97,44 @@ ELASTIC_DECL ring::~ring() {
   if (readiness_.is_open()) readiness_.release();
 }
 
-ELASTIC_DECL void ring::accept(operation& on, int listener, std::shared_ptr<void> owner) {
-  start(on, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
+ELASTIC_DECL void ring::accept(operation& op, int listener, std::shared_ptr<void> owner) {
+  start(op, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
 }
 
-ELASTIC_DECL void ring::receive(operation& on, int socket, std::shared_ptr<void> owner) {
-  start(on, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
+ELASTIC_DECL void ring::receive(operation& op, int socket, std::shared_ptr<void> owner) {
+  start(op, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
 }
 
-ELASTIC_DECL void ring::send(operation& on, int socket, std::string_view data,
+ELASTIC_DECL void ring::send(operation& op, int socket, std::string_view data,
                              std::shared_ptr<void> owner) {
   ELASTIC_ASSERT(data.size() <= INT_MAX);
   // The kernel only reads the data.
   char* bytes = const_cast<char*>(data.data());
-  start(on, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
+  start(op, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
 }
 
-ELASTIC_DECL void ring::read(operation& on, int descriptor, std::span<char> into,
+ELASTIC_DECL void ring::read(operation& op, int descriptor, std::span<char> buffer,
                              std::shared_ptr<void> owner) {
-  ELASTIC_ASSERT(into.size() <= INT_MAX);
-  start(on, {action::read, descriptor, into.data(), static_cast<unsigned>(into.size()), 0},
+  ELASTIC_ASSERT(buffer.size() <= INT_MAX);
+  start(op, {action::read, descriptor, buffer.data(), static_cast<unsigned>(buffer.size()), 0},
         std::move(owner));
 }
 
-ELASTIC_DECL void ring::poll(operation& on, int descriptor, short events,
+ELASTIC_DECL void ring::poll(operation& op, int descriptor, short events,
                              std::shared_ptr<void> owner) {
-  start(on, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
+  start(op, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
         std::move(owner));
 }
 
-ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_ptr<void> owner) {
-  ELASTIC_ASSERT(!on.running());
+ELASTIC_DECL void ring::start(operation& op, const request& wanted, std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(!op.running());
   ELASTIC_ASSERT(owner);
-  on.wanted_ = wanted;
-  on.owner_ = std::move(owner);
-  on.progress_ = 0;
-  on.in_kernel_ = false;
-  on.cancelled_ = false;
-  on.move_before(due_);
+  op.wanted_ = wanted;
+  op.owner_ = std::move(owner);
+  op.progress_ = 0;
+  op.in_kernel_ = false;
+  op.cancelled_ = false;
+  op.move_before(due_);
   ++running_;
   if (++started_ == starts_per_submission) submit_started();
   want_turn();
@@ -144,18 +144,18 @@ ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_
 ELASTIC_DECL void ring::submit_started() {
   started_ = 0;
   while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
+    operation& op = static_cast<operation&>(*due_.next);
     // A cancelled operation completes at the end of the turn, not within a call of its user.
-    if (on.cancelled_ || !prepare(on)) break;
-    on.move_before(waiting_);
+    if (op.cancelled_ || !prepare(op)) break;
+    op.move_before(waiting_);
   }
   submit();
 }
 
-ELASTIC_DECL void ring::cancel(operation& on) {
-  if (!on.running() || on.cancelled_) return;
-  on.cancelled_ = true;
-  on.move_before(due_);
+ELASTIC_DECL void ring::cancel(operation& op) {
+  if (!op.running() || op.cancelled_) return;
+  op.cancelled_ = true;
+  op.move_before(due_);
   want_turn();
 }
 
@@ -195,11 +195,11 @@ ELASTIC_DECL void ring::arm() {
 ELASTIC_DECL bool ring::submit_due() {
   started_ = 0;
   while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
-    if (on.cancelled_ && !on.in_kernel_) {
-      finish(on, {-ECANCELED, true, {}});
-    } else if (prepare(on)) {
-      on.move_before(waiting_);
+    operation& op = static_cast<operation&>(*due_.next);
+    if (op.cancelled_ && !op.in_kernel_) {
+      finish(op, {-ECANCELED, true, {}});
+    } else if (prepare(op)) {
+      op.move_before(waiting_);
     } else if (!submit()) {
       return false;
     }
@@ -215,13 +215,13 @@ ELASTIC_DECL bool ring::submit() {
   return failure == 0;
 }
 
-ELASTIC_DECL bool ring::prepare(operation& on) {
-  if (on.cancelled_) return queue_->prepare_cancel(&on);
-  request wanted = on.wanted_;
-  wanted.data += on.progress_;
-  wanted.size -= on.progress_;
-  on.in_kernel_ = queue_->prepare(wanted, &on);
-  return on.in_kernel_;
+ELASTIC_DECL bool ring::prepare(operation& op) {
+  if (op.cancelled_) return queue_->prepare_cancel(&op);
+  request wanted = op.wanted_;
+  wanted.data += op.progress_;
+  wanted.size -= op.progress_;
+  op.in_kernel_ = queue_->prepare(wanted, &op);
+  return op.in_kernel_;
 }
 
 ELASTIC_DECL std::size_t ring::take_answers() {
@@ -233,26 +233,26 @@ ELASTIC_DECL std::size_t ring::take_answers() {
 
 ELASTIC_DECL void ring::take(const ring_answer& answer) {
   if (!answer.who) return;
-  operation& on = *static_cast<operation*>(answer.who);
-  if (!answer.more) on.in_kernel_ = false;
-  if (goes_on(on, answer)) {
-    if (!on.in_kernel_) on.move_before(due_);
+  operation& op = *static_cast<operation*>(answer.who);
+  if (!answer.more) op.in_kernel_ = false;
+  if (goes_on(op, answer)) {
+    if (!op.in_kernel_) op.move_before(due_);
     return;
   }
-  finish(on,
-         {on.progress_ > 0 && answer.result >= 0 ? static_cast<int>(on.progress_) : answer.result,
+  finish(op,
+         {op.progress_ > 0 && answer.result >= 0 ? static_cast<int>(op.progress_) : answer.result,
           true,
           {}});
 }
 
 // Reports the result of a step. Result: whether more will come, from the kernel as it is or after
 // another submission.
-ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
+ELASTIC_DECL bool ring::goes_on(operation& op, const ring_answer& answer) {
   const int result = answer.result;
-  switch (on.wanted_.what) {
+  switch (op.wanted_.what) {
     case action::receive:
       if (result > 0) {
-        on.completed_(on, {result, false, queue_->buffer(answer.buffer, result)});
+        op.completed_(op, {result, false, queue_->buffer(answer.buffer, result)});
       }
       if (answer.has_buffer) queue_->recycle(answer.buffer);
       // ENOBUFS: all buffers were full, and now they are not.
@@ -261,36 +261,36 @@ ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
       break;
     case action::accept:
       if (result >= 0) {
-        on.completed_(on, {result, false, {}});
+        op.completed_(op, {result, false, {}});
         return true;
       }
       break;
     case action::send:
-      if (result > 0) on.progress_ += static_cast<unsigned>(result);
-      if (result > 0 && on.progress_ < on.wanted_.size) return true;
+      if (result > 0) op.progress_ += static_cast<unsigned>(result);
+      if (result > 0 && op.progress_ < op.wanted_.size) return true;
       break;
     default: break;
   }
   // The kernel itself cancels requests whose submitting thread has ended.
-  return result == -EINTR || (result == -ECANCELED && !on.cancelled_);
+  return result == -EINTR || (result == -ECANCELED && !op.cancelled_);
 }
 
-ELASTIC_DECL void ring::finish(operation& on, const completion& how) {
-  on.unlink();
+ELASTIC_DECL void ring::finish(operation& op, const completion& how) {
+  op.unlink();
   --running_;
-  const std::shared_ptr<void> owner = std::move(on.owner_);
-  on.completed_(on, how);
+  const std::shared_ptr<void> owner = std::move(op.owner_);
+  op.completed_(op, how);
 }
 
 // Ends all operations without completions, because no receiver is left. Blocks until the kernel no
 // longer uses the memory, which takes no longer than a cancellation.
 ELASTIC_DECL void ring::give_up() {
   while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
-    if (on.in_kernel_) {
-      on.move_before(waiting_);
+    operation& op = static_cast<operation&>(*due_.next);
+    if (op.in_kernel_) {
+      op.move_before(waiting_);
     } else {
-      forget(on);
+      forget(op);
     }
   }
   if (waiting_.alone()) return;
@@ -303,38 +303,39 @@ ELASTIC_DECL void ring::give_up() {
     if (!waiting_.alone()) queue_->wait(give_up_wait_milliseconds);
   }
   while (!waiting_.alone()) {
-    operation& on = static_cast<operation&>(*waiting_.next);
+    operation& op = static_cast<operation&>(*waiting_.next);
     // The kernel may still write to the memory, so it is never freed.
-    new std::shared_ptr<void>(on.owner_);
-    forget(on);
+    new std::shared_ptr<void>(op.owner_);
+    forget(op);
   }
 }
 
 ELASTIC_DECL void ring::drop(const ring_answer& answer) {
   if (!answer.who) return;
-  operation& on = *static_cast<operation*>(answer.who);
+  operation& op = *static_cast<operation*>(answer.who);
   // Nobody will ever use this connection.
-  if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
-  if (!answer.more) forget(on);
+  if (op.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
+  if (!answer.more) forget(op);
 }
 
-ELASTIC_DECL void ring::forget(operation& on) {
-  on.unlink();
+ELASTIC_DECL void ring::forget(operation& op) {
+  op.unlink();
   --running_;
-  const std::shared_ptr<void> owner = std::move(on.owner_);
+  const std::shared_ptr<void> owner = std::move(op.owner_);
 }
 
 // An operation that resumes the coroutine that awaits it.
 template <class Handler>
 class ring::awaited final : public operation {
  public:
-  awaited(ring& of, Handler handler) : operation(&call), ring_(of), handler_(std::move(handler)) {}
+  awaited(ring& owner, Handler handler)
+      : operation(&call), ring_(owner), handler_(std::move(handler)) {}
 
   void cancel() { ring_.cancel(*this); }
 
  private:
-  static void call(operation& on, const completion& done) noexcept {
-    auto& self = static_cast<awaited&>(on);
+  static void call(operation& op, const completion& done) noexcept {
+    auto& self = static_cast<awaited&>(op);
     auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
     auto resume = [handler = std::move(self.handler_), done]() mutable {
       std::move(handler)(done.error(), done.result);
@@ -348,16 +349,16 @@ class ring::awaited final : public operation {
 
 struct ring::start_awaited {
   template <class Handler>
-  void operator()(Handler handler, ring* of, request wanted) const {
+  void operator()(Handler handler, ring* owner, request wanted) const {
     auto slot = asio::get_associated_cancellation_slot(handler);
-    auto on = new_shared<awaited<Handler>>(*of, std::move(handler));
+    auto op = new_shared<awaited<Handler>>(*owner, std::move(handler));
     if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
+      slot.assign([weak = std::weak_ptr<awaited<Handler>>(op)](asio::cancellation_type type) {
         const auto running = weak.lock();
         if (running && type != asio::cancellation_type::none) running->cancel();
       });
     }
-    of->start(*on, wanted, on);
+    owner->start(*op, wanted, op);
   }
 };
 
@@ -367,10 +368,10 @@ ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
       start_awaited(), asio::use_awaitable, this, wanted);
 }
 
-ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> into) {
-  ELASTIC_ASSERT(into.size() <= INT_MAX);
-  const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
-                       0};
+ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> buffer) {
+  ELASTIC_ASSERT(buffer.size() <= INT_MAX);
+  const request wanted{action::read, descriptor, buffer.data(),
+                       static_cast<unsigned>(buffer.size()), 0};
   const int count =
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
           start_awaited(), asio::use_awaitable, this, wanted);

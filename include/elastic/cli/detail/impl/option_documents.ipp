@@ -96,11 +96,12 @@ inline std::string words_of(const std::vector<command_line_facts::command>& comm
 /// "--watch", "--ready" and so on of "[--watch | --ready] [ADDRESS]".
 inline std::vector<std::string> options_of(const command_line_facts::command& command) {
   std::vector<std::string> options;
-  for (auto at = command.arguments.find("--"); at != std::string::npos;
-       at = command.arguments.find("--", at)) {
-    const auto end = std::min(command.arguments.find_first_of(" ]|", at), command.arguments.size());
-    options.push_back(command.arguments.substr(at, end - at));
-    at = end;
+  for (auto position = command.arguments.find("--"); position != std::string::npos;
+       position = command.arguments.find("--", position)) {
+    const auto end =
+        std::min(command.arguments.find_first_of(" ]|", position), command.arguments.size());
+    options.push_back(command.arguments.substr(position, end - position));
+    position = end;
   }
   return options;
 }

@@ -106,11 +106,11 @@ class option_scanner {
 
   /// "-t", "-t3", "-t=3", "-mt3".
   void scan_short(std::string_view argument) {
-    for (std::size_t at = 1; at < argument.size(); ++at) {
-      const option_row* option = find_short(argument[at]);
-      if (option == nullptr) refuse_short(argument[at], argument);
-      const std::string shown = fmt::format("-{}", argument[at]);
-      std::string_view rest = argument.substr(at + 1);
+    for (std::size_t index = 1; index < argument.size(); ++index) {
+      const option_row* option = find_short(argument[index]);
+      if (option == nullptr) refuse_short(argument[index], argument);
+      const std::string shown = fmt::format("-{}", argument[index]);
+      std::string_view rest = argument.substr(index + 1);
       if (!option->takes_value() && !rest.starts_with('=')) {
         take(*option, shown, std::nullopt);
         continue;

@@ -173,12 +173,12 @@ ELASTIC_DECL option_type signals_type(option_field<std::vector<int>> field) {
 
 inline std::vector<std::string> split_texts(std::string_view list) {
   std::vector<std::string> texts(1);
-  for (std::size_t at = 0; at < list.size(); ++at) {
-    if (list[at] != ',') {
-      texts.back() += list[at];
-    } else if (list.substr(at + 1).starts_with(',')) {
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    if (list[index] != ',') {
+      texts.back() += list[index];
+    } else if (list.substr(index + 1).starts_with(',')) {
       texts.back() += ',';
-      ++at;
+      ++index;
     } else {
       texts.emplace_back();
     }

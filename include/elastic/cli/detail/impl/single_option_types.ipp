@@ -173,9 +173,9 @@ ELASTIC_DECL option_type debug_address_type() {
       const std::size_t colon = text.find(':', std::min(slash, text.size()));
       const std::string_view network = slash == std::string_view::npos ? "" : text.substr(0, colon);
       if (!network.empty()) text = text.substr(std::min(colon, text.size()));
-      const endpoint at = parse_endpoint(network.empty() ? text : fmt::format("x{}", text), 0);
-      plan.host = network.empty() ? at.host : std::string(network);
-      plan.port = at.port;
+      const endpoint address = parse_endpoint(network.empty() ? text : fmt::format("x{}", text), 0);
+      plan.host = network.empty() ? address.host : std::string(network);
+      plan.port = address.port;
     } catch (const error& refusal) {
       throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }

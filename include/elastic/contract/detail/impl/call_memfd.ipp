@@ -130,17 +130,17 @@ ELASTIC_DECL void call_memfd::fail(const char* step) {
                                              step, errno_text(errno)));
 }
 
-ELASTIC_DECL bool call_memfd::read(std::size_t at, void* into, std::size_t size) const {
+ELASTIC_DECL bool call_memfd::read(std::size_t index, void* target, std::size_t size) const {
   return moved(size, [&](std::size_t done) {
-    return ::pread(file_, static_cast<char*>(into) + done, size - done,
-                   static_cast<off_t>(at + done));
+    return ::pread(file_, static_cast<char*>(target) + done, size - done,
+                   static_cast<off_t>(index + done));
   });
 }
 
-ELASTIC_DECL bool call_memfd::write(std::size_t at, const void* from, std::size_t size) const {
+ELASTIC_DECL bool call_memfd::write(std::size_t index, const void* source, std::size_t size) const {
   return moved(size, [&](std::size_t done) {
-    return ::pwrite(file_, static_cast<const char*>(from) + done, size - done,
-                    static_cast<off_t>(at + done));
+    return ::pwrite(file_, static_cast<const char*>(source) + done, size - done,
+                    static_cast<off_t>(index + done));
   });
 }
 

@@ -145,17 +145,17 @@ inline std::string element_counts(std::string_view sizes) {
   std::string counts;
   std::int64_t product = 1;
   int depth = 0;
-  for (std::size_t at = 0; at < sizes.size(); ++at) {
-    const char sign = sizes[at];
+  for (std::size_t index = 0; index < sizes.size(); ++index) {
+    const char sign = sizes[index];
     if (sign == '[') {
       if (++depth == 2) product = 1;
     } else if (sign == ']') {
       if (depth-- == 2) counts += fmt::format("{},", product);
     } else if (sign >= '0' && sign <= '9') {
       std::int64_t size = 0;
-      const auto parsed = std::from_chars(sizes.data() + at, sizes.data() + sizes.size(), size);
+      const auto parsed = std::from_chars(sizes.data() + index, sizes.data() + sizes.size(), size);
       if (parsed.ec != std::errc() || __builtin_mul_overflow(product, size, &product)) return {};
-      at = static_cast<std::size_t>(parsed.ptr - sizes.data()) - 1;
+      index = static_cast<std::size_t>(parsed.ptr - sizes.data()) - 1;
     }
   }
   return depth == 0 ? counts : std::string();

@@ -242,15 +242,15 @@ ELASTIC_DECL void etcd_client::keep(std::size_t member,
 
 ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect(
     std::size_t member) {
-  const endpoint at = options_.members[member];
-  asio::ip::tcp::socket socket = co_await connect_tcp(at);
+  const endpoint address = options_.members[member];
+  asio::ip::tcp::socket socket = co_await connect_tcp(address);
   std::unique_ptr<byte_stream> stream;
   if (options_.uses_tls) {
-    stream = co_await greet_by_tls(std::move(socket), at.host, options_.tls);
+    stream = co_await greet_by_tls(std::move(socket), address.host, options_.tls);
   } else {
     stream = std::make_unique<tcp_stream>(std::move(socket));
   }
-  co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(at));
+  co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(address));
 }
 
 ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect_in_time(

@@ -72,14 +72,14 @@ class legacy_reader {
                 fmt::format("the rendezvous' state is not one of torchrun's 'etcd': {}", problem));
   }
 
-  static const json& part(const json& of, const char* name) {
-    const auto value = of.find(name);
-    if (value == of.end()) refuse(fmt::format("'{}' is missing", name));
+  static const json& part(const json& object, const char* name) {
+    const auto value = object.find(name);
+    if (value == object.end()) refuse(fmt::format("'{}' is missing", name));
     return *value;
   }
 
-  static const std::string& text_at(const json& of, const char* name) {
-    const json& value = part(of, name);
+  static const std::string& text_at(const json& object, const char* name) {
+    const json& value = part(object, name);
     if (!value.is_string()) refuse(fmt::format("'{}' is not a string", name));
     return value.get_ref<const std::string&>();
   }

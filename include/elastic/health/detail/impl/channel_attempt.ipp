@@ -279,8 +279,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   }
   client.worker = message.local_rank;
   client.checkpoints = message.checkpoints;
-  place& at = places[static_cast<std::size_t>(message.local_rank)];
-  if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
+  place& entry = places[static_cast<std::size_t>(message.local_rank)];
+  if (std::exchange(entry.said_bye, false) && entry.running) entry.liveness.start(time().now());
   send(client, to_line(control_messages::agent_message(control_messages::welcome())));
 }
 
@@ -606,13 +606,13 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
 }
 
 ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
-                                                                      duration within) {
+                                                                      duration timeout) {
   if (!self || self->is_closing()) co_return checkpoint_outcome();
   const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
   control_messages::checkpoint wanted;
   wanted.id = pending->id;
-  wanted.within = within;
+  wanted.within = timeout;
   const std::string line = to_line(control_messages::agent_message(wanted));
   const std::vector<connection_pointer> connected(self->connections.begin(),
                                                   self->connections.end());
@@ -630,12 +630,12 @@ ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_point
     ~forget_question() { self->questions.remove(pending); }
   } forgetting{self, pending};
   time_source& time = self->time();
-  within = std::min<duration>(within, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, deadline_after(time.now(), within), pending->answered.wait());
+  timeout = std::min<duration>(timeout, std::chrono::hours(24 * 365));
+  co_await with_deadline(time, deadline_after(time.now(), timeout), pending->answered.wait());
   const std::set<int> silent = pending->waiting;
   const std::string problem = self->is_closing() ? "was stopped before it answered"
                                                  : fmt::format("did not answer within {}",
-                                                               worker_liveness::text_of(within));
+                                                               worker_liveness::text_of(timeout));
   for (const int rank : silent) pending->settle(rank, problem);
   co_return pending->outcome;
 }

@@ -8,16 +8,16 @@ namespace elastic::detail {
 
 ELASTIC_DECL std::string printable(std::string_view text, std::size_t most) {
   std::string shown;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const auto byte = static_cast<unsigned char>(text[index]);
+    const auto next = index + 1 < text.size() ? static_cast<unsigned char>(text[index + 1]) : 0U;
     if (byte < 0x20 || byte == 0x7f) {
       shown += ' ';
     } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-      ++at;  // U+0080 to U+009F: control characters, too
+      ++index;  // U+0080 to U+009F: control characters, too
       shown += ' ';
     } else {
-      shown += text[at];
+      shown += text[index];
     }
   }
   if (shown.size() <= most) return shown;

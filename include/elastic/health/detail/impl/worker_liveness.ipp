@@ -98,7 +98,7 @@ ELASTIC_DECL void worker_liveness::renew(time_point now) {
 
 ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point now) const {
   const due first = first_due();
-  if (first.at > now) return std::nullopt;
+  if (first.time > now) return std::nullopt;
   liveness_verdict verdict;
   switch (first.what) {
     case due::kind::first_heartbeat:
@@ -167,10 +167,10 @@ ELASTIC_DECL auto worker_liveness::first_due() const -> due {
   // The workers may be halted by a debugger, and their own time-outs with them.
   const bool is_off = settings_.heartbeat_timeout == duration::max();
   if (!running_ || paused_ || is_off) return first;
-  const auto consider = [&first](time_point at, due::kind kind) {
-    if (at >= first.at) return false;
+  const auto consider = [&first](time_point moment, due::kind kind) {
+    if (moment >= first.time) return false;
     first = due();
-    first.at = at;
+    first.time = moment;
     first.what = kind;
     return true;
   };

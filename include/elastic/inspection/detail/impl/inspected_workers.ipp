@@ -48,9 +48,9 @@ ELASTIC_DECL auto inspected_workers::place_of(const process_spec& spec) -> std::
   return known->pipe.path().empty() ? nullptr : known;
 }
 
-ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const place& at) const {
+ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const place& entry) const {
   spec = hook_->hooked(std::move(spec), "ELASTIC_INSPECTION",
-                       fmt::format("{}:{}", at.pipe.path(), folder_->path()));
+                       fmt::format("{}:{}", entry.pipe.path(), folder_->path()));
   if (!find_variable(environment_from(spec.environment), "TORCH_FR_BUFFER_SIZE")) {
     spec.environment.push_back(fmt::format("TORCH_FR_BUFFER_SIZE={}", limits::recorded_operations));
   }
@@ -58,26 +58,26 @@ ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const pla
 }
 
 ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec spec) {
-  const std::shared_ptr<place> at = place_of(spec);
-  if (at) {
-    describe(spec, *at);
-    spec = hooked(std::move(spec), *at);
+  const std::shared_ptr<place> entry = place_of(spec);
+  if (entry) {
+    describe(spec, *entry);
+    spec = hooked(std::move(spec), *entry);
   }
   std::unique_ptr<child> process = co_await next_->launch(std::move(spec));
-  if (at) at->process = new_shared<process_handle>(process->pid());
+  if (entry) entry->process = new_shared<process_handle>(process->pid());
   co_return process;
 }
 
 /// Reads the facts from the environment that every worker gets.
-ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& at) {
+ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& entry) {
   const environment_map environment = environment_from(spec.environment);
   const auto size = find_variable(environment, "WORLD_SIZE");
-  at.world_size = 1;
-  if (size) std::from_chars(size->data(), size->data() + size->size(), at.world_size);
+  entry.world_size = 1;
+  if (size) std::from_chars(size->data(), size->data() + size->size(), entry.world_size);
   // FOLDER/LOCAL_RANK/error.json
   const auto error_file = find_variable(environment, "TORCHELASTIC_ERROR_FILE");
   const std::filesystem::path path(error_file.value_or(""));
-  at.log_folder = path.parent_path().parent_path();
+  entry.log_folder = path.parent_path().parent_path();
 }
 
 ELASTIC_DECL void inspected_workers::begin_attempt() {
@@ -114,20 +114,20 @@ ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
                                                        time_point deadline) {
   const auto known = places_.find(std::to_string(found.worker.local_rank));
   if (known == places_.end()) co_return;
-  const std::shared_ptr<place> at = known->second;
-  const bool is_known = at->process && at->process->pid() == found.worker.pid;
+  const std::shared_ptr<place> entry = known->second;
+  const bool is_known = entry->process && entry->process->pid() == found.worker.pid;
   found.is_hooked = is_known;
-  found.world_size = at->world_size;
-  found.log_folder = at->log_folder;
+  found.world_size = entry->world_size;
+  found.log_folder = entry->log_folder;
   // Two concurrent inspections would read each other's stacks.
-  if (!found.is_hooked || std::exchange(at->is_busy, true)) co_return;
+  if (!found.is_hooked || std::exchange(entry->is_busy, true)) co_return;
   const struct freeing {
     place& used;
     ~freeing() { used.is_busy = false; }
-  } guard{*at};
+  } guard{*entry};
   std::vector<task<void>> asking;
   asking.push_back(ask_server(found, deadline));
-  asking.push_back(ask_python(found, at, deadline));
+  asking.push_back(ask_python(found, entry, deadline));
   co_await when_all(std::move(asking));
 }
 
@@ -151,9 +151,9 @@ ELASTIC_DECL task<void> inspected_workers::ask_server(worker_inspection& found,
 }
 
 ELASTIC_DECL task<void> inspected_workers::ask_python(worker_inspection& found,
-                                                      std::shared_ptr<place> at,
+                                                      std::shared_ptr<place> entry,
                                                       time_point deadline) {
-  task<std::string> asking = at->pipe.ask(at->process, time_);
+  task<std::string> asking = entry->pipe.ask(entry->process, time_);
   const auto stacks = co_await with_deadline(*time_, deadline, std::move(asking));
   if (stacks) found.stacks = *stacks;
 }

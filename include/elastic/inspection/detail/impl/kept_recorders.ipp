@@ -35,18 +35,18 @@ ELASTIC_DECL task<std::string> kept_recorders::keep(std::vector<worker_inspectio
   std::sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
     return left.worker.rank < right.worker.rank;
   });
-  std::function<std::string()> work = [within = room_, found = std::move(found)] {
-    return write_all(*within, found);
+  std::function<std::string()> work = [budget = room_, found = std::move(found)] {
+    return write_all(*budget, found);
   };
   task<std::string> writing = run_blocking<std::string>(std::move(work));
   const auto folder = co_await with_deadline(*time, deadline, std::move(writing));
   co_return folder.value_or("");
 }
 
-ELASTIC_DECL std::string kept_recorders::write_all(room& within,
+ELASTIC_DECL std::string kept_recorders::write_all(room& budget,
                                                    const std::vector<worker_inspection>& found) {
   // If the file system does not answer, threads must not pile up.
-  const std::unique_lock<std::mutex> lock(within.mutex, std::try_to_lock);
+  const std::unique_lock<std::mutex> lock(budget.mutex, std::try_to_lock);
   if (!lock) return {};
   std::string folder;
   bool is_complete = true;
@@ -54,7 +54,7 @@ ELASTIC_DECL std::string kept_recorders::write_all(room& within,
     folder = each.log_folder + "/flight_recorder";
     std::error_code failure;
     std::filesystem::create_directory(folder, failure);
-    if (failure || !write_one(within, folder, each)) is_complete = false;
+    if (failure || !write_one(budget, folder, each)) is_complete = false;
   }
   return is_complete ? folder : std::string();
 }
@@ -69,23 +69,23 @@ inline const std::string& recorder_to_keep(const worker_inspection& found) {
   return used == found.recorders.end() ? found.recorders.front() : *used;
 }
 
-ELASTIC_DECL bool kept_recorders::write_one(room& within, const std::string& folder,
+ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& folder,
                                             const worker_inspection& found) {
   const std::string path = fmt::format("{}/rank_{}", folder, found.worker.rank);
   // The analyser treats each file whose name ends with a number as a rank's, so the draft has none.
   const std::string draft = folder + "/draft";
-  const auto known = within.files.find(path);
-  const std::size_t own = known == within.files.end() ? 0 : known->second;
+  const auto known = budget.files.find(path);
+  const std::size_t own = known == budget.files.end() ? 0 : known->second;
   std::error_code failure;
   try {
     const std::string bytes = recorder_pickle(
-        recorder_to_keep(found), {found.worker.rank, found.world_size}, within.left + own);
+        recorder_to_keep(found), {found.worker.rank, found.world_size}, budget.left + own);
     std::ofstream(draft, std::ios::binary) << bytes << std::flush;
     const bool is_whole = std::filesystem::file_size(draft, failure) == bytes.size() && !failure;
     if (is_whole) std::filesystem::rename(draft, path, failure);
     if (is_whole && !failure) {
-      within.left = within.left + own - bytes.size();
-      within.files[path] = bytes.size();
+      budget.left = budget.left + own - bytes.size();
+      budget.files[path] = bytes.size();
       return true;
     }
   } catch (const error&) {

@@ -73,9 +73,9 @@ ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::siz
 
 /// The mask in a line such as "SigBlk:\t0000000000400000".
 inline std::uint64_t signal_mask_in(std::string_view status, std::string_view name) {
-  const std::size_t at = status.find(name);
-  if (at == status.npos) return 0;
-  const std::size_t begin = status.find_first_not_of(" \t", at + name.size());
+  const std::size_t index = status.find(name);
+  if (index == status.npos) return 0;
+  const std::size_t begin = status.find_first_not_of(" \t", index + name.size());
   std::uint64_t mask = 0;
   if (begin != status.npos) {
     std::from_chars(status.data() + begin, status.data() + status.size(), mask, 16);

@@ -58,8 +58,8 @@ ELASTIC_DECL std::string http_connection::text_of(const http_request& request) c
 }
 
 ELASTIC_DECL task<void> http_connection::read_some() {
-  const asio::mutable_buffer into = asio::buffer(piece_);
-  const std::size_t size = co_await stream_->read_some(into);
+  const asio::mutable_buffer piece = asio::buffer(piece_);
+  const std::size_t size = co_await stream_->read_some(piece);
   if (size > 0) {
     parser_->feed({piece_.data(), size});
   } else if (!parser_->has_begun()) {

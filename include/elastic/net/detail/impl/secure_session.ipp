@@ -186,17 +186,17 @@ struct secure_session::engine {
     void operator()(SSL* freed) const { ::SSL_free(freed); }
   };
 
-  engine(const job_secret& of, session_role role)
-      : connection(::SSL_new(role == session_role::client ? of.state().client.get()
-                                                          : of.state().server.get())) {
-    BIO* in = ::BIO_new(::BIO_s_mem());
+  engine(const job_secret& secret, session_role role)
+      : connection(::SSL_new(role == session_role::client ? secret.state().client.get()
+                                                          : secret.state().server.get())) {
+    BIO* input = ::BIO_new(::BIO_s_mem());
     BIO* out = ::BIO_new(::BIO_s_mem());
-    if (connection == nullptr || in == nullptr || out == nullptr) {
-      ::BIO_free(in);
+    if (connection == nullptr || input == nullptr || out == nullptr) {
+      ::BIO_free(input);
       ::BIO_free(out);
       throw_no_openssl();
     }
-    ::SSL_set_bio(connection.get(), in, out);
+    ::SSL_set_bio(connection.get(), input, out);
     if (role == session_role::client) {
       ::SSL_set_connect_state(connection.get());
     } else {
@@ -244,8 +244,8 @@ ELASTIC_DECL void secure_session::received(std::string_view bytes, std::string& 
     engine_ = std::make_unique<engine>(secret_, role_);
   }
   std::size_t written = 0;
-  BIO* in = ::SSL_get_rbio(engine_->connection.get());
-  if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) throw_no_openssl();
+  BIO* input = ::SSL_get_rbio(engine_->connection.get());
+  if (::BIO_write_ex(input, bytes.data(), bytes.size(), &written) != 1) throw_no_openssl();
   if (!is_ready_) shake_hands();
   if (is_ready_) read_all(plain);
 }
@@ -271,8 +271,8 @@ ELASTIC_DECL void secure_session::check_first_record(std::string_view message) {
   // OpenSSL takes memory for a message as long as its header says, up to 128 KiB.
   constexpr std::size_t header = 4;
   constexpr char client_hello = 1;
-  const auto byte = [&](std::size_t at) {
-    return std::size_t{static_cast<unsigned char>(message[at])};
+  const auto byte = [&](std::size_t index) {
+    return std::size_t{static_cast<unsigned char>(message[index])};
   };
   if (message.size() >= header && message[0] == client_hello &&
       header + (byte(1) << 16 | byte(2) << 8 | byte(3)) == message.size()) {

@@ -32,8 +32,8 @@ class socket_stream final : public byte_stream {
   socket_stream(asio::any_io_executor executor, int fd, int family)
       : socket_(std::move(executor), asio::generic::stream_protocol(family, 0), fd) {}
 
-  task<std::size_t> read_some(asio::mutable_buffer into) override {
-    auto [failure, size] = co_await socket_.async_read_some(into, as_result);
+  task<std::size_t> read_some(asio::mutable_buffer buffer) override {
+    auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
     if (failure == asio::error::eof) co_return 0;
     throw_if(failure);
     co_return size;
@@ -89,8 +89,8 @@ inline bool is_left_socket(const std::string& path, const sockaddr_un& address) 
   if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
   const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return false;
-  const auto* at = reinterpret_cast<const sockaddr*>(&address);
-  return ::connect(probe.get(), at, sizeof address) != 0 && errno == ECONNREFUSED;
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(probe.get(), generic, sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
 [[noreturn]] inline void refuse_place(const std::string& place, int failure,
@@ -112,26 +112,26 @@ ELASTIC_DECL stream_listener::stream_listener(asio::any_io_executor executor, in
 ELASTIC_DECL stream_listener::~stream_listener() { close(); }
 
 ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
-                                                         const endpoint& at) {
+                                                         const endpoint& wanted) {
   asio_error_code failure;
-  const asio::ip::address address = asio::ip::make_address(at.host, failure);
+  const asio::ip::address address = asio::ip::make_address(wanted.host, failure);
   if (failure) {
     throw error(errc::invalid_argument,
-                fmt::format("cannot listen at {}: an IP address is needed", to_text(at)));
+                fmt::format("cannot listen at {}: an IP address is needed", to_text(wanted)));
   }
-  const asio::ip::tcp::endpoint place(address, at.port);
+  const asio::ip::tcp::endpoint place(address, wanted.port);
   const int family = place.protocol().family();
   unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) refuse_place(to_text(at), errno);
-  const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (!fd) refuse_place(to_text(wanted), errno);
+  const int enabled = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
   if (::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) != 0 ||
       ::listen(fd.get(), SOMAXCONN) != 0) {
-    refuse_place(to_text(at), errno);
+    refuse_place(to_text(wanted), errno);
   }
   asio::ip::tcp::endpoint bound = place;
   socklen_t size = static_cast<socklen_t>(bound.capacity());
-  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(at), errno);
+  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(wanted), errno);
   stream_listener listener(std::move(executor), fd.get(), family);
   fd.release();
   listener.port_ = bound.port();
@@ -147,12 +147,12 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   // On Linux, the file that bind creates gets the mode of the socket, so no other user can connect
   // meanwhile.
   if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
-  const auto* at = reinterpret_cast<const sockaddr*>(&address);
-  int bound = ::bind(fd.get(), at, sizeof address);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  int bound = ::bind(fd.get(), generic, sizeof address);
   if (bound != 0 && errno == EADDRINUSE) {
     const bool is_left = is_left_socket(path, address);
     if (is_left) ::unlink(path.c_str());
-    bound = ::bind(fd.get(), at, sizeof address);
+    bound = ::bind(fd.get(), generic, sizeof address);
   }
   if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
     refuse_place(place, errno, "it is in use, or the file exists");
@@ -178,8 +178,8 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
     unique_fd fd(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
-      const int on = 1;
-      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      const int enabled = 1;
+      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
       accepted_stream accepted;
       if (family_ == AF_UNIX) accepted.user = peer_user(fd.get());
       accepted.stream = make_stream(listening_.get_executor(), std::move(fd), family_);
@@ -230,9 +230,9 @@ ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
   const sockaddr_un address = unix_address(path);
   unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   // Never blocks: a socket with a full queue refuses the connection.
-  if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
+  if (!fd || ::connect(fd.get(), generic, sizeof address) != 0) {
     throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
   }
   const std::optional<std::uint32_t> server = peer_user(fd.get());

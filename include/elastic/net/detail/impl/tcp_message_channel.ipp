@@ -124,10 +124,10 @@ ELASTIC_DECL void tcp_message_channel::send_all() {
                      });
 }
 
-ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint at, std::string greeting,
+ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint address, std::string greeting,
                                                           std::size_t bound,
                                                           std::optional<job_secret> secret)
-    : at_(std::move(at)),
+    : at_(std::move(address)),
       greeting_(std::move(greeting)),
       bound_(bound),
       secret_(std::move(secret)) {}

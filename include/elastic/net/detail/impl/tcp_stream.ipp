@@ -27,16 +27,17 @@ ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket
   co_return co_await socket.async_connect(end, as_result);
 }
 
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server) {
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(to.host);
+  const auto addresses = co_await resolve_addresses(server.host);
   if (addresses.empty()) {
-    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", to.host));
+    throw error(errc::connection_failed,
+                fmt::format("the name '{}' cannot be resolved", server.host));
   }
   asio::ip::tcp::socket socket(executor);
   std::string tried;
   for (const auto& address : addresses) {
-    const asio::ip::tcp::endpoint end(address, to.port);
+    const asio::ip::tcp::endpoint end(address, server.port);
     auto [failure] = co_await connect_one(socket, end);
     if (!failure) {
       asio_error_code ignored;
@@ -45,14 +46,14 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
       co_return std::move(socket);
     }
     if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
-    const endpoint shown{address.to_string(), to.port};
+    const endpoint shown{address.to_string(), server.port};
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
   }
   throw error(errc::connection_failed, tried);
 }
 
-ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer into) {
-  auto [failure, size] = co_await socket_.async_read_some(into, as_result);
+ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer buffer) {
+  auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
   if (failure == asio::error::eof) co_return 0;
   throw_if(failure);
   co_return size;

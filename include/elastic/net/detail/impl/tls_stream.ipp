@@ -69,8 +69,8 @@ class tls_stream final : public byte_stream {
 
   static void check(const tls_options& options) { static_cast<void>(trusted(options)); }
 
-  task<std::size_t> read_some(asio::mutable_buffer into) override {
-    auto [failure, size] = co_await stream_.async_read_some(into, as_result);
+  task<std::size_t> read_some(asio::mutable_buffer buffer) override {
+    auto [failure, size] = co_await stream_.async_read_some(buffer, as_result);
     if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
     throw_if(failure);
     co_return size;

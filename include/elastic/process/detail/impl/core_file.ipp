@@ -22,15 +22,15 @@ namespace elastic::detail {
 inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
   std::string result;
   bool has_pid = false;
-  for (std::size_t at = 0; at < pattern.size(); ++at) {
-    const char letter = pattern[at];
+  for (std::size_t index = 0; index < pattern.size(); ++index) {
+    const char letter = pattern[index];
     if (letter != '%') {
       if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
       result += letter;
       continue;
     }
-    if (++at == pattern.size()) break;
-    switch (pattern[at]) {
+    if (++index == pattern.size()) break;
+    switch (pattern[index]) {
       case '%': result += '%'; break;
       case 'p':
         result += std::to_string(pid);

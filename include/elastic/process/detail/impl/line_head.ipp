@@ -12,9 +12,9 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::string time_text(wall_time at) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
-  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at) - whole;
+ELASTIC_DECL std::string time_text(wall_time moment) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(moment);
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(moment) - whole;
   const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
@@ -47,12 +47,12 @@ ELASTIC_DECL bool line_head::has_time() const {
                      [](const piece& part) { return part.what == piece::kind::time; });
 }
 
-ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time at) const {
+ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time moment) const {
   std::string whole;
   for (const piece& part : pieces_) {
     switch (part.what) {
       case piece::kind::text: whole += part.text; break;
-      case piece::kind::time: whole += time_text(at); break;
+      case piece::kind::time: whole += time_text(moment); break;
       case piece::kind::pid: whole += std::to_string(pid); break;
     }
   }

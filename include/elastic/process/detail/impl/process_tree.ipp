@@ -26,12 +26,12 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
   const std::size_t close = text.rfind(')');
   if (open == text.npos || close == text.npos || close < open) return std::nullopt;
 
-  std::size_t at = close + 1;
+  std::size_t index = close + 1;
   const auto field = [&]() -> std::string_view {
-    const std::size_t first = text.find_first_not_of(" \n", at);
+    const std::size_t first = text.find_first_not_of(" \n", index);
     if (first == text.npos) return {};
-    at = std::min(text.find_first_of(" \n", first), text.size());
-    return text.substr(first, at - first);
+    index = std::min(text.find_first_of(" \n", first), text.size());
+    return text.substr(first, index - first);
   };
   const auto read = [](std::string_view digits, auto& value) {
     const auto [end, failure] =
@@ -136,13 +136,13 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
     for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
       text.append(bytes.data(), static_cast<std::size_t>(size));
     }
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at < end) {
+    const char* cursor = text.data();
+    const char* const end = cursor + text.size();
+    while (cursor < end) {
       pid_t child = 0;
-      const auto [after, failure] = std::from_chars(at, end, child);
+      const auto [after, failure] = std::from_chars(cursor, end, child);
       if (failure == std::errc()) children.push_back(child);
-      at = failure == std::errc() ? after + 1 : at + 1;
+      cursor = failure == std::errc() ? after + 1 : cursor + 1;
     }
   };
   // A directory has two links, plus one for each subdirectory: here, one per thread.

@@ -25,8 +25,8 @@ ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const sysc
   held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio_error_code) {});
 }
 
-ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& with)
-    : pidfd(std::move(descriptor)), calls(with) {}
+ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& kernel)
+    : pidfd(std::move(descriptor)), calls(kernel) {}
 
 ELASTIC_DECL reaper::dying::~dying() {
   pollfd end{pidfd.native_handle(), POLLIN, 0};

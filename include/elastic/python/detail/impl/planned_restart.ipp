@@ -17,7 +17,9 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
   if (view.is_pause) return at_once("the job pauses");
   if (view.grace < duration::max()) return at_once("the others may go on without this node");
-  if (view.off) return at_once("there are to be no standbys: " + *view.off);
+  if (view.obstacle) {
+    return at_once("there are to be no standbys: " + *view.obstacle);
+  }
   if (view.cold == 0) return at_once("every worker has a standby");
   const std::string missing =
       fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");

@@ -27,21 +27,21 @@ ELASTIC_DECL std::optional<python_command> parse_python_command(
       command.flags.push_back(arguments[i]);
       continue;
     }
-    const std::size_t at = argument.find_first_not_of(plain, 1);
-    if (at == std::string::npos && argument.size() > 1) continue;
-    const char letter = at == std::string::npos ? '-' : argument[at];
+    const std::size_t index = argument.find_first_not_of(plain, 1);
+    if (index == std::string::npos && argument.size() > 1) continue;
+    const char letter = index == std::string::npos ? '-' : argument[index];
     if (letter != 'W' && letter != 'X' && letter != 'm' && letter != 'c') return std::nullopt;
     // The option's value is the rest of the argument or else the next argument.
-    const bool is_apart = at + 1 == argument.size();
+    const bool is_apart = index + 1 == argument.size();
     if (is_apart && ++i == arguments.size()) return std::nullopt;
     if (letter == 'W' || letter == 'X') {
       if (is_apart) command.flags.push_back(arguments[i]);
       continue;
     }
-    command.flags.back().resize(at);
+    command.flags.back().resize(index);
     if (command.flags.back() == "-") command.flags.pop_back();
     command.what = letter == 'm' ? kind::module : kind::code;
-    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(at + 1);
+    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(index + 1);
     return command;
   }
   return std::nullopt;

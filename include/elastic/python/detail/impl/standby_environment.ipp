@@ -82,11 +82,11 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   return environment_entries(variables);
 }
 
-ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
-                                                          const process_spec& to) {
-  environment_map before = environment_from(from.environment);
+ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& source,
+                                                          const process_spec& target) {
+  environment_map before = environment_from(source.environment);
   std::erase_if(before, [](const auto& entry) { return is_of_attempt(entry.first); });
-  const environment_map after = environment_from(to.environment);
+  const environment_map after = environment_from(target.environment);
   std::vector<variable_change> changes;
   for (const auto& [name, value] : after) {
     if (find_variable(before, name) != value) changes.push_back({name, value});

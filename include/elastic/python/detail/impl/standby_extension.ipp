@@ -35,14 +35,14 @@ ELASTIC_DECL duration standby_extension::join_delay() {
 ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& change) {
   const planned_restart plan = plan_restart(
       {change.kind, change.grace, standbys_->missing(), standbys_->off(), change.is_pause});
-  if (plan.within == duration::zero()) {
+  if (plan.delay == duration::zero()) {
     context_.log.debug("the workers are stopped at once: {}", plan.reason);
-    return plan.within;
+    return plan.delay;
   }
   context_.log.info("{}: the workers go on for at most {}, since {}", change.what,
-                    worker_liveness::text_of(plan.within), plan.reason);
+                    worker_liveness::text_of(plan.delay), plan.reason);
   standbys_->hurry();
-  return plan.within;
+  return plan.delay;
 }
 
 ELASTIC_DECL task<void> standby_extension::until_ready() { return standbys_->until_ready(); }

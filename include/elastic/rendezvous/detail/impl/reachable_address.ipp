@@ -12,13 +12,13 @@
 namespace elastic::detail {
 
 ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
-                                                 std::vector<std::string> towards) {
+                                                 std::vector<std::string> hosts) {
   if (is_loopback(chosen)) co_return std::string("127.0.0.1");
   auto executor = co_await asio::this_coro::executor;
   // Documentation addresses: no host has them, and nothing is sent.
-  towards.push_back("192.0.2.1");
-  towards.push_back("2001:db8::1");
-  for (const std::string& host : towards) {
+  hosts.push_back("192.0.2.1");
+  hosts.push_back("2001:db8::1");
+  for (const std::string& host : hosts) {
     const auto addresses = co_await resolve_addresses(host);
     for (const auto& address : addresses) {
       const asio::ip::address own = address_towards(executor, address);

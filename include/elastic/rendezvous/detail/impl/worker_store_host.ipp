@@ -29,13 +29,13 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
 ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
     std::string reachable, bool is_alone, meeting_place meeting,
     std::shared_ptr<store_extension> besides) {
-  rendezvous_round::master_endpoint at;
-  at.address = address_.empty() ? reachable : address_;
-  at.served_by_agent = share_;
+  rendezvous_round::master_endpoint master;
+  master.address = address_.empty() ? reachable : address_;
+  master.served_by_agent = share_;
   if (!share_) {
     master_port_ = lease_port();
-    at.port = master_port_.port();
-    co_return at;
+    master.port = master_port_.port();
+    co_return master;
   }
   tcp_store_server::options options;
   // The user's choice of address matters more than the fact that no other host needs the port.
@@ -49,9 +49,9 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
   options.log = log_;
   options.meter = meter_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
-  at.port = server_->port();
-  if (choice_ == ports::kept) kept_port_ = at.port;
-  co_return at;
+  master.port = server_->port();
+  if (choice_ == ports::kept) kept_port_ = master.port;
+  co_return master;
 }
 
 ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable,

@@ -67,7 +67,7 @@ class candidate final : public store_extension {
 
   std::string_view greeting() const override { return rendezvous_service::first_words; }
   ELASTIC_DECL task<void> run() override;
-  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& peer) override;
 
   /// Lets another candidate lead. Call it before the server stops and after this agent's node has
   /// left. If the job is over, stays until every node has been told, for at most twice the silence.
@@ -110,12 +110,12 @@ class candidate final : public store_extension {
     bool was_warned_of = false;
   };
 
-  ELASTIC_DECL void received(visitor& from, std::string_view message);
-  ELASTIC_DECL void take(visitor& from, const candidate_messages::peer& request);
-  ELASTIC_DECL void take(visitor& from, const candidate_messages::seek& request);
+  ELASTIC_DECL void received(visitor& sender, std::string_view message);
+  ELASTIC_DECL void take(visitor& sender, const candidate_messages::peer& request);
+  ELASTIC_DECL void take(visitor& sender, const candidate_messages::seek& request);
   template <class Request>
-  void take(visitor& from, const Request& request);
-  ELASTIC_DECL void gone(visitor& from);
+  void take(visitor& sender, const Request& request);
+  ELASTIC_DECL void gone(visitor& sender);
   ELASTIC_DECL std::string objection(const std::string& run_id, const std::string& list) const;
   ELASTIC_DECL std::string objection(const candidate_messages::peer& request) const;
   ELASTIC_DECL std::string objection_to_second(int index) const;
@@ -126,8 +126,8 @@ class candidate final : public store_extension {
   // address says the same: of two agents that claim one place, only one has the address.
 
   ELASTIC_DECL bool take(int peer, const candidate_messages::present& answer, std::string address);
-  ELASTIC_DECL void check_claim(visitor& from);
-  ELASTIC_DECL void admit(visitor& from);
+  ELASTIC_DECL void check_claim(visitor& sender);
+  ELASTIC_DECL void admit(visitor& sender);
   ELASTIC_DECL void look_again(int peer);
   ELASTIC_DECL void end_look(int peer);
   ELASTIC_DECL bool is_in_doubt(const visitor& node) const;
@@ -144,7 +144,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void note_return(int peer);
   ELASTIC_DECL void note_rejection(int peer, const std::string& why);
   ELASTIC_DECL void log_note(const vote_machine::note& note) const;
-  ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
+  ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& source);
 
   // ---- serving the job --------------------------------------------------------------------------
 

@@ -21,14 +21,14 @@ struct candidate_addresses {
 
 /// Why a list cannot be used, in one sentence: two of its endpoints are the same server. Empty: it
 /// can be used.
-ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
+ELASTIC_DECL std::string objection_to(const candidate_addresses& addresses);
 
 /// Why this node cannot use `local_addr`, in one sentence that begins with it: it is an endpoint of
 /// the list that this host does not have. Empty: it can be used.
 /// @param served  the endpoint that the settings assign to this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(
-    const candidate_addresses& of, const std::string& local_addr, int served,
+    const candidate_addresses& addresses, const std::string& local_addr, int served,
     const std::function<bool(const asio::ip::address&)>& is_own);
 
 }  // namespace elastic::detail

@@ -22,7 +22,7 @@ struct job_file_record {
   struct leader {
     /// Of the role, such as "grpo/trainer".
     std::string run_id;
-    endpoint at;
+    endpoint address;
     /// See `leader_record::password`.
     std::string password;
 

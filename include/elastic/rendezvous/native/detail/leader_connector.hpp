@@ -72,10 +72,10 @@ class leader_connector final : public message_connector {
  private:
   struct search;
 
-  ELASTIC_DECL task<void> ask(std::shared_ptr<search> of, std::size_t place);
-  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(std::shared_ptr<search> of,
+  ELASTIC_DECL task<void> ask(std::shared_ptr<search> state, std::size_t place);
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(std::shared_ptr<search> state,
                                                                   std::size_t place);
-  ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
+  ELASTIC_DECL task<void> converse(std::shared_ptr<search> state, std::size_t place,
                                    std::shared_ptr<message_channel> channel);
 
   ELASTIC_DECL std::string question() const;
@@ -84,7 +84,7 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // Notes that a server does not belong to this job.
-  ELASTIC_DECL void note_refusal(search& of, const std::string& why);
+  ELASTIC_DECL void note_refusal(search& state, const std::string& why);
 
   options chosen_;
   /// By the index of the candidate.

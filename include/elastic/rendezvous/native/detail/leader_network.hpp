@@ -29,9 +29,9 @@ class leader_network {
   /// See rendezvous_host.
   virtual void forget_rounds(const std::string& run_id, std::int64_t first_kept) = 0;
 
-  virtual std::shared_ptr<message_connector> connector_to(endpoint at) = 0;
+  virtual std::shared_ptr<message_connector> connector_to(endpoint address) = 0;
   /// The store of that server.
-  virtual task<std::shared_ptr<store>> store_at(endpoint at) = 0;
+  virtual task<std::shared_ptr<store>> store_at(endpoint address) = 0;
 
   /// Where others reach this agent.
   virtual std::string address() const = 0;
@@ -47,8 +47,8 @@ class tcp_leader_network final : public leader_network {
   ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> extension) override;
   ELASTIC_DECL task<void> stop() override;
   ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept) override;
-  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint at) override;
-  ELASTIC_DECL task<std::shared_ptr<store>> store_at(endpoint at) override;
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint address) override;
+  ELASTIC_DECL task<std::shared_ptr<store>> store_at(endpoint address) override;
   std::string address() const override { return address_; }
 
  private:

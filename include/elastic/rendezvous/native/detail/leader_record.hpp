@@ -23,7 +23,7 @@ struct leader_record {
 
   /// Where the leader serves. Port 0: the last leader left in order, and another agent may lead at
   /// once.
-  endpoint at;
+  endpoint address;
   /// The password that nodes show only to this leader; new for each term.
   std::string password;
   /// The number of the leader's own node.

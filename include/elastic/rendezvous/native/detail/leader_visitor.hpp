@@ -20,7 +20,7 @@ namespace elastic::detail {
 /// Thread-safety: that of a server's extensions.
 class leader_visitor : public store_extension::conversation {
  public:
-  ELASTIC_DECL explicit leader_visitor(store_extension::client& from);
+  ELASTIC_DECL explicit leader_visitor(store_extension::client& peer);
   ELASTIC_DECL ~leader_visitor() override;
   leader_visitor(const leader_visitor&) = delete;
   leader_visitor& operator=(const leader_visitor&) = delete;

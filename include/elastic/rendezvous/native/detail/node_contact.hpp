@@ -20,9 +20,9 @@ struct node_contact {
 
   /// The node has a new link and no witness yet.
   /// @param has_second  the node will have a witness; nodes of earlier releases have none
-  ELASTIC_DECL void begin(connection from, bool has_second, time_point now);
+  ELASTIC_DECL void begin(connection first, bool has_second, time_point now);
 
-  ELASTIC_DECL void begin_witness(connection from);
+  ELASTIC_DECL void begin_witness(connection second);
   ELASTIC_DECL void end_link(time_point now);
   ELASTIC_DECL void end_witness(time_point now);
 

@@ -54,7 +54,7 @@ class registered_leader final : public store_extension,
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     candidacy() = default;
     /// Where it serves.
-    endpoint at;
+    endpoint address;
     leader_registry::sight former;
     /// A term that no node has seen, as far as is known.
     std::int64_t least_term = 1;
@@ -82,7 +82,7 @@ class registered_leader final : public store_extension,
 
   std::string_view greeting() const override { return rendezvous_service::first_words; }
   ELASTIC_DECL task<void> run() override;
-  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& peer) override;
 
  private:
   class visitor;

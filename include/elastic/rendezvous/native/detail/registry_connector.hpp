@@ -71,7 +71,7 @@ class registry_connector final : public message_connector {
   const options& chosen() const { return chosen_; }
 
   /// The leader to which the node was last connected: its endpoint, and its store.
-  const endpoint& leader() const { return connected_.at; }
+  const endpoint& leader() const { return connected_.address; }
   ELASTIC_DECL task<std::shared_ptr<store>> agents();
   void forget_rounds(const std::string& run_id, std::int64_t first_kept) {
     chosen_.network->forget_rounds(run_id, first_kept);

@@ -108,17 +108,17 @@ class rendezvous_coordinator {
 
   // ---- events ---------------------------------------------------------------------------------
 
-  void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
+  void connected(connection link, addresses ends) { ends_[link] = std::move(ends); }
 
   /// A node sends a message. The first one must be its `hello`, or the `witness` of a node that was
   /// welcomed. A connection that sends anything else first is dropped, and so is one that sends
   /// anything after it was refused or its node has left or was given up.
-  ELASTIC_DECL void received(connection from, const rendezvous_request& request, time_point now);
+  ELASTIC_DECL void received(connection link, const rendezvous_request& request, time_point now);
 
   /// The connection is gone. Its node may return over another one within the grace. If its witness
   /// is still connected, or ended long before, perhaps only the network failed: then the node has
   /// as long as it may be silent.
-  ELASTIC_DECL void disconnected(connection from, time_point now);
+  ELASTIC_DECL void disconnected(connection link, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
@@ -230,10 +230,10 @@ class rendezvous_coordinator {
 
   // ---- connections ----------------------------------------------------------------------------
 
-  ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
+  ELASTIC_DECL void welcome(connection link, const rendezvous_messages::hello& request,
                             time_point now);
 
-  ELASTIC_DECL void refuse(connection from, std::string why);
+  ELASTIC_DECL void refuse(connection link, std::string why);
 
   // Makes room for one more node with a connection. Result: whether there is room.
   ELASTIC_DECL bool make_room_for(const node_id& node, time_point now);
@@ -245,7 +245,7 @@ class rendezvous_coordinator {
   // A node has no connection any more.
   ELASTIC_DECL void note_absence(const node_id& node, member& entry, time_point now);
 
-  ELASTIC_DECL void welcome_witness(connection from, const node_id& node);
+  ELASTIC_DECL void welcome_witness(connection link, const node_id& node);
 
   // Ignores the connection from now on.
   ELASTIC_DECL void drop(connection link);

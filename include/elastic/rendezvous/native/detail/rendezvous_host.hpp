@@ -43,7 +43,7 @@ class rendezvous_host {
   /// A key in the store that shows clients that its server decides.
   static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
-  /// Hosts the server at `at` if that is an address of this host that nobody serves yet. Of the
+  /// Hosts `server` if that is an address of this host that nobody serves yet. Of the
   /// nodes on one host, the first to arrive hosts it. The port is open as `detail::listen_point`
   /// describes, or at every address if the parameters say so.
   ///
@@ -53,15 +53,15 @@ class rendezvous_host {
   /// Result: null if another node hosts it.
   /// Errors: those of `tcp_store_server`, if `decided` is true.
   ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
-      endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+      endpoint server, std::optional<bool> decided, rendezvous_parameters parameters,
       rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
 
-  /// Whether `at` is an address of this host. Asks the resolver.
-  ELASTIC_DECL static task<bool> is_of_this_host(endpoint at);
+  /// Whether `server` is an address of this host. Asks the resolver.
+  ELASTIC_DECL static task<bool> is_of_this_host(endpoint server);
 
   /// Errors: those of `tcp_store_server`.
-  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, listen_point at, std::uint16_t port,
-                               const rendezvous_parameters& parameters,
+  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, listen_point point,
+                               std::uint16_t port, const rendezvous_parameters& parameters,
                                rendezvous_protocol protocol,
                                std::shared_ptr<store_extension> service = nullptr);
 
@@ -89,13 +89,14 @@ class rendezvous_host {
   std::shared_ptr<rendezvous_service> meeting_;
 };
 
-/// Makes a connector to the rendezvous of the host at `at`, with the job's secret if it has one.
+/// Makes a connector to the rendezvous at `address`, with the job's secret if it has one.
 ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
-    endpoint at, const rendezvous_parameters& parameters,
+    endpoint address, const rendezvous_parameters& parameters,
     std::size_t most_bytes = limits::rendezvous_message_bytes);
 
 /// The same for its store.
-ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor,
+                                                      endpoint address,
                                                       const rendezvous_parameters& parameters);
 
 /// Logs that a job without a secret has a port open to others than this host.

@@ -83,14 +83,14 @@ class rendezvous_service final : public store_extension,
   std::string_view greeting() const override { return first_words; }
 
   ELASTIC_DECL task<void> run() override;
-  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& peer) override;
 
  private:
   using connection = rendezvous_coordinator::connection;
 
   class node_conversation final : public conversation {
    public:
-    ELASTIC_DECL node_conversation(rendezvous_service& of, client& from);
+    ELASTIC_DECL node_conversation(rendezvous_service& owner, client& peer);
     ~node_conversation() override { of_.gone(id_); }
     node_conversation(const node_conversation&) = delete;
     node_conversation& operator=(const node_conversation&) = delete;
@@ -123,11 +123,11 @@ class rendezvous_service final : public store_extension,
 
   // ---- requests of clients --------------------------------------------------------------------
 
-  ELASTIC_DECL connection enter(client& from);
+  ELASTIC_DECL connection enter(client& peer);
   ELASTIC_DECL void gone(connection id);
   ELASTIC_DECL void received(connection id, std::string_view message);
   ELASTIC_DECL std::size_t held_by(connection id) const;
-  ELASTIC_DECL void introduce(connection id, node_connection& from, const std::string& run_id);
+  ELASTIC_DECL void introduce(connection id, node_connection& sender, const std::string& run_id);
   // Refuses a node that begins a role by another job file than that of the roles that are here.
   ELASTIC_DECL void compare_files(connection id, const rendezvous_messages::hello& greeting);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
@@ -145,14 +145,14 @@ class rendezvous_service final : public store_extension,
 
   // Sending may end connections, and that calls this object again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
-  ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
-  ELASTIC_DECL void hang_up(connection at);
+  ELASTIC_DECL void send(connection link, const rendezvous_answer& what);
+  ELASTIC_DECL void hang_up(connection link);
 
   // While the server may not speak, answers wait at each connection, and end with it. Some may
   // pass, and the answer to a keep-alive depends on no earlier answer.
-  ELASTIC_DECL bool passes(connection to, const rendezvous_answer& what) const;
-  ELASTIC_DECL bool holds_nothing_for(connection to) const;
-  ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
+  ELASTIC_DECL bool passes(connection link, const rendezvous_answer& what) const;
+  ELASTIC_DECL bool holds_nothing_for(connection link) const;
+  ELASTIC_DECL void hold(connection link, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
   // ---- viewers --------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ inline constexpr std::chrono::seconds least_registry_grace{1};
 inline task<std::shared_ptr<registry_connector>> make_registry_connector(
     rendezvous_parameters parameters, registry_place place) {
   if (place.prepare) co_await place.prepare();
-  std::string address = co_await reachable_address(parameters.local_addr, place.towards);
+  std::string address = co_await reachable_address(parameters.local_addr, place.hosts);
   registry_connector::options options;
   options.run_id = parameters.run_id;
   options.settings = parameters.settings();

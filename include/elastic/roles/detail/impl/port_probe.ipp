@@ -28,7 +28,7 @@ enum class port_answer { refused, other_program, accepted };
 /// Whether it is the worker that listens, as far as /proc shows it.
 inline port_answer answer_of_port(const served_port& port) {
   constexpr std::size_t most_files = 4096;
-  const std::optional<bool> is_its = listens_at(port.pid, port.at.port, most_files);
+  const std::optional<bool> is_its = listens_at(port.pid, port.address.port, most_files);
   if (is_its) return *is_its ? port_answer::accepted : port_answer::other_program;
   // What /proc hides is believed, of a worker that is there.
   std::error_code ignored;
@@ -38,7 +38,7 @@ inline port_answer answer_of_port(const served_port& port) {
 
 inline task<void> try_port(served_port port, std::shared_ptr<port_answer> answer) {
   try {
-    auto connecting = connect_tcp(port.at);
+    auto connecting = connect_tcp(port.address);
     const auto socket = co_await std::move(connecting);
     *answer = answer_of_port(port);
   } catch (const error& failure) {
@@ -66,7 +66,7 @@ ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time
     if (*answer == port_answer::accepted) co_return;
     if (time->now() >= begun + warned_after) {
       log.warning("{} (pid {}) is not ready: after {} s, {} at {}", port.whose, port.pid,
-                  warned_after.count(), answer_words(*answer), to_text(port.at));
+                  warned_after.count(), answer_words(*answer), to_text(port.address));
       warned_after *= 2;
     }
     co_await time->sleep_until(time->now() + pause);

@@ -375,8 +375,8 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   journal_.note_decision(next, ledger_.failures(), next.restart);
   const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
   if (next.restart) {
-    run_beside(prepare({replica, cause, entry.end->at},
-                       deadline_after(entry.end->at, next.delay)));
+    run_beside(
+        prepare({replica, cause, entry.end->time}, deadline_after(entry.end->time, next.delay)));
     return;
   }
   refusal_ = next;
@@ -389,8 +389,7 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
   for (const agent_extension::attempt_worker& each : group_.attempt_workers()) {
     if (each.local_rank == ended.identity.local_rank && each.step >= 0) step = each.step;
   }
-  restart_ledger::decision next =
-      ledger_.failed(replica, ended.end->status, step, ended.end->at);
+  restart_ledger::decision next = ledger_.failed(replica, ended.end->status, step, ended.end->time);
   if (!group_.no_restart()) return next;
   next.restart = false;
   next.reason = *group_.no_restart();
@@ -489,11 +488,11 @@ ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
 }
 
 ELASTIC_DECL task<void> replica_run::save_before_stop() {
-  const duration within = spec_.preempt_grace;
-  if (stop_->signal != SIGTERM || within <= duration::zero()) co_return;
+  const duration timeout = spec_.preempt_grace;
+  if (stop_->signal != SIGTERM || timeout <= duration::zero()) co_return;
   if (group_.state() != worker_state::healthy) co_return;
   log_.info("asking the replicas for a checkpoint");
-  task<checkpoint_outcome> saving = save_within(within);
+  task<checkpoint_outcome> saving = save_within(timeout);
   co_await std::move(saving);
 }
 

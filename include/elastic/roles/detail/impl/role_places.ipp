@@ -37,10 +37,10 @@ ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const
   const rendezvous_parameters& meeting = which.config.rendezvous;
   if (!which.has_world || which.config.standalone) return std::nullopt;
   if (meeting.max_nodes > 1) return meeting.max_nodes;
-  const std::string at = hosted_endpoint(which);
+  const std::string address = hosted_endpoint(which);
   // Of a node by itself, c10d and a static rendezvous make no meeting.
-  const bool meets = at.empty() ? meeting.backend != "static" && meeting.backend != "c10d"
-                                : do_nodes_meet(roles, at);
+  const bool meets = address.empty() ? meeting.backend != "static" && meeting.backend != "c10d"
+                                     : do_nodes_meet(roles, address);
   return meets ? std::optional<int>(1) : std::nullopt;
 }
 

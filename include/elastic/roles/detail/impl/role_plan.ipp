@@ -87,9 +87,9 @@ ELASTIC_DECL void role_plan::find_meetings() {
   std::map<std::string, int> counts;
   for (const role& each : options_.roles) ++counts[hosted_endpoint(each)];
   for (const role& each : options_.roles) {
-    const std::string at = hosted_endpoint(each);
-    if (at.empty() || counts[at] < 2 || !do_nodes_meet(options_.roles, at)) continue;
-    const auto [meeting, is_new] = meetings_.emplace(at, each.config.rendezvous);
+    const std::string address = hosted_endpoint(each);
+    if (address.empty() || counts[address] < 2 || !do_nodes_meet(options_.roles, address)) continue;
+    const auto [meeting, is_new] = meetings_.emplace(address, each.config.rendezvous);
     if (!is_new) continue;
     rendezvous_parameters& parameters = meeting->second;
     parameters.run_id = options_.run_id;
@@ -103,8 +103,8 @@ ELASTIC_DECL void role_plan::find_meetings() {
 }
 
 ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
-  const std::string at = hosted_endpoint(options_.roles[role]);
-  return meetings_.contains(at) ? at : std::string();
+  const std::string address = hosted_endpoint(options_.roles[role]);
+  return meetings_.contains(address) ? address : std::string();
 }
 
 /// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.

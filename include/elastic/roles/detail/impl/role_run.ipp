@@ -285,14 +285,14 @@ inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<r
 inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
   if (!meeting) co_return std::string("127.0.0.1");
   if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
-  std::vector<std::string> towards;
+  std::vector<std::string> hosts;
   const std::string& endpoint = meeting->endpoint;
   const bool is_host = !endpoint.empty() && endpoint.find('/') == std::string::npos;
   if (is_host) {
     const std::string first = endpoint.substr(0, endpoint.find(','));
-    towards.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
+    hosts.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
   }
-  task<std::string> finding = reachable_address(std::string(), std::move(towards));
+  task<std::string> finding = reachable_address(std::string(), std::move(hosts));
   co_return co_await std::move(finding);
 }
 
@@ -362,7 +362,7 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
     served_port port;
     port.whose = fmt::format("role '{}': worker {}", which.name, worker.local_rank);
     port.pid = worker.pid;
-    port.at = {self.address, worker.ports.at(which.ready_port)};
+    port.address = {self.address, worker.ports.at(which.ready_port)};
     waits.push_back(await_served_port(std::move(port), time, log_));
   }
   self.probe = std::make_unique<task_group>(strand_);

@@ -85,9 +85,9 @@ inline std::string replaced_words(const job_event& event) {
   if (event.ranks.size() < 2) return fmt::format("rank {}", event.rank.value_or(-1));
   std::string text = "ranks";
   const std::size_t named = std::min(event.ranks.size(), most_named);
-  for (std::size_t at = 0; at < named; ++at) {
-    const bool is_last = at + 1 == event.ranks.size();
-    text += fmt::format("{}{}", at == 0 ? " " : is_last ? " and " : ", ", event.ranks[at]);
+  for (std::size_t index = 0; index < named; ++index) {
+    const bool is_last = index + 1 == event.ranks.size();
+    text += fmt::format("{}{}", index == 0 ? " " : is_last ? " and " : ", ", event.ranks[index]);
   }
   if (event.ranks.size() > named) text += fmt::format(" and {} more", event.ranks.size() - named);
   return text;

@@ -435,9 +435,9 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
   std::vector<std::string> attempts;
   constexpr std::size_t with_lines = 8;
-  for (std::size_t at = 0; at < view.attempts().size(); ++at) {
-    const bool has_lines = at + with_lines >= view.attempts().size();
-    attempts.push_back(attempt_json(view.attempts()[at], has_lines));
+  for (std::size_t index = 0; index < view.attempts().size(); ++index) {
+    const bool has_lines = index + with_lines >= view.attempts().size();
+    attempts.push_back(attempt_json(view.attempts()[index], has_lines));
   }
   std::vector<std::string> workers;
   text_budget budget;

@@ -53,9 +53,9 @@ class metrics_writer {
 
   void histogram(const duration_histogram& durations) {
     std::int64_t below = 0;
-    for (std::size_t at = 0; at < durations.bounds.size(); ++at) {
-      below += durations.counts[at];
-      write_bucket(bound_text(durations.bounds[at]), below);
+    for (std::size_t index = 0; index < durations.bounds.size(); ++index) {
+      below += durations.counts[index];
+      write_bucket(bound_text(durations.bounds[index]), below);
     }
     write_bucket("+Inf", durations.count);
     write_sample("_sum", durations.sum, with_role({}));
@@ -121,20 +121,20 @@ inline std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
 }
 
-inline void write_state(metrics_writer& to, const job_view& view) {
-  to.family("elastic_job", "info", "What the agent runs.");
-  const std::string& role = to.role().empty() ? view.role() : to.role();
-  to.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
-                                   label_value(view.run_id()), label_value(role),
-                                   label_value(view.backend()), version_text));
-  to.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
-  for (std::size_t at = 0; at < agent_activity_names.size(); ++at) {
-    const bool is_it = view.activity() == static_cast<agent_activity>(at);
-    to.sample(is_it ? 1 : 0, label("state", agent_activity_names[at]));
+inline void write_state(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_job", "info", "What the agent runs.");
+  const std::string& role = writer.role().empty() ? view.role() : writer.role();
+  writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
+                                       label_value(view.run_id()), label_value(role),
+                                       label_value(view.backend()), version_text));
+  writer.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
+  for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
+    const bool is_it = view.activity() == static_cast<agent_activity>(index);
+    writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
   }
   if (view.attempts().empty() || view.attempts().back().round < 0) return;
-  to.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
-  to.sample(static_cast<double>(view.attempts().back().round));
+  writer.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
+  writer.sample(static_cast<double>(view.attempts().back().round));
 }
 
 /// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
@@ -142,112 +142,117 @@ inline bool tells_of_whole_job(const job_view& view) {
   return view.whole().is_known() || (view.group_rank() == 0 && !view.is_shown_elsewhere());
 }
 
-inline void write_nodes(metrics_writer& to, const job_view& view) {
+inline void write_nodes(metrics_writer& writer, const job_view& view) {
   const viewed_job& whole = view.whole();
   const bool is_running = view.activity() == agent_activity::running;
   if (!is_running && !whole.is_known()) return;
-  to.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
+  writer.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
   if (is_running) {
-    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+    writer.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
   } else {
-    to.sample(whole.active(), label("state", "active"));
+    writer.sample(whole.active(), label("state", "active"));
   }
   if (!whole.is_known()) return;
-  to.sample(whole.waiting(), label("state", "waiting"));
-  to.sample(whole.lost(), label("state", "lost"));
+  writer.sample(whole.waiting(), label("state", "waiting"));
+  writer.sample(whole.lost(), label("state", "lost"));
 }
 
-inline void write_whole_job(metrics_writer& to, const job_view& view) {
+inline void write_whole_job(metrics_writer& writer, const job_view& view) {
   if (!tells_of_whole_job(view)) return;
   if (view.activity() == agent_activity::running) {
-    to.family("elastic_world_size", "gauge", "Workers of the round.");
-    to.sample(static_cast<double>(view.attempts().back().world_size));
+    writer.family("elastic_world_size", "gauge", "Workers of the round.");
+    writer.sample(static_cast<double>(view.attempts().back().world_size));
   }
-  write_nodes(to, view);
-  to.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
-  to.sample(static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
-  to.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
+  write_nodes(writer, view);
+  writer.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
+  writer.sample(
+      static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
+  writer.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
   for (const attempt_end end :
        {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
-    const auto at = static_cast<std::size_t>(end);
-    to.sample(static_cast<double>(view.ends()[at]), label("cause", attempt_end_names[at]));
+    const auto index = static_cast<std::size_t>(end);
+    writer.sample(static_cast<double>(view.ends()[index]),
+                  label("cause", attempt_end_names[index]));
   }
 }
 
-inline void write_time(metrics_writer& to, const job_view& view, std::int64_t now_us) {
-  to.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
-  to.sample(view.seconds(time_use::training, now_us));
-  to.family("elastic_lost_seconds", "counter", "Time that went to something else.");
+inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
+  writer.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
+  writer.sample(view.seconds(time_use::training, now_us));
+  writer.family("elastic_lost_seconds", "counter", "Time that went to something else.");
   for (const time_use use : {time_use::rendezvous, time_use::start, time_use::stop,
                              time_use::exit_barrier, time_use::rollback}) {
-    to.sample(view.seconds(use, now_us),
-              label("phase", time_use_names[static_cast<std::size_t>(use)]));
+    writer.sample(view.seconds(use, now_us),
+                  label("phase", time_use_names[static_cast<std::size_t>(use)]));
   }
-  to.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
-  to.histogram(view.rendezvous_durations());
-  to.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
-  to.histogram(view.start_durations());
-  to.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
-  to.histogram(view.stop_durations());
+  writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
+  writer.histogram(view.rendezvous_durations());
+  writer.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
+  writer.histogram(view.start_durations());
+  writer.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
+  writer.histogram(view.stop_durations());
 }
 
 /// None in a job that does not replace ranks.
-inline void write_replacements(metrics_writer& to, const job_view& view) {
+inline void write_replacements(metrics_writer& writer, const job_view& view) {
   const viewed_replacements& replacements = view.replacements();
   if (!replacements.is_known()) return;
-  to.family("elastic_replacements", "counter", "Ranks replaced while other workers went on.");
-  to.sample(static_cast<double>(replacements.ranks));
-  to.family("elastic_replacement_duration_seconds", "histogram",
-            "Until the workers of the node were in the next epoch.");
-  to.histogram(replacements.durations);
-  to.family("elastic_replacements_abandoned", "counter",
-            "How often all workers started again instead.");
-  to.sample(static_cast<double>(replacements.abandoned));
+  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers went on.");
+  writer.sample(static_cast<double>(replacements.ranks));
+  writer.family("elastic_replacement_duration_seconds", "histogram",
+                "Until the workers of the node were in the next epoch.");
+  writer.histogram(replacements.durations);
+  writer.family("elastic_replacements_abandoned", "counter",
+                "How often all workers started again instead.");
+  writer.sample(static_cast<double>(replacements.abandoned));
 }
 
 /// A label for each of many would be a series for each of them.
 inline constexpr std::size_t most_named_ranks = 8;
 
-inline void write_suspicions(metrics_writer& to, const job_view& view) {
-  to.family("elastic_worker_suspected", "gauge", "1 for a rank that seems to hold up the others.");
+inline void write_suspicions(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_worker_suspected", "gauge",
+                "1 for a rank that seems to hold up the others.");
   std::size_t named = 0;
   for (const viewed_worker& worker : view.workers()) {
     if (!worker.is_suspected()) continue;
     if (named++ == most_named_ranks) break;
-    to.sample(1,
-              fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
+    writer.sample(
+        1, fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
   }
 }
 
 /// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
-inline void write_stall(metrics_writer& to, const job_view& view) {
-  to.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
+inline void write_stall(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
   const std::optional<viewed_stall>& stall = view.stall();
-  if (stall) to.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
+  if (stall) writer.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
 }
 
-inline void write_workers(metrics_writer& to, const job_view& view) {
-  to.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
+inline void write_workers(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
   for (const auto& [code, count] : view.exits()) {
-    to.sample(static_cast<double>(count), label("code", code));
+    writer.sample(static_cast<double>(count), label("code", code));
   }
-  write_suspicions(to, view);
-  write_stall(to, view);
+  write_suspicions(writer, view);
+  write_stall(writer, view);
   const viewed_worker* const slowest = view.slowest();
   if (!slowest) return;
-  to.family("elastic_progress_steps", "gauge", "The step of the worker that is furthest behind.");
-  to.sample(static_cast<double>(slowest->step));
+  writer.family("elastic_progress_steps", "gauge",
+                "The step of the worker that is furthest behind.");
+  writer.sample(static_cast<double>(slowest->step));
   std::int64_t last_us = 0;
   for (const viewed_worker& worker : view.workers()) {
     last_us = std::max(last_us, worker.progress_us);
   }
-  to.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
-            "When a worker last reported a step.");
-  to.sample(static_cast<double>(last_us) / 1e6);
+  writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
+                "When a worker last reported a step.");
+  writer.sample(static_cast<double>(last_us) / 1e6);
   const double median = view.median_step_seconds();
   if (median <= 0) return;
-  to.family("elastic_step_duration_seconds", "gauge", "What a step takes, the median of workers.");
-  to.sample(median);
+  writer.family("elastic_step_duration_seconds", "gauge",
+                "What a step takes, the median of workers.");
+  writer.sample(median);
   std::vector<const viewed_worker*> slow;
   for (const viewed_worker& worker : view.workers()) {
     if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
@@ -256,20 +261,21 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
     return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
   });
   slow.resize(std::min(slow.size(), most_named_ranks));
-  to.family("elastic_straggler_ratio", "gauge",
-            "The step time of a slow rank, as a multiple of the median.");
+  writer.family("elastic_straggler_ratio", "gauge",
+                "The step time of a slow rank, as a multiple of the median.");
   for (const viewed_worker* const worker : slow) {
-    to.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
+    writer.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
   }
 }
 
-inline void write_stores(metrics_writer& to, const viewed_stores& stores) {
-  to.family("elastic_store_requests", "counter", "What clients of the node's stores asked for.");
+inline void write_stores(metrics_writer& writer, const viewed_stores& stores) {
+  writer.family("elastic_store_requests", "counter",
+                "What clients of the node's stores asked for.");
   for (const auto& [operation, count] : stores.requests) {
-    to.sample(static_cast<double>(count), label("op", operation));
+    writer.sample(static_cast<double>(count), label("op", operation));
   }
-  to.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
-  to.sample(static_cast<double>(stores.keys));
+  writer.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
+  writer.sample(static_cast<double>(stores.keys));
 }
 
 ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
@@ -284,14 +290,14 @@ ELASTIC_DECL std::string_view content_type(metrics_format format) {
              : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-inline void write_view(metrics_writer& to, const job_view& view, std::int64_t now_us,
+inline void write_view(metrics_writer& writer, const job_view& view, std::int64_t now_us,
                        const std::optional<viewed_stores>& stores) {
-  write_state(to, view);
-  write_whole_job(to, view);
-  write_time(to, view, now_us);
-  write_replacements(to, view);
-  write_workers(to, view);
-  if (stores) write_stores(to, *stores);
+  write_state(writer, view);
+  write_whole_job(writer, view);
+  write_time(writer, view, now_us);
+  write_replacements(writer, view);
+  write_workers(writer, view);
+  if (stores) write_stores(writer, *stores);
 }
 
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,

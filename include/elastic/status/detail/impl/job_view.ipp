@@ -326,10 +326,10 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
   const std::int64_t size =
       std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
   workers_.assign(static_cast<std::size_t>(size), {});
-  for (std::size_t at = 0; at < workers_.size(); ++at) {
-    workers_[at].local_rank = static_cast<std::int64_t>(at);
-    workers_[at].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
-                                                  static_cast<std::uint64_t>(at));
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    workers_[index].local_rank = static_cast<std::int64_t>(index);
+    workers_[index].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
+                                                     static_cast<std::uint64_t>(index));
   }
   show_replacements();
 }
@@ -349,9 +349,9 @@ ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
     viewed_attempt& last = attempts_[attempts_.size() - 2];
     last.lost_seconds = seconds_between(last.ended_us, record.time_us);
   }
-  for (std::size_t at = 0; at < workers_.size(); ++at) {
-    workers_[at].state = viewed_worker::condition::running;
-    if (at < event.pids.size()) workers_[at].pid = event.pids[at];
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    workers_[index].state = viewed_worker::condition::running;
+    if (index < event.pids.size()) workers_[index].pid = event.pids[index];
   }
 }
 

@@ -61,14 +61,14 @@ std::string report_list(const std::vector<Entry>& entries) {
 
 /// One of the numbers of a worker, within bounds.
 inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
-                                  std::size_t at, std::int64_t least, std::int64_t most) {
-  const nlohmann::ordered_json& value = entry[at];
+                                  std::size_t index, std::int64_t least, std::int64_t most) {
+  const nlohmann::ordered_json& value = entry[index];
   const bool is_large =
       value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
       value.get<std::int64_t>() > most) {
-    rows.refuse(
-        fmt::format("has a worker whose entry {} is not a number from {} to {}", at, least, most));
+    rows.refuse(fmt::format("has a worker whose entry {} is not a number from {} to {}", index,
+                            least, most));
   }
   return value.get<std::int64_t>();
 }
@@ -81,8 +81,8 @@ inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordere
   if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
     rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
   }
-  const auto number = [&](std::size_t at, std::int64_t from, std::int64_t to) {
-    return report_number(rows, entry, at, from, to);
+  const auto number = [&](std::size_t index, std::int64_t start, std::int64_t high) {
+    return report_number(rows, entry, index, start, high);
   };
   viewed_worker worker;
   worker.local_rank = number(0, 0, size - 1);

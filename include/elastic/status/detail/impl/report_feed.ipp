@@ -40,9 +40,9 @@ ELASTIC_DECL void report_feed::note(const journal_record& record) {
   if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
 }
 
-ELASTIC_DECL bool report_feed::is_new(std::size_t at, const viewed_worker& worker,
+ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& worker,
                                       bool has_progress) const {
-  const told_worker& former = told_[at];
+  const told_worker& former = told_[index];
   return former.state != worker.state || former.pid != worker.pid ||
          (has_progress && former.step != worker.step);
 }
@@ -64,12 +64,12 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
     report.events.push_back(std::move(events_.front()));
     events_.pop_front();
   }
-  for (std::size_t at = 0; at < told_.size() && size < report_room; ++at) {
-    const viewed_worker& worker = view.workers()[at];
-    if (!is_new(at, worker, has_progress)) continue;
+  for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
+    const viewed_worker& worker = view.workers()[index];
+    if (!is_new(index, worker, has_progress)) continue;
     size += report_bytes(worker);
     report.workers.push_back(worker);
-    told_[at] = {worker.state, worker.pid, worker.step};
+    told_[index] = {worker.state, worker.pid, worker.step};
   }
   const bool has_news = is_other || head != head_ || !report.events.empty();
   if (!has_news && report.workers.empty()) return {};

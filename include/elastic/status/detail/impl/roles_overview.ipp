@@ -130,8 +130,8 @@ ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_vie
     const viewed_roles::role& role = roles.roles[place];
     text += fmt::format("  {}\n", role_text(role, *views[place], width));
     const std::vector<roles_document::worker>& workers = role.shown.workers;
-    for (std::size_t at = 0; at < std::min(workers.size(), most_places); ++at) {
-      text += fmt::format("  {:{}}  {}\n", "", width, place_text(workers[at]));
+    for (std::size_t index = 0; index < std::min(workers.size(), most_places); ++index) {
+      text += fmt::format("  {:{}}  {}\n", "", width, place_text(workers[index]));
     }
     if (workers.size() > most_places) {
       text += fmt::format("  {:{}}  and {} more\n", "", width, workers.size() - most_places);

@@ -43,9 +43,10 @@ inline std::string_view cookie_value(std::string_view cookies, std::string_view 
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
   unsigned char difference = 0;
-  for (std::size_t at = 0; at < left.size(); ++at) {
-    difference = static_cast<unsigned char>(difference | (static_cast<unsigned char>(left[at]) ^
-                                                          static_cast<unsigned char>(right[at])));
+  for (std::size_t index = 0; index < left.size(); ++index) {
+    difference =
+        static_cast<unsigned char>(difference | (static_cast<unsigned char>(left[index]) ^
+                                                 static_cast<unsigned char>(right[index])));
   }
   return difference == 0;
 }

@@ -93,15 +93,15 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report&
     for (const viewed_node& other : nodes_) others += other.workers.size();
     if (others + size > limits::viewed_workers) return;
     node.workers.resize(size);
-    for (std::size_t at = 0; at < size; ++at) {
-      node.workers[at].local_rank = static_cast<std::int64_t>(at);
-      node.workers[at].rank = report.base_rank + static_cast<std::int64_t>(at);
+    for (std::size_t index = 0; index < size; ++index) {
+      node.workers[index].local_rank = static_cast<std::int64_t>(index);
+      node.workers[index].rank = report.base_rank + static_cast<std::int64_t>(index);
     }
   }
   for (const viewed_worker& update : report.workers) {
-    const auto at = static_cast<std::size_t>(update.local_rank);
-    if (at >= node.workers.size()) continue;
-    viewed_worker& worker = node.workers[at];
+    const auto index = static_cast<std::size_t>(update.local_rank);
+    if (index >= node.workers.size()) continue;
+    viewed_worker& worker = node.workers[index];
     const std::int64_t rank = worker.rank;
     news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
     news.has_steps = news.has_steps || update.step != worker.step;

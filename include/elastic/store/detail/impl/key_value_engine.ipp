@@ -206,10 +206,10 @@ ELASTIC_DECL bool key_value_engine::cancel(wait_id wait) {
   const std::lock_guard lock(mutex_);
   const auto entry = waits_.find(wait);
   if (entry == waits_.end()) return false;
-  for (const place& at : entry->second.places) {
-    if (at.key == nullptr) continue;
-    at.key->second.erase(at.at);
-    if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
+  for (const place& each : entry->second.places) {
+    if (each.key == nullptr) continue;
+    each.key->second.erase(each.position);
+    if (each.key->second.empty()) waiting_.erase(waiting_.find(each.key->first));
   }
   waits_.erase(entry);
   return true;
@@ -232,9 +232,9 @@ ELASTIC_DECL void key_value_engine::register_for(pending_wait& wait, std::string
 }
 
 // The caller removes the registration itself from its list.
-ELASTIC_DECL void key_value_engine::count_down(registration at) {
-  pending_wait& wait = *at.wait;
-  wait.places[at.index].key = nullptr;
+ELASTIC_DECL void key_value_engine::count_down(registration entry) {
+  pending_wait& wait = *entry.wait;
+  wait.places[entry.index].key = nullptr;
   ELASTIC_ASSERT(wait.missing > 0);
   if (--wait.missing > 0) return;
   notices_.push_back(notice{std::move(wait.who), wait.id, nullptr});
@@ -245,7 +245,7 @@ ELASTIC_DECL void key_value_engine::wake_all(std::string_view key) {
   if (waiting_.empty()) return;
   const auto entry = waiting_.find(key);
   if (entry == waiting_.end()) return;
-  for (const registration& at : entry->second) count_down(at);
+  for (const registration& each : entry->second) count_down(each);
   waiting_.erase(entry);
 }
 

@@ -21,9 +21,9 @@ ELASTIC_DECL void store_meter::add(const std::shared_ptr<const key_value_engine>
 ELASTIC_DECL std::map<std::string, std::uint64_t> store_meter::requests() const {
   static_assert(operations >= store_ops);
   std::map<std::string, std::uint64_t> counts;
-  for (std::size_t at = 0; at < counts_.size(); ++at) {
-    const std::uint64_t count = counts_[at].load(std::memory_order_relaxed);
-    if (count != 0) counts.emplace(name_of(static_cast<store_op>(at)), count);
+  for (std::size_t index = 0; index < counts_.size(); ++index) {
+    const std::uint64_t count = counts_[index].load(std::memory_order_relaxed);
+    if (count != 0) counts.emplace(name_of(static_cast<store_op>(index)), count);
   }
   return counts;
 }

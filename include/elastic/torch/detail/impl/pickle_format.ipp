@@ -21,14 +21,14 @@ ELASTIC_DECL std::string shown(std::string_view text) {
 }
 
 ELASTIC_DECL bool is_pickle_text(std::string_view bytes) {
-  std::size_t at = 0;
+  std::size_t index = 0;
   const auto follows = [&](unsigned low, unsigned high) {
-    if (at == bytes.size()) return false;
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    if (index == bytes.size()) return false;
+    const auto byte = static_cast<unsigned char>(bytes[index++]);
     return byte >= low && byte <= high;
   };
-  while (at < bytes.size()) {
-    const auto first = static_cast<unsigned char>(bytes[at++]);
+  while (index < bytes.size()) {
+    const auto first = static_cast<unsigned char>(bytes[index++]);
     if (first < 0x80) continue;
     if (first < 0xc2 || first > 0xf4) return false;
     // The second byte reveals overlong encodings, and values over U+10FFFF.

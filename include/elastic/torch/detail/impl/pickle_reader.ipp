@@ -326,12 +326,12 @@ ELASTIC_DECL void pickle_reader::add_key(pickle_ref container, pickle_ref key) {
 ELASTIC_DECL void pickle_reader::add_item(pickle_ref container, pickle_ref item) {
   if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
   values_[item].is_final = true;
-  pickle_value& into = values_[container];
-  into.depth = std::max(into.depth, values_[item].depth + 1);
-  if (into.depth > pickle_depth) {
+  pickle_value& target = values_[container];
+  target.depth = std::max(target.depth, values_[item].depth + 1);
+  if (target.depth > pickle_depth) {
     fail(fmt::format("values lie over {} deep within each other", pickle_depth));
   }
-  into.items.push_back(item);
+  target.items.push_back(item);
 }
 
 }  // namespace elastic::detail

@@ -32,7 +32,7 @@ ELASTIC_DECL std::string torch_round::prefix(std::int64_t round) const {
 }
 
 ELASTIC_DECL auto torch_round::look() -> task<view> {
-  const auto get = [](rendezvous_backend& from) { return from.get(); };
+  const auto get = [](rendezvous_backend& backend) { return backend.get(); };
   std::optional<stored_state> stored = co_await patiently<std::optional<stored_state>>(get);
   co_return co_await take_in(std::move(stored));
 }
@@ -150,20 +150,20 @@ ELASTIC_DECL round_state torch_round::translated(const torch_state& stored) cons
     // The node that set the deadline waits that long from then on, by its own clock.
     const time_point current = clock_.deadline_seen().value_or(time_->now());
     const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
-    state.deadline = is_own ? own_deadline_->at : current + settings_.last_call_timeout;
+    state.deadline = is_own ? own_deadline_->time : current + settings_.last_call_timeout;
   }
   return state;
 }
 
 ELASTIC_DECL task<std::vector<node_id>> torch_round::without_ended(std::vector<node_id> silent,
-                                                                   round_state in) {
+                                                                   round_state state) {
   std::vector<node_id> dead;
-  int arrived = co_await arrived_at_barrier(in.round);
+  int arrived = co_await arrived_at_barrier(state.round);
   for (const node_id& node : silent) {
-    const auto place = in.participants.find(node);
+    const auto place = state.participants.find(node);
     bool is_spared = false;
-    if (place != in.participants.end()) {
-      is_spared = co_await has_said_its_end(in.round, place->second);
+    if (place != state.participants.end()) {
+      is_spared = co_await has_said_its_end(state.round, place->second);
       if (!is_spared && arrived > 0) {
         is_spared = true;
         --arrived;
@@ -226,7 +226,9 @@ ELASTIC_DECL auto torch_round::write(view next) -> task<view> {
                                  *state.deadline};
     stored.deadline = own_deadline_->written;
   }
-  const auto set = [&next](rendezvous_backend& to) { return to.set(next.stored, next.token); };
+  const auto set = [&next](rendezvous_backend& backend) {
+    return backend.set(next.stored, next.token);
+  };
   set_outcome outcome = co_await patiently<set_outcome>(set);
   co_return co_await take_in(std::move(outcome.stored));
 }

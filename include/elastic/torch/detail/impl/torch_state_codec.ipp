@@ -233,53 +233,53 @@ class torch_state_decoder {
     state.extra.emplace(name, extra.written().substr(begin));
   }
 
-  void copy(pickle_writer& to, pickle_ref ref) {
+  void copy(pickle_writer& writer, pickle_ref ref) {
     // A value that is used in many places is copied to each of them.
-    if (to.written().size() > limits::rendezvous_state_bytes) {
+    if (writer.written().size() > limits::rendezvous_state_bytes) {
       refuse_state(
           fmt::format("its unknown attributes take over {} bytes", limits::rendezvous_state_bytes));
     }
     const pickle_value& value = values_[ref];
     switch (value.kind) {
-      case pickle_kind::none: return to.op(pickle_op::none);
-      case pickle_kind::boolean: return to.boolean(value.number != 0);
-      case pickle_kind::integer: return to.integer(value.number);
-      case pickle_kind::text: return to.text(value.text);
-      case pickle_kind::bytes: return to.bytes(value.text);
-      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
-      case pickle_kind::zone: return to.zone();
-      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
-      case pickle_kind::object: return copy_node(to, ref);
-      case pickle_kind::tuple: return copy_tuple(to, value);
+      case pickle_kind::none: return writer.op(pickle_op::none);
+      case pickle_kind::boolean: return writer.boolean(value.number != 0);
+      case pickle_kind::integer: return writer.integer(value.number);
+      case pickle_kind::text: return writer.text(value.text);
+      case pickle_kind::bytes: return writer.bytes(value.text);
+      case pickle_kind::time: return writer.time(time(ref), value.is_zoned);
+      case pickle_kind::zone: return writer.zone();
+      case pickle_kind::span: return writer.span(std::chrono::microseconds(value.number));
+      case pickle_kind::object: return copy_node(writer, ref);
+      case pickle_kind::tuple: return copy_tuple(writer, value);
       case pickle_kind::dict:
-        to.op(pickle_op::empty_dict);
-        return copy_items(to, value, pickle_op::setitems);
+        writer.op(pickle_op::empty_dict);
+        return copy_items(writer, value, pickle_op::setitems);
       case pickle_kind::set:
-        to.op(pickle_op::empty_set);
-        return copy_items(to, value, pickle_op::additems);
+        writer.op(pickle_op::empty_set);
+        return copy_items(writer, value, pickle_op::additems);
       default: refuse_state("an unknown attribute of it cannot be kept");
     }
   }
 
-  void copy_node(pickle_writer& to, pickle_ref ref) {
+  void copy_node(pickle_writer& writer, pickle_ref ref) {
     const bool saw_fqdn = std::exchange(sees_fqdn_, false);
     const node_id id = node(ref);
-    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
+    writer.node(id, sees_fqdn_ ? "fqdn" : "addr");
     sees_fqdn_ = sees_fqdn_ || saw_fqdn;
   }
 
-  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
+  void copy_tuple(pickle_writer& writer, const pickle_value& tuple) {
     constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
                                    pickle_op::tuple3};
-    for (const pickle_ref item : tuple.items) copy(to, item);
-    to.op(codes[tuple.items.size()]);
+    for (const pickle_ref item : tuple.items) copy(writer, item);
+    writer.op(codes[tuple.items.size()]);
   }
 
-  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
+  void copy_items(pickle_writer& writer, const pickle_value& container, pickle_op code) {
     if (container.items.empty()) return;
-    to.op(pickle_op::mark);
-    for (const pickle_ref item : container.items) copy(to, item);
-    to.op(code);
+    writer.op(pickle_op::mark);
+    for (const pickle_ref item : container.items) copy(writer, item);
+    writer.op(code);
   }
 
   // ---- the dialect ----

@@ -72,57 +72,57 @@ ELASTIC_DECL task<void> pmi_node::attend(std::size_t slot) {
 
 /// Until the worker's end is closed.
 ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
-  worker& with = *workers_[slot];
-  while (with.socket.is_open()) {
+  worker& client = *workers_[slot];
+  while (client.socket.is_open()) {
     const auto [failure] =
-        co_await with.socket.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+        co_await client.socket.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
     // A barrier may have closed the socket meanwhile.
-    if (!with.socket.is_open()) co_return;
+    if (!client.socket.is_open()) co_return;
     if (failure) throw asio_system_error(failure);
-    if (!take_bytes(with)) co_return;
+    if (!take_bytes(client)) co_return;
     note_barrier();
   }
 }
 
 /// Result: false if the connection has ended.
-ELASTIC_DECL bool pmi_node::take_bytes(worker& with) {
+ELASTIC_DECL bool pmi_node::take_bytes(worker& client) {
   char bytes[4096];
-  const ssize_t size = ::recv(with.socket.native_handle(), bytes, sizeof bytes, MSG_DONTWAIT);
+  const ssize_t size = ::recv(client.socket.native_handle(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (size <= 0) {
-    with.socket.close();
+    client.socket.close();
     return false;
   }
   try {
-    with.session.consume({bytes, static_cast<std::size_t>(size)});
+    client.session.consume({bytes, static_cast<std::size_t>(size)});
   } catch (const error& refusal) {
-    hang_up(with, refusal.what());
+    hang_up(client, refusal.what());
     return false;
   }
-  return send(with);
+  return send(client);
 }
 
 /// A worker reads each reply before it asks again, so that there is always room.
-ELASTIC_DECL bool pmi_node::send(worker& with) {
-  if (const auto complaint = with.session.take_complaint()) {
-    log_.warning("rank {} {}", with.rank, *complaint);
+ELASTIC_DECL bool pmi_node::send(worker& client) {
+  if (const auto complaint = client.session.take_complaint()) {
+    log_.warning("rank {} {}", client.rank, *complaint);
   }
-  const std::string bytes = std::exchange(with.session.output(), {});
+  const std::string bytes = std::exchange(client.session.output(), {});
   if (bytes.empty()) return true;
-  const ssize_t sent =
-      ::send(with.socket.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t sent = ::send(client.socket.native_handle(), bytes.data(), bytes.size(),
+                              MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(bytes.size())) return true;
   if (sent < 0 && errno == EPIPE) {
-    with.socket.close();
+    client.socket.close();
   } else {
-    hang_up(with, "it does not read the replies");
+    hang_up(client, "it does not read the replies");
   }
   return false;
 }
 
-ELASTIC_DECL void pmi_node::hang_up(worker& with, const std::string& why) {
-  log_.warning("rank {} loses its connection to PMI: {}", with.rank, why);
-  with.socket.close();
+ELASTIC_DECL void pmi_node::hang_up(worker& client, const std::string& why) {
+  log_.warning("rank {} loses its connection to PMI: {}", client.rank, why);
+  client.socket.close();
 }
 
 ELASTIC_DECL void pmi_node::note_barrier() {

@@ -81,10 +81,10 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
 }
 
 inline std::string address_text(const std::string& host, std::uint16_t port) {
-  endpoint at;
-  at.host = host;
-  at.port = port;
-  return to_text(at);
+  endpoint address;
+  address.host = host;
+  address.port = port;
+  return to_text(address);
 }
 
 ELASTIC_DECL environment_map jax_variables(const std::vector<wire_place>& places,

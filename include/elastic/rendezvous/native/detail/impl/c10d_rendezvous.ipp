@@ -51,10 +51,10 @@ inline constexpr std::chrono::milliseconds examination_silence{400};
 
 /// Asks the server of an endpoint whether it is a store.
 /// Errors: `errc::not_supported` for a store at which agents of torchrun meet.
-inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_source> time) {
+inline task<void> examine_server(endpoint address, logger log, std::shared_ptr<time_source> time) {
   tcp_store::options options;
-  options.host = at.host;
-  options.port = at.port;
+  options.host = address.host;
+  options.port = address.port;
   options.generation = tcp_store_generation::probe;
   options.probe_silence = examination_silence;
   options.log = log;
@@ -66,19 +66,19 @@ inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_s
     const time_point limit = time->now() + examination_patience;
     is_native = co_await with_deadline(*time, limit, client.check(std::move(keys)));
   } catch (const error& failure) {
-    log.debug("the server at {} is not a store: {}", to_text(at), failure.what());
+    log.debug("the server at {} is not a store: {}", to_text(address), failure.what());
   }
   if (is_native != false) co_return;
   throw error(errc::not_supported,
-              fmt::format("the store at {} is one of agents of torchrun", to_text(at)));
+              fmt::format("the store at {} is one of agents of torchrun", to_text(address)));
 }
 
 /// After this time, names that are still unknown are not compared.
 inline constexpr std::chrono::seconds look_up_patience{2};
 
-inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
-  for (std::size_t place = 0; place < of->list.size(); ++place) {
-    of->known[place] = co_await resolve_addresses(of->list[place].host);
+inline task<void> look_up(std::shared_ptr<candidate_addresses> addresses) {
+  for (std::size_t place = 0; place < addresses->list.size(); ++place) {
+    addresses->known[place] = co_await resolve_addresses(addresses->list[place].host);
   }
 }
 
@@ -109,13 +109,13 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                                rendezvous_host::default_port, c10d_rendezvous::most_endpoints);
   endpoint_ = endpoints_.front();
-  for (const endpoint& at : endpoints_) {
-    if (at.port == 0) {
+  for (const endpoint& address : endpoints_) {
+    if (address.port == 0) {
       throw error(errc::invalid_argument,
                   fmt::format("{} '{}': several nodes need a port that they all know",
                               parameters_.name_of("endpoint"), parameters_.endpoint));
     }
-    list_ += (list_.empty() ? "" : ",") + to_text(at);
+    list_ += (list_.empty() ? "" : ",") + to_text(address);
   }
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
@@ -392,9 +392,9 @@ ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(int plac
   options.run_id = parameters_.run_id;
   options.list = list_;
   options.self = place;
-  for (const endpoint& at : endpoints_) {
+  for (const endpoint& address : endpoints_) {
     options.others.push_back(
-        make_rendezvous_connector(at, parameters_, limits::rendezvous_register_bytes));
+        make_rendezvous_connector(address, parameters_, limits::rendezvous_register_bytes));
   }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
@@ -417,25 +417,25 @@ ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
 
 ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto of = new_shared<candidate_addresses>();
-  of->list = endpoints_;
-  of->known.resize(endpoints_.size());
+  const auto addresses = new_shared<candidate_addresses>();
+  addresses->list = endpoints_;
+  addresses->known.resize(endpoints_.size());
   const time_point limit = parameters_.time->now() + look_up_patience;
-  co_await with_deadline(*parameters_.time, limit, look_up(of));
-  std::string why = objection_to(*of);
+  co_await with_deadline(*parameters_.time, limit, look_up(addresses));
+  std::string why = objection_to(*addresses);
   if (!why.empty()) {
     why = fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint, why);
   }
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
   if (why.empty()) {
-    why = objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
+    why = objection_to_local_addr(*addresses, parameters_.local_addr, chosen_candidate(), is_own);
     if (!why.empty()) why = fmt::format("{} {}", parameters_.name_of("local_addr"), why);
   }
   if (!why.empty()) throw error(errc::invalid_argument, why);
   if (parameters_.conf.count("candidate") != 0) co_return;
-  may_host_ = std::any_of(of->known.begin(), of->known.end(), [&](const auto& addresses) {
-    return std::any_of(addresses.begin(), addresses.end(), is_own);
+  may_host_ = std::any_of(addresses->known.begin(), addresses->known.end(), [&](const auto& known) {
+    return std::any_of(known.begin(), known.end(), is_own);
   });
 }
 
@@ -444,9 +444,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates() {
   auto executor = co_await asio::this_coro::executor;
   // An earlier attempt may have been interrupted.
   servers_.clear();
-  for (const endpoint& at : endpoints_) {
-    servers_.push_back({make_rendezvous_connector(at, parameters_),
-                        make_agents_store(executor, at, parameters_)});
+  for (const endpoint& address : endpoints_) {
+    servers_.push_back({make_rendezvous_connector(address, parameters_),
+                        make_agents_store(executor, address, parameters_)});
   }
   co_await serve_endpoint();
   look_for_leader();
@@ -459,9 +459,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::serve_endpoint() {
   const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
   for (int place = 0; place < static_cast<int>(endpoints_.size()) && !host_; ++place) {
     if (is_chosen && place != chosen) continue;
-    const endpoint& at = endpoints_[static_cast<std::size_t>(place)];
+    const endpoint& address = endpoints_[static_cast<std::size_t>(place)];
     const auto candidate = make_candidate(place);
-    host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
+    host_ = co_await rendezvous_host::try_host(address, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
     if (host_) candidate_ = candidate;
   }
@@ -532,8 +532,8 @@ ELASTIC_DECL void c10d_rendezvous::attach_to_registry() {
 ELASTIC_DECL meeting_place c10d_rendezvous::server() const {
   if (registry_) return {registry_->leader().host, registry_->reaches_own_process()};
   if (!leader_) return {endpoint_.host, hosts()};
-  const endpoint& at = endpoints_[static_cast<std::size_t>(leader_->leader())];
-  return {at.host, leader_->reaches_own_process()};
+  const endpoint& address = endpoints_[static_cast<std::size_t>(leader_->leader())];
+  return {address.host, leader_->reaches_own_process()};
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {

@@ -27,7 +27,7 @@ namespace elastic::detail {
 /// One connection to this candidate, from another candidate or from a node.
 class candidate::visitor final : public leader_visitor {
  public:
-  visitor(candidate& of, client& from) : leader_visitor(from), of_(of) {
+  visitor(candidate& owner, client& peer) : leader_visitor(peer), of_(owner) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
@@ -101,8 +101,8 @@ ELASTIC_DECL task<void> candidate::end_tasks() {
   }
 }
 
-ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation> {
-  return std::make_unique<visitor>(*this, from);
+ELASTIC_DECL auto candidate::begin(client& peer) -> std::unique_ptr<conversation> {
+  return std::make_unique<visitor>(*this, peer);
 }
 
 ELASTIC_DECL task<void> candidate::retire(bool is_over) {
@@ -157,16 +157,16 @@ ELASTIC_DECL time_point candidate::free_at() const {
 
 // ---- connections from others --------------------------------------------------------------------
 
-ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
+ELASTIC_DECL void candidate::received(visitor& sender, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
-    std::visit([&](const auto& content) { take(from, content); }, *request);
-  } else if (from.search && service_ && votes_->serves()) {
-    from.enter(service_, message);
+    std::visit([&](const auto& content) { take(sender, content); }, *request);
+  } else if (sender.search && service_ && votes_->serves()) {
+    sender.enter(service_, message);
   } else {
     // A node that asks who leads was told to wait before it sent this.
-    if (!from.search) from.refuse(chosen_.list);
-    from.dismiss();
+    if (!sender.search) sender.refuse(chosen_.list);
+    sender.dismiss();
   }
   wake();
 }
@@ -221,49 +221,49 @@ ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
       index, chosen_.list);
 }
 
-ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
-  if (from.claim || from.search) return from.dismiss();
+ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::peer& request) {
+  if (sender.claim || sender.search) return sender.dismiss();
   const std::string why = objection(request);
-  if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  from.claim = request;
-  from.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
-  check_claim(from);
+  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  sender.claim = request;
+  sender.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
+  check_claim(sender);
 }
 
-ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek& request) {
+ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::seek& request) {
   std::string why = objection(request.run_id, request.list);
   const bool is_second = request.index == chosen_.self && request.node != chosen_.node;
   if (why.empty() && is_second) why = objection_to_second(request.index);
-  if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  from.search = request;
+  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  sender.search = request;
   // The terms after it must fit into messages, too.
   if (request.most_term <= limits::rendezvous_told_number / 4) {
     votes_->told_term(request.most_term, chosen_.time->now());
   }
   // The node asked again before it got the answer.
-  if (from.knows_leader) return;
-  if (service_ && votes_->serves() && !is_in_doubt(from)) {
-    tell_leader(from);
+  if (sender.knows_leader) return;
+  if (service_ && votes_->serves() && !is_in_doubt(sender)) {
+    tell_leader(sender);
   } else {
-    from.say(candidate_messages::wait{chosen_.self});
+    sender.say(candidate_messages::wait{chosen_.self});
   }
 }
 
 template <class Request>
-void candidate::take(visitor& from, const Request& request) {
-  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
-    votes_->received(from.index, request, chosen_.time->now());
+void candidate::take(visitor& sender, const Request& request) {
+  if (sender.index >= 0 && peers_[static_cast<std::size_t>(sender.index)] == &sender) {
+    votes_->received(sender.index, request, chosen_.time->now());
   }
 }
 
 // ---- identities ---------------------------------------------------------------------------------
 
-ELASTIC_DECL void candidate::check_claim(visitor& from) {
-  const candidate_messages::peer& claim = *from.claim;
+ELASTIC_DECL void candidate::check_claim(visitor& sender) {
+  const candidate_messages::peer& claim = *sender.claim;
   route& way = route_to(claim.index);
-  if (way.node != 0 && way.node == claim.node) return admit(from);
+  if (way.node != 0 && way.node == claim.node) return admit(sender);
   if (way.is_met && way.stranger == claim.node) {
-    return from.say(candidate_messages::rejected{objection_to_second(claim.index)});
+    return sender.say(candidate_messages::rejected{objection_to_second(claim.index)});
   }
   // The agent may have restarted before the connection to its predecessor ended.
   if (!way.is_met || way.is_to_look) return way.arrival->set();
@@ -317,15 +317,15 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
   return true;
 }
 
-ELASTIC_DECL void candidate::admit(visitor& from) {
-  from.index = from.claim->index;
-  visitor*& place = peers_[static_cast<std::size_t>(from.index)];
-  visitor* const former = std::exchange(place, &from);
+ELASTIC_DECL void candidate::admit(visitor& sender) {
+  sender.index = sender.claim->index;
+  visitor*& place = peers_[static_cast<std::size_t>(sender.index)];
+  visitor* const former = std::exchange(place, &sender);
   if (former != nullptr) former->dismiss();
-  from.trust();
-  route& way = route_to(from.index);
-  votes_->entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
-  from.say(candidate_messages::accepted());
+  sender.trust();
+  route& way = route_to(sender.index);
+  votes_->entered(sender.index, way.node, chosen_.time->now(), way.is_in_place);
+  sender.say(candidate_messages::accepted());
   way.arrival->set();
 }
 
@@ -348,11 +348,11 @@ ELASTIC_DECL void candidate::tell_leader(visitor& node) {
   node.say(candidate_messages::leads{votes_->term(), chosen_.self});
 }
 
-ELASTIC_DECL void candidate::gone(visitor& from) {
-  std::erase(visitors_, &from);
-  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
-    peers_[static_cast<std::size_t>(from.index)] = nullptr;
-    votes_->left(from.index, chosen_.time->now());
+ELASTIC_DECL void candidate::gone(visitor& sender) {
+  std::erase(visitors_, &sender);
+  if (sender.index >= 0 && peers_[static_cast<std::size_t>(sender.index)] == &sender) {
+    peers_[static_cast<std::size_t>(sender.index)] = nullptr;
+    votes_->left(sender.index, chosen_.time->now());
   }
   wake();
 }
@@ -474,11 +474,11 @@ ELASTIC_DECL void candidate::note_rejection(int peer, const std::string& why) {
 }
 
 ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answer,
-                                         message_channel& from) {
+                                         message_channel& source) {
   const time_point now = chosen_.time->now();
   route& way = route_to(peer);
   if (const auto* present = std::get_if<candidate_messages::present>(&answer)) {
-    return take(peer, *present, from.remote_address());
+    return take(peer, *present, source.remote_address());
   }
   if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
     note_rejection(peer, rejected->why);
@@ -565,8 +565,8 @@ ELASTIC_DECL void candidate::settle() {
       if (channel) channel->send(candidate_text(question.request));
     }
     for (const auto& reply : replies) {
-      visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
-      if (to != nullptr) to->say(reply.answer);
+      visitor* const receiver = peers_[static_cast<std::size_t>(reply.to)];
+      if (receiver != nullptr) receiver->say(reply.answer);
     }
     for (const vote_machine::note& note : votes_->take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;

@@ -13,21 +13,21 @@
 
 namespace elastic::detail {
 
-inline bool has_address(const std::vector<asio::ip::address>& of,
+inline bool has_address(const std::vector<asio::ip::address>& addresses,
                         const asio::ip::address& address) {
-  return std::any_of(of.begin(), of.end(), [&](const asio::ip::address& each) {
+  return std::any_of(addresses.begin(), addresses.end(), [&](const asio::ip::address& each) {
     return plain_address(each) == plain_address(address);
   });
 }
 
-ELASTIC_DECL std::string objection_to(const candidate_addresses& of) {
-  for (std::size_t second = 0; second < of.list.size(); ++second) {
+ELASTIC_DECL std::string objection_to(const candidate_addresses& addresses) {
+  for (std::size_t second = 0; second < addresses.list.size(); ++second) {
     for (std::size_t first = 0; first < second; ++first) {
-      if (of.list[first].port != of.list[second].port) continue;
-      for (const asio::ip::address& address : of.known[second]) {
-        if (!has_address(of.known[first], address)) continue;
+      if (addresses.list[first].port != addresses.list[second].port) continue;
+      for (const asio::ip::address& address : addresses.known[second]) {
+        if (!has_address(addresses.known[first], address)) continue;
         return fmt::format("{} and {} are one server, {}: each endpoint needs a host of its own",
-                           to_text(of.list[first]), to_text(of.list[second]),
+                           to_text(addresses.list[first]), to_text(addresses.list[second]),
                            plain_address(address).to_string());
       }
     }
@@ -36,19 +36,19 @@ ELASTIC_DECL std::string objection_to(const candidate_addresses& of) {
 }
 
 ELASTIC_DECL std::string objection_to_local_addr(
-    const candidate_addresses& of, const std::string& local_addr, int served,
+    const candidate_addresses& addresses, const std::string& local_addr, int served,
     const std::function<bool(const asio::ip::address&)>& is_own) {
   asio_error_code not_an_address;
   const asio::ip::address literal = asio::ip::make_address(local_addr, not_an_address);
-  for (std::size_t place = 0; place < of.list.size(); ++place) {
-    const std::vector<asio::ip::address>& known = of.known[place];
-    const bool is_named =
-        of.list[place].host == local_addr || (!not_an_address && has_address(known, literal));
+  for (std::size_t place = 0; place < addresses.list.size(); ++place) {
+    const std::vector<asio::ip::address>& known = addresses.known[place];
+    const bool is_named = addresses.list[place].host == local_addr ||
+                          (!not_an_address && has_address(known, literal));
     if (!is_named || known.empty() || static_cast<int>(place) == served) continue;
     if (std::any_of(known.begin(), known.end(), is_own)) continue;
     return fmt::format(
         "'{}' is {}, which is another host: leave it out, or name an address of this one",
-        local_addr, to_text(of.list[place]));
+        local_addr, to_text(addresses.list[place]));
   }
   return {};
 }

@@ -33,8 +33,8 @@ ELASTIC_DECL bool job_file_record::note(leader newest) {
 
 inline void describe(job_file_record::leader& leader, record_rows& rows) {
   rows.text("run_id", leader.run_id, limits::run_id_bytes);
-  rows.text("host", leader.at.host, limits::host_name_bytes);
-  rows.number("port", leader.at.port, 1, std::numeric_limits<std::uint16_t>::max());
+  rows.text("host", leader.address.host, limits::host_name_bytes);
+  rows.number("port", leader.address.port, 1, std::numeric_limits<std::uint16_t>::max());
   rows.text("password", leader.password, limits::registry_password_bytes);
 }
 

@@ -57,16 +57,16 @@ ELASTIC_DECL std::string leader_connector::connected_to() const {
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
-  const auto of = new_shared<search>(executor);
+  const auto state = new_shared<search>(executor);
   task_group conversations(executor);
   for (std::size_t place = 0; place < chosen_.candidates.size(); ++place) {
-    conversations.spawn(ask(of, place));
+    conversations.spawn(ask(state, place));
   }
-  co_await with_cleanup(of->ended.wait(), conversations.stop());
-  if (!of->channel) throw error(errc::invalid_argument, of->refusal);
-  leader_ = of->leader;
-  term_ = of->term;
-  co_return of->channel;
+  co_await with_cleanup(state->ended.wait(), conversations.stop());
+  if (!state->channel) throw error(errc::invalid_argument, state->refusal);
+  leader_ = state->leader;
+  term_ = state->term;
+  co_return state->channel;
 }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
@@ -98,19 +98,19 @@ ELASTIC_DECL std::string leader_connector::objection(std::size_t place, int inde
       chosen_.list, chosen_.candidates[place]->name(), index, place);
 }
 
-ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> of, std::size_t place) {
+ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> state, std::size_t place) {
   duration pause = first_search_pause;
-  while (!of->ended.is_set()) {
-    const std::shared_ptr<message_channel> channel = co_await try_connect(of, place);
-    if (channel) co_await converse(of, place, channel);
-    if (channel && channel != of->channel) channel->close();
-    if (of->ended.is_set()) co_return;
+  while (!state->ended.is_set()) {
+    const std::shared_ptr<message_channel> channel = co_await try_connect(state, place);
+    if (channel) co_await converse(state, place, channel);
+    if (channel && channel != state->channel) channel->close();
+    if (state->ended.is_set()) co_return;
     co_await chosen_.time->sleep_until(chosen_.time->now() + pause);
     pause = std::min<duration>(pause * 2, longest_search_pause);
   }
 }
 
-ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std::size_t place)
+ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> state, std::size_t place)
     -> task<std::shared_ptr<message_channel>> {
   const auto connector = chosen_.candidates[place];
   const time_point limit = chosen_.time->now() + search_attempt;
@@ -122,13 +122,13 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one: the other candidates will not help.
-    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
+    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
   }
   co_return channel;
 }
 
-ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& why) {
+ELASTIC_DECL void leader_connector::note_refusal(search& state, const std::string& why) {
   if (term_ > 0) {
     // This node has been in the job before, so this is a program that now has a lost host's port.
     if (std::exchange(last_refusal_, why) != why) {
@@ -136,11 +136,11 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
     }
     return;
   }
-  of.refusal = why;
-  of.ended.set();
+  state.refusal = why;
+  state.ended.set();
 }
 
-ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
+ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> state, std::size_t place,
                                                    std::shared_ptr<message_channel> channel) {
   constexpr int most_silences = 2;
   try {
@@ -157,28 +157,28 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         const auto* leads = std::get_if<candidate_messages::leads>(&answer);
         const auto* waits = std::get_if<candidate_messages::wait>(&answer);
         const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
-        if (of->ended.is_set()) continue;
+        if (state->ended.is_set()) continue;
         std::string why;
         if (rejected) why = rejected->why;
         if (leads) why = objection(place, leads->index);
         if (waits) why = objection(place, waits->index);
         if (waits) problems_[place] = "it knows of no leader yet";
         if (!why.empty()) {
-          note_refusal(*of, why);
+          note_refusal(*state, why);
           co_return;
         }
         if (!leads || leads->term < term_) continue;
-        of->channel = channel;
-        of->leader = static_cast<int>(place);
-        of->term = leads->term;
-        of->ended.set();
+        state->channel = channel;
+        state->leader = static_cast<int>(place);
+        state->term = leads->term;
+        state->ended.set();
         co_return;
       }
     }
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one.
-    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
+    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());
   }

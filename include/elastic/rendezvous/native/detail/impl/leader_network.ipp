@@ -38,13 +38,13 @@ ELASTIC_DECL void tcp_leader_network::forget_rounds(const std::string& run_id,
   if (host_) host_->forget_rounds(run_id, first_kept);
 }
 
-ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint at) {
-  return make_rendezvous_connector(std::move(at), parameters_);
+ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint address) {
+  return make_rendezvous_connector(std::move(address), parameters_);
 }
 
-ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint at) {
+ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint address) {
   const auto executor = co_await asio::this_coro::executor;
-  co_return make_agents_store(executor, std::move(at), parameters_);
+  co_return make_agents_store(executor, std::move(address), parameters_);
 }
 
 }  // namespace elastic::detail

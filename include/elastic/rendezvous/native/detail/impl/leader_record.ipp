@@ -14,8 +14,8 @@
 namespace elastic::detail {
 
 inline void describe(leader_record& record, record_rows& rows) {
-  rows.text("host", record.at.host, limits::host_name_bytes);
-  rows.number("port", record.at.port, 0, std::numeric_limits<std::uint16_t>::max());
+  rows.text("host", record.address.host, limits::host_name_bytes);
+  rows.number("port", record.address.port, 0, std::numeric_limits<std::uint16_t>::max());
   rows.text("password", record.password, limits::registry_password_bytes);
   number_row(rows, "agent", record.agent);
   rows.milliseconds("silence_ms", record.silence);

@@ -11,8 +11,8 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL leader_visitor::leader_visitor(store_extension::client& from)
-    : from_(from), frames_(limits::first_message_bytes) {}
+ELASTIC_DECL leader_visitor::leader_visitor(store_extension::client& peer)
+    : from_(peer), frames_(limits::first_message_bytes) {}
 
 ELASTIC_DECL leader_visitor::~leader_visitor() = default;
 

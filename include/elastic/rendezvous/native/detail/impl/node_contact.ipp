@@ -8,15 +8,15 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL void node_contact::begin(connection from, bool has_second, time_point now) {
+ELASTIC_DECL void node_contact::begin(connection first, bool has_second, time_point now) {
   *this = node_contact();
-  link = from;
+  link = first;
   heard = now;
   has_witness_ = has_second;
 }
 
-ELASTIC_DECL void node_contact::begin_witness(connection from) {
-  witness = from;
+ELASTIC_DECL void node_contact::begin_witness(connection second) {
+  witness = second;
   witness_ended_at_.reset();
 }
 

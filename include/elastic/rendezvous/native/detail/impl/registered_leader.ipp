@@ -35,7 +35,7 @@ inline constexpr std::chrono::seconds registry_farewell{2};
 /// One connection to the leader. Its first message shows the password; after that it is a node's.
 class registered_leader::visitor final : public leader_visitor {
  public:
-  visitor(registered_leader& of, client& from) : leader_visitor(from), of_(of) {
+  visitor(registered_leader& owner, client& peer) : leader_visitor(peer), of_(owner) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
@@ -75,7 +75,7 @@ class registered_leader::visitor final : public leader_visitor {
 /// Marks, while it exists, that the leader is writing.
 class registered_leader::writing_mark {
  public:
-  explicit writing_mark(registered_leader& of) : of_(of) { of_.is_writing_ = true; }
+  explicit writing_mark(registered_leader& owner) : of_(owner) { of_.is_writing_ = true; }
   ~writing_mark() {
     of_.is_writing_ = false;
     of_.wake();
@@ -129,8 +129,8 @@ ELASTIC_DECL task<void> registered_leader::run() {
   co_await chosen_.time->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL auto registered_leader::begin(client& from) -> std::unique_ptr<conversation> {
-  return std::make_unique<visitor>(*this, from);
+ELASTIC_DECL auto registered_leader::begin(client& peer) -> std::unique_ptr<conversation> {
+  return std::make_unique<visitor>(*this, peer);
 }
 
 ELASTIC_DECL task<void> registered_leader::lead() {
@@ -143,7 +143,7 @@ ELASTIC_DECL task<void> registered_leader::lead() {
   }
   if (!is_retiring_ || is_replaced_) co_return;
   // Other agents then need not wait for the end of the lease.
-  record_.at.port = 0;
+  record_.address.port = 0;
   task<outcome> writing = write();
   co_await with_deadline(*chosen_.time, chosen_.time->now() + registry_farewell,
                          std::move(writing));
@@ -153,7 +153,7 @@ ELASTIC_DECL task<bool> registered_leader::take() {
   const leader_registry::sight& former = wish_->former;
   const auto today = chosen_.time->wall_now().time_since_epoch();
   const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
-  record_.at = wish_->at;
+  record_.address = wish_->address;
   record_.password = random_name(32);
   record_.agent = chosen_.node;
   record_.silence = chosen_.settings.silence();
@@ -280,8 +280,8 @@ ELASTIC_DECL void registered_leader::begin_service() {
     const std::lock_guard lock(access_);
     problem_.clear();
   }
-  chosen_.log.info("rendezvous of job '{}': this node leads it, in term {}, at {}",
-                   chosen_.run_id, record_.kept.term, to_text(record_.at));
+  chosen_.log.info("rendezvous of job '{}': this node leads it, in term {}, at {}", chosen_.run_id,
+                   record_.kept.term, to_text(record_.address));
   for (visitor* const entry : std::vector<visitor*>(visitors_)) entry->welcome();
 }
 
@@ -291,8 +291,10 @@ ELASTIC_DECL task<void> registered_leader::serve() {
     self.end_service();
     co_return;
   }(*this);
-  task<void> serving = [](registered_leader& self, std::shared_ptr<rendezvous_service> of)
-      -> task<void> { co_await race(of->run(), self.keep(), self.watch()); }(*this, service);
+  task<void> serving = [](registered_leader& self,
+                          std::shared_ptr<rendezvous_service> served) -> task<void> {
+    co_await race(served->run(), self.keep(), self.watch());
+  }(*this, service);
   co_await with_cleanup(std::move(serving), std::move(ending));
 }
 

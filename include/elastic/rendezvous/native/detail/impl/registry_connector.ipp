@@ -54,13 +54,13 @@ ELASTIC_DECL registry_connector::registry_connector(options chosen)
     : chosen_(std::move(chosen)), registry_(chosen_.registry()) {}
 
 ELASTIC_DECL std::string registry_connector::connected_to() const {
-  return connected_.at.port == 0 ? name() : to_text(connected_.at);
+  return connected_.address.port == 0 ? name() : to_text(connected_.address);
 }
 
 ELASTIC_DECL task<std::shared_ptr<store>> registry_connector::agents() {
   if (!agents_) {
-    endpoint at = connected_.at;
-    agents_ = co_await chosen_.network->store_at(std::move(at));
+    endpoint address = connected_.address;
+    agents_ = co_await chosen_.network->store_at(std::move(address));
   }
   co_return agents_;
 }
@@ -80,7 +80,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
     const std::optional<leader_registry::sight> before = seen_;
     const bool is_known = co_await look();
     const bool is_new = is_known && (!before || !shows_same_write(*before, *seen_));
-    if (is_new && seen_->record && seen_->record->at.port != 0) continue;
+    if (is_new && seen_->record && seen_->record->address.port != 0) continue;
     if (is_known) {
       throw_if_over();
       co_await claim_loss();
@@ -116,7 +116,7 @@ ELASTIC_DECL task<bool> registry_connector::look() {
 }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_leader() {
-  if (!seen_->record || seen_->record->at.port == 0) co_return nullptr;
+  if (!seen_->record || seen_->record->address.port == 0) co_return nullptr;
   leader_record record = *seen_->record;
   const bool is_own = record.agent == node_.number;
   if (record.kept.term < connected_.kept.term || (is_own && !leader_)) co_return nullptr;
@@ -130,11 +130,11 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_lead
       problem_.clear();
       co_return std::move(*found);
     }
-    problem_ = fmt::format("{}: no answer", to_text(record.at));
+    problem_ = fmt::format("{}: no answer", to_text(record.address));
   } catch (const error& failure) {
     // The secrets differ, or only one side has one.
     const bool is_final = failure.code() == errc::invalid_argument && connected_.kept.term == 0;
-    problem_ = fmt::format("{}: {}", to_text(record.at), failure.what());
+    problem_ = fmt::format("{}: {}", to_text(record.address), failure.what());
     if (is_final) throw error(errc::invalid_argument, problem_);
   }
   co_return nullptr;
@@ -155,7 +155,7 @@ inline task<std::optional<std::int64_t>> term_of_leader(std::shared_ptr<message_
 
 ELASTIC_DECL auto registry_connector::ask(leader_record record)
     -> task<std::shared_ptr<message_channel>> {
-  const auto connector = chosen_.network->connector_to(record.at);
+  const auto connector = chosen_.network->connector_to(record.address);
   const std::shared_ptr<message_channel> channel = co_await connector->connect();
   auto asking = term_of_leader(channel, chosen_.run_id, record.password);
   const std::optional<std::int64_t> term = co_await std::move(asking);
@@ -193,7 +193,7 @@ ELASTIC_DECL task<bool> registry_connector::try_note_job_file() {
     const auto why = objection_to_file(role, seen.record->fingerprint, chosen_.fingerprint);
     if (!role.empty() && why) throw error(errc::invalid_argument, *why);
   }
-  if (!next.note({chosen_.run_id, connected_.at, connected_.password})) co_return true;
+  if (!next.note({chosen_.run_id, connected_.address, connected_.password})) co_return true;
   co_return co_await chosen_.job_files->try_put(std::move(next), seen.version);
 }
 
@@ -215,7 +215,7 @@ ELASTIC_DECL task<std::string> registry_connector::running_role(job_file_record 
   const auto running = new_shared<std::string>();
   std::vector<task<void>> asking;
   for (const job_file_record::leader& each : record.leaders) {
-    asking.push_back(ask_of_role(chosen_.network->connector_to(each.at), each, running));
+    asking.push_back(ask_of_role(chosen_.network->connector_to(each.address), each, running));
   }
   const time_point limit = chosen_.time->now() + leader_attempt;
   co_await with_deadline(*chosen_.time, limit, when_all(std::move(asking)));
@@ -283,7 +283,7 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
   // Its leader waits for the end of the former one's round.
   const duration grace = chosen_.settings.reconnect_grace;
   const duration debt = record.kept.is_uncertain ? record.silence + grace : duration::zero();
-  if (record.at.port == 0) co_return debt;
+  if (record.address.port == 0) co_return debt;
   // The record's leader is this agent, which gave up, or never learnt that it leads.
   if (record.agent == node_.number) co_return debt + grace / 2;
   const std::optional<duration> loss = node_.loss ? node_.loss() : std::nullopt;
@@ -337,7 +337,7 @@ ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
   leading.log = chosen_.log;
   auto leader = new_shared<registered_leader>(std::move(leading));
   registered_leader::candidacy wish;
-  wish.at = co_await chosen_.network->serve(leader);
+  wish.address = co_await chosen_.network->serve(leader);
   wish.former = *seen_;
   wish.least_term = connected_.kept.term + 1;
   wish.wait = wait;

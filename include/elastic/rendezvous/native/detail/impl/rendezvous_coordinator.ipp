@@ -82,24 +82,24 @@ ELASTIC_DECL round_register rendezvous_coordinator::content() const {
   return value;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::received(connection from,
+ELASTIC_DECL void rendezvous_coordinator::received(connection link,
                                                    const rendezvous_request& request,
                                                    time_point now) {
-  if (ends_.count(from) == 0) {
-    dropped_.push_back(from);
+  if (ends_.count(link) == 0) {
+    dropped_.push_back(link);
     return;
   }
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
-    welcome(from, *greeting, now);
+    welcome(link, *greeting, now);
     return;
   }
   if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
-    welcome_witness(from, second->node);
+    welcome_witness(link, second->node);
     return;
   }
-  const auto position = nodes_.find(from);
+  const auto position = nodes_.find(link);
   if (position == nodes_.end()) {
-    dropped_.push_back(from);
+    dropped_.push_back(link);
     return;
   }
   const node_id node = position->second;
@@ -108,17 +108,17 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
   settle(now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_point now) {
-  ends_.erase(from);
-  if (const auto second = witnesses_.find(from); second != witnesses_.end()) {
-    member& of = members_.at(second->second);
+ELASTIC_DECL void rendezvous_coordinator::disconnected(connection link, time_point now) {
+  ends_.erase(link);
+  if (const auto second = witnesses_.find(link); second != witnesses_.end()) {
+    member& entry = members_.at(second->second);
     witnesses_.erase(second);
-    of.contact.end_witness(now);
-    wake_at(of.contact.lost_at(settings_));
+    entry.contact.end_witness(now);
+    wake_at(entry.contact.lost_at(settings_));
     wake_for_fence(now);
     return;
   }
-  const auto position = nodes_.find(from);
+  const auto position = nodes_.find(link);
   if (position == nodes_.end()) return;
   const node_id node = position->second;
   member& gone = members_.at(node);
@@ -171,15 +171,15 @@ ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   plan_next(now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
+ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
                                                   const rendezvous_messages::hello& request,
                                                   time_point now) {
-  if (nodes_.count(from) != 0) {
-    dropped_.push_back(from);
+  if (nodes_.count(link) != 0) {
+    dropped_.push_back(link);
     return;
   }
-  if (const auto why = objection(request)) return refuse(from, *why);
-  if (!make_room_for(request.node, now)) return refuse(from, no_room());
+  if (const auto why = objection(request)) return refuse(link, *why);
+  if (!make_room_for(request.node, now)) return refuse(link, no_room());
   if (members_.empty() && !has_settings_) {
     settings_ = request.settings;
     if (most_patience_) settings_.bound_patience(*most_patience_);
@@ -190,9 +190,9 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   member& node = position->second;
   // The node knows before the server does that its former connections are useless.
   for (const connection former : node.contact.connections()) drop(former);
-  nodes_[from] = request.node;
-  node.contact.begin(from, request.has_witness, now);
-  node.ends = ends_[from];
+  nodes_[link] = request.node;
+  node.contact.begin(link, request.has_witness, now);
+  node.ends = ends_[link];
   note_arrival(request.node, node);
   node.hosts = request.hosts;
   node.former = request.former;
@@ -208,9 +208,9 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   if (!is_new) repeat_news(request.node, now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::refuse(connection from, std::string why) {
-  ends_.erase(from);
-  answers_.push_back({from, rendezvous_messages::refused{false, std::move(why)}});
+ELASTIC_DECL void rendezvous_coordinator::refuse(connection link, std::string why) {
+  ends_.erase(link);
+  answers_.push_back({link, rendezvous_messages::refused{false, std::move(why)}});
 }
 
 ELASTIC_DECL std::size_t rendezvous_coordinator::most_connected() const {
@@ -260,23 +260,23 @@ ELASTIC_DECL std::size_t rendezvous_coordinator::bytes_of(connection link) const
   // The node's name is stored in several tables.
   constexpr std::size_t copies = 6;
   const node_id& node = position->second;
-  const member& of = members_.at(node);
-  return sizeof(member) + copies * (sizeof(node_id) + node.host.size()) + of.name.size() +
-         of.offer.address.size() + of.own_addresses.size() +
-         (of.former ? of.former->server.size() : 0) + (of.pause ? of.pause->size() : 0);
+  const member& entry = members_.at(node);
+  return sizeof(member) + copies * (sizeof(node_id) + node.host.size()) + entry.name.size() +
+         entry.offer.address.size() + entry.own_addresses.size() +
+         (entry.former ? entry.former->server.size() : 0) + (entry.pause ? entry.pause->size() : 0);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection link, const node_id& node) {
   const auto position = members_.find(node);
-  const bool has_spoken = nodes_.count(from) != 0 || witnesses_.count(from) != 0;
+  const bool has_spoken = nodes_.count(link) != 0 || witnesses_.count(link) != 0;
   if (position == members_.end() || has_spoken) {
-    dropped_.push_back(from);
+    dropped_.push_back(link);
     return;
   }
   node_contact& contact = position->second.contact;
   if (contact.witness) drop(*contact.witness);
-  contact.begin_witness(from);
-  witnesses_[from] = node;
+  contact.begin_witness(link);
+  witnesses_[link] = node;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
@@ -497,10 +497,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   remove(node, "left", now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& sender,
                                                const rendezvous_messages::close_job& request,
                                                time_point) {
-  if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
+  if (ending_) return answer(sender, rendezvous_messages::closed{ending_->how, ending_->why});
   // It must fit into the register of several servers, along with everything else there.
   ending_ = job_ending{request.end, short_line(request.why, limits::ending_text_bytes)};
   ++content_version_;

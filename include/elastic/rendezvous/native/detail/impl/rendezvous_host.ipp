@@ -24,25 +24,25 @@
 namespace elastic::detail {
 
 ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
-    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+    endpoint server, std::optional<bool> decided, rendezvous_parameters parameters,
     rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
   if (decided == false) co_return nullptr;
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(at.host);
+  const auto addresses = co_await resolve_addresses(server.host);
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
   const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
   if (!is_ours && !decided) co_return nullptr;
   listen_point point;
-  const bool is_alone = is_loopback(at.host);
+  const bool is_alone = is_loopback(server.host);
   if (is_alone || !parameters.listens_everywhere()) {
-    point = choose_listen_point(at.host, addresses, is_own);
+    point = choose_listen_point(server.host, addresses, is_own);
   }
   const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
   try {
-    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
-                                                  protocol, std::move(service));
-    note_open_port(parameters, at.host, at.port, reached);
+    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), server.port,
+                                                  parameters, protocol, std::move(service));
+    note_open_port(parameters, server.host, server.port, reached);
     co_return host;
   } catch (const error& failure) {
     if (failure.code() != errc::address_in_use || decided) throw;
@@ -50,23 +50,23 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   co_return nullptr;
 }
 
-ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint at) {
+ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint server) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(at.host);
+  const auto addresses = co_await resolve_addresses(server.host);
   const auto is_own = [&executor](const asio::ip::address& address) {
     return is_local_address(executor, address);
   };
   co_return std::any_of(addresses.begin(), addresses.end(), is_own);
 }
 
-ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
-                                              listen_point at, std::uint16_t port,
+ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor, listen_point point,
+                                              std::uint16_t port,
                                               const rendezvous_parameters& parameters,
                                               rendezvous_protocol protocol,
                                               std::shared_ptr<store_extension> service) {
   tcp_store_server::options options;
-  options.address = std::move(at.address);
-  options.besides = std::move(at.besides);
+  options.address = std::move(point.address);
+  options.besides = std::move(point.besides);
   options.port = port;
   options.use_ring = parameters.use_ring;
   options.secret = parameters.secret;
@@ -113,17 +113,18 @@ ELASTIC_DECL void rendezvous_host::show(std::string run_id,
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
 
 ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
-    endpoint at, const rendezvous_parameters& parameters, std::size_t most_bytes) {
-  return new_shared<tcp_message_connector>(std::move(at),
-                                           std::string(rendezvous_service::first_words),
-                                           most_bytes, parameters.secret);
+    endpoint address, const rendezvous_parameters& parameters, std::size_t most_bytes) {
+  return new_shared<tcp_message_connector>(std::move(address),
+                                           std::string(rendezvous_service::first_words), most_bytes,
+                                           parameters.secret);
 }
 
-ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor,
+                                                      endpoint address,
                                                       const rendezvous_parameters& parameters) {
   tcp_store::options options;
-  options.host = std::move(at.host);
-  options.port = at.port;
+  options.host = std::move(address.host);
+  options.port = address.port;
   options.secret = parameters.secret;
   options.log = parameters.log;
   return new_shared<tcp_store>(std::move(executor), std::move(options));

@@ -117,13 +117,13 @@ ELASTIC_DECL task<void> rendezvous_service::run() {
   }
 }
 
-ELASTIC_DECL auto rendezvous_service::begin(client& from) -> std::unique_ptr<conversation> {
-  return std::make_unique<node_conversation>(*this, from);
+ELASTIC_DECL auto rendezvous_service::begin(client& peer) -> std::unique_ptr<conversation> {
+  return std::make_unique<node_conversation>(*this, peer);
 }
 
-ELASTIC_DECL rendezvous_service::node_conversation::node_conversation(rendezvous_service& of,
-                                                                      client& from)
-    : of_(of), id_(of.enter(from)), frames_(limits::first_message_bytes) {}
+ELASTIC_DECL rendezvous_service::node_conversation::node_conversation(rendezvous_service& owner,
+                                                                      client& peer)
+    : of_(owner), id_(owner.enter(peer)), frames_(limits::first_message_bytes) {}
 
 ELASTIC_DECL void rendezvous_service::node_conversation::received(std::string_view bytes) {
   frames_.append(bytes);
@@ -137,8 +137,8 @@ ELASTIC_DECL bool rendezvous_service::node_conversation::has_begun() const {
   return of_.connections_.at(id_).job != nullptr;
 }
 
-ELASTIC_DECL auto rendezvous_service::enter(client& from) -> connection {
-  connections_[++last_] = node_connection{&from};
+ELASTIC_DECL auto rendezvous_service::enter(client& peer) -> connection {
+  connections_[++last_] = node_connection{&peer};
   return last_;
 }
 
@@ -154,26 +154,26 @@ ELASTIC_DECL void rendezvous_service::gone(connection id) {
 
 ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view message) {
   const rendezvous_request request = parse_rendezvous_request(message);
-  node_connection& from = connections_.at(id);
+  node_connection& sender = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
-    if (!from.job) {
+    if (!sender.job) {
       compare_files(id, *greeting);
-      introduce(id, from, greeting->run_id);
+      introduce(id, sender, greeting->run_id);
     }
-    limit_nodes(id, *from.job, greeting->node);
+    limit_nodes(id, *sender.job, greeting->node);
   } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
     // Only for a job that exists.
-    if (!from.job && jobs_.count(second->run_id) != 0) introduce(id, from, second->run_id);
+    if (!sender.job && jobs_.count(second->run_id) != 0) introduce(id, sender, second->run_id);
   }
-  if (!from.job) {
+  if (!sender.job) {
     throw error(errc::protocol_violation,
                 "a node of the rendezvous did not say which job it is "
                 "of");
   }
-  const std::shared_ptr<rendezvous_coordinator> job = from.job;
+  const std::shared_ptr<rendezvous_coordinator> job = sender.job;
   job->received(id, request, time_->now());
   const bool is_sign = std::holds_alternative<rendezvous_messages::keep_alive>(request);
-  if (!is_sign) from.node_bytes = job->bytes_of(id);
+  if (!is_sign) sender.node_bytes = job->bytes_of(id);
   if (on_change_ && !is_sign) on_change_(*job);
   deliver(*job);
   plan(*job);
@@ -214,20 +214,20 @@ ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& w
   throw error(errc::protocol_violation, why);
 }
 
-ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
+ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& sender,
                                                 const std::string& run_id) {
   const auto position = jobs_.find(run_id);
   if (position == jobs_.end() && may_speak_) {
     throw error(errc::protocol_violation, "a node of another job than the one that meets here");
   }
   if (position == jobs_.end() && !is_own(run_id)) make_room(id);
-  from.job = position != jobs_.end() ? position->second : begin_job(run_id);
-  const auto here = from.peer->here();
-  const auto there = from.peer->there();
+  sender.job = position != jobs_.end() ? position->second : begin_job(run_id);
+  const auto here = sender.peer->here();
+  const auto there = sender.peer->there();
   const asio::ip::address node = plain_address(there.address());
   const asio::ip::address server = plain_address(here.address());
-  from.job->connected(id,
-                      {server.to_string(), node.to_string(), node.is_loopback() || node == server});
+  sender.job->connected(
+      id, {server.to_string(), node.to_string(), node.is_loopback() || node == server});
 }
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
@@ -347,51 +347,51 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
     is_told ? send(answer.to, answer.what) : hold(answer.to, answer.what);
   }
   for (const connection id : job.take_dropped()) {
-    const auto at = connections_.find(id);
-    if (at == connections_.end()) continue;
+    const auto position = connections_.find(id);
+    if (position == connections_.end()) continue;
     const bool ends_now = may_speak || (may_pass_ && holds_nothing_for(id));
     has_held_ = has_held_ || !ends_now;
-    at->second.ends_then = true;
+    position->second.ends_then = true;
     if (ends_now) hang_up(id);
   }
 }
 
-ELASTIC_DECL bool rendezvous_service::passes(connection to, const rendezvous_answer& what) const {
+ELASTIC_DECL bool rendezvous_service::passes(connection link, const rendezvous_answer& what) const {
   if (!may_pass_ || !may_pass_(what)) return false;
-  return holds_nothing_for(to) || std::holds_alternative<rendezvous_messages::alive>(what);
+  return holds_nothing_for(link) || std::holds_alternative<rendezvous_messages::alive>(what);
 }
 
-ELASTIC_DECL bool rendezvous_service::holds_nothing_for(connection to) const {
-  const auto position = connections_.find(to);
+ELASTIC_DECL bool rendezvous_service::holds_nothing_for(connection link) const {
+  const auto position = connections_.find(link);
   return position == connections_.end() || position->second.unsent.empty();
 }
 
-ELASTIC_DECL void rendezvous_service::hang_up(connection at) {
-  const auto position = connections_.find(at);
+ELASTIC_DECL void rendezvous_service::hang_up(connection link) {
+  const auto position = connections_.find(link);
   if (position != connections_.end()) position->second.peer->hang_up();
 }
 
-ELASTIC_DECL void rendezvous_service::hold(connection to, const rendezvous_answer& what) {
-  const auto position = connections_.find(to);
+ELASTIC_DECL void rendezvous_service::hold(connection link, const rendezvous_answer& what) {
+  const auto position = connections_.find(link);
   if (position == connections_.end() || position->second.ends_then) return;
-  node_connection& at = position->second;
+  node_connection& held = position->second;
   has_held_ = true;
-  append_frame(at.unsent, to_text(what));
-  if (at.unsent.size() <= limits::rendezvous_held_bytes) return;
+  append_frame(held.unsent, to_text(what));
+  if (held.unsent.size() <= limits::rendezvous_held_bytes) return;
   log_.info(
       "rendezvous of job '{}': disconnected a node: more than {} bytes of answers wait until a "
       "majority of the endpoints knows what they follow from",
-      at.job->run_id(), limits::rendezvous_held_bytes);
-  at.unsent = {};
-  at.ends_then = true;
-  hang_up(to);
+      held.job->run_id(), limits::rendezvous_held_bytes);
+  held.unsent = {};
+  held.ends_then = true;
+  hang_up(link);
 }
 
 ELASTIC_DECL void rendezvous_service::send_held() {
   if (!std::exchange(has_held_, false)) return;
   std::vector<connection> waiting;
-  for (const auto& [id, at] : connections_) {
-    if (!at.unsent.empty() || at.ends_then) waiting.push_back(id);
+  for (const auto& [id, each] : connections_) {
+    if (!each.unsent.empty() || each.ends_then) waiting.push_back(id);
   }
   for (const connection id : waiting) {
     const auto position = connections_.find(id);
@@ -402,8 +402,8 @@ ELASTIC_DECL void rendezvous_service::send_held() {
   }
 }
 
-ELASTIC_DECL void rendezvous_service::send(connection to, const rendezvous_answer& what) {
-  const auto position = connections_.find(to);
+ELASTIC_DECL void rendezvous_service::send(connection link, const rendezvous_answer& what) {
+  const auto position = connections_.find(link);
   if (position == connections_.end()) return;
   frame_.clear();
   append_frame(frame_, to_text(what));
