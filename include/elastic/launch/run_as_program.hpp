@@ -48,7 +48,7 @@ class program_run {
   /// ended, the former signal handling is restored, and then the extension ends.
   ///
   /// The program_run may be destroyed before the task has ended.
-  /// @param companions  tasks that run beside the agent. When the agent has ended, they get terminal
+  /// @param companions  tasks that run beside the agent. When it has ended, they get terminal
   ///                    cancellation. A task that ends before the agent stops the job, as if the
   ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.

@@ -127,7 +127,7 @@ class ring : public std::enable_shared_from_this<ring> {
   ELASTIC_DECL void send(operation& op, int socket, std::string_view data,
                          std::shared_ptr<void> owner);
 
-  /// Reads once, up to the size of `buffer`; result 0 at the end. For pipes: the descriptor must not
+  /// Reads once, at most the size of `buffer`. 0: the end. With pipes, the descriptor must not
   /// be in non-blocking mode; this blocks nothing else.
   ELASTIC_DECL void read(operation& op, int descriptor, std::span<char> buffer,
                          std::shared_ptr<void> owner);
