@@ -116,4 +116,32 @@ TIME_TEST("registered leader: one that was replaced sees it at once, also while 
   co_await set.end();
 }
 
+TIME_TEST("registered leader: one that cannot write leads for its lease from its last write on",
+          "[rendezvous]") {
+  stage set(time);
+  const elastic::time_point begin = time.now();
+  const auto leader = co_await set.stand(1);
+  // It has written at 0 and 20 s.
+  co_await set.pass(30s);
+  set.keys.part(1);
+  co_await time.sleep_until(begin + 98s);
+  CHECK_FALSE(leader->is_over());
+  co_await time.sleep_until(begin + 102s);
+  CHECK(leader->is_over());
+  co_await set.end();
+}
+
+TIME_TEST("registered leader: one that can write again before its lease is over goes on",
+          "[rendezvous]") {
+  stage set(time);
+  const auto leader = co_await set.stand(1);
+  co_await set.pass(30s);
+  set.keys.part(1);
+  co_await set.pass(60s);
+  set.keys.mend(1);
+  co_await set.pass(1000s);
+  CHECK_FALSE(leader->is_over());
+  co_await set.end();
+}
+
 }  // namespace registered_leader_tests

@@ -16,6 +16,7 @@
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/job_file_registry.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
+#include <elastic/rendezvous/native/detail/leader_record.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/registry_connector.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
@@ -33,6 +34,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -336,6 +338,194 @@ TIME_TEST("registry: the last node takes over after the lease, however often oth
     elastic::test::start(time, elastic::test::passed(node->shutdown()));
   }
   co_await time.sleep_until(time.now() + 1min);
+}
+
+// ---- one fault at a time ------------------------------------------------------------------------
+
+/// A job whose nodes do what the test says. The first of them leads.
+class scripted_job {
+ public:
+  scripted_job(manual_time& time, int min_nodes, int max_nodes, std::uint64_t seed = 1)
+      : time_(time), random_{seed} {
+    parameters.run_id = "job";
+    parameters.min_nodes = min_nodes;
+    parameters.max_nodes = max_nodes;
+    parameters.share_worker_store = false;
+    parameters.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
+  }
+
+  /// Another node takes part.
+  void begin() {
+    handlers.push_back(world.make_handler(static_cast<int>(handlers.size()), parameters));
+    rounds.emplace_back();
+    changes.emplace_back();
+    meet(static_cast<int>(handlers.size()) - 1);
+  }
+  /// So many nodes take part, one after the other.
+  task<void> begin(int count) {
+    for (int node = 0; node < count; ++node) {
+      begin();
+      co_await pass(10s);
+    }
+  }
+  /// The node has no workers any more.
+  void meet(int node) {
+    changes[node].reset();
+    rounds[node] = elastic::test::start(time_, handlers[node]->next_round());
+  }
+
+  task<void> pass(duration span) { return time_.sleep_until(time_.now() + span); }
+  /// The same. Nodes whose round ends meanwhile stop their workers and meet at once, unless their
+  /// workers cannot be stopped.
+  task<void> run(duration span) {
+    const time_point end = time_.now() + span;
+    while (time_.now() < end) {
+      for (int node = 0; node < static_cast<int>(handlers.size()); ++node) {
+        if (!rounds[node]->value || stuck.count(node) != 0) continue;
+        if (!changes[node]) {
+          changes[node] = elastic::test::start(time_, handlers[node]->wait_for_change());
+        }
+        if (changes[node]->value) meet(node);
+      }
+      co_await pass(10ms);
+    }
+  }
+
+  /// What the registry has.
+  task<elastic::detail::leader_record> record() {
+    leader_registry registry(world.keys.keys_of(reader), std::nullopt);
+    const leader_registry::sight seen = co_await registry.look();
+    co_return seen.record.value_or(elastic::detail::leader_record());
+  }
+
+  /// Whoever waits waits no more.
+  task<void> end() {
+    world.end();
+    for (const auto& handler : handlers) {
+      elastic::test::start(time_, elastic::test::passed(handler->shutdown()));
+    }
+    return pass(1min);
+  }
+
+  rendezvous_parameters parameters;
+  /// The nodes whose workers cannot be stopped.
+  std::set<int> stuck;
+  std::vector<std::shared_ptr<rendezvous_handler>> handlers;
+  std::vector<std::shared_ptr<elastic::test::task_outcome<rendezvous_round>>> rounds;
+  std::vector<std::shared_ptr<elastic::test::task_outcome<elastic::rendezvous_change>>> changes;
+
+ private:
+  static constexpr int reader = -2;
+
+  manual_time& time_;
+  elastic::detail::random_source random_;
+
+ public:
+  registry_world world{time_, random_, 60s};
+};
+
+TIME_TEST("registry: a node that is cut off does not lead while others follow the leader",
+          "[rendezvous]") {
+  // One of them reads the claims.
+  for (const int cut_off : {1, 2}) {
+    INFO(cut_off);
+    scripted_job job(time, 2, 3);
+    job.parameters.reconnect_grace = 5s;
+    co_await job.begin(3);
+    for (const auto& round : job.rounds) REQUIRE(round->value);
+    const std::int64_t term = job.rounds[0]->value->term;
+    // It reaches the registry, and the leader waits for its return.
+    job.world.mesh.reset_both_ends(cut_off);
+    job.world.mesh.part(cut_off);
+    co_await job.run(60s);
+    for (const int node : {0, 3 - cut_off}) {
+      REQUIRE(job.rounds[node]->value);
+      CHECK(job.rounds[node]->value->term == term);
+      CHECK(job.rounds[node]->value->group_world_size == 2);
+    }
+    co_await job.end();
+  }
+}
+
+TIME_TEST("registry: a round is there before its nodes learn of it, even if an answer is lost",
+          "[rendezvous]") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    INFO(seed);
+    scripted_job job(time, 2, 2, seed);
+    job.begin();
+    // A write is due every 20 s.
+    co_await job.pass(19s);
+    job.world.keys.part(0);
+    const elastic::detail::leader_record before = co_await job.record();
+    co_await job.pass(2s);
+    // The round is complete while that write is on its way. Its answer is lost, so that the next
+    // one is made in vain.
+    job.begin();
+    co_await job.pass(1s);
+    job.world.keys.lose_one_in(1);
+    job.world.keys.mend(0);
+    while (true) {
+      const elastic::detail::leader_record seen = co_await job.record();
+      if (seen.kept.sequence != before.kept.sequence) break;
+    }
+    job.world.keys.lose_one_in(0);
+    REQUIRE_FALSE(job.rounds[1]->value);
+    while (!job.rounds[1]->value) co_await job.pass(1ms);
+    const elastic::detail::leader_record seen = co_await job.record();
+    CHECK(seen.kept.members.size() == 2);
+    co_await job.end();
+  }
+}
+
+TIME_TEST("registry: a node that has claimed that it lost the leader takes no place in that round",
+          "[rendezvous]") {
+  scripted_job job(time, 3, 3);
+  job.parameters.reconnect_grace = 12s;
+  co_await job.begin(2);
+  // The round is complete, and the registry gets to know of it after this node has gone.
+  job.world.keys.part(0);
+  job.begin();
+  co_await job.pass(3s);
+  job.world.mesh.reset_both_ends(1);
+  job.world.mesh.part(1);
+  job.world.keys.mend(0);
+  co_await job.pass(1s);
+  REQUIRE(job.rounds[0]->value);
+  REQUIRE_FALSE(job.rounds[1]->ended);
+  co_await job.pass(5s);
+  job.world.mesh.mend(1);
+  co_await job.run(30s);
+  for (const auto& round : job.rounds) {
+    REQUIRE(round->value);
+    CHECK(round->value->round == 1);
+  }
+  co_await job.end();
+}
+
+TIME_TEST("registry: who follows a leader that waited for the former one's workers waits as well",
+          "[rendezvous]") {
+  scripted_job job(time, 2, 4);
+  job.parameters.reconnect_grace = 5s;
+  co_await job.begin(4);
+  for (const auto& round : job.rounds) REQUIRE(round->value);
+  // The first leader may take as long as the others to see that it has lost them.
+  job.stuck = {0};
+  job.world.mesh.part(0);
+  job.world.keys.part(0);
+  while (job.world.mesh.serving_nodes().size() < 2) co_await job.run(10ms);
+  const time_point begin = time.now();
+  const int next = job.world.mesh.serving_nodes().rbegin()->second;
+  REQUIRE(next != 0);
+  co_await job.run(1s);
+  co_await job.handlers[next]->shutdown();
+  const int last = next == 3 ? 2 : 3;
+  const duration wait = job.parameters.silence() + job.parameters.reconnect_grace;
+  co_await job.run(begin + wait - time.now());
+  CHECK_FALSE(job.rounds[last]->ended);
+  co_await job.run(30s);
+  REQUIRE(job.rounds[last]->value);
+  CHECK(job.rounds[last]->value->group_world_size == 2);
+  co_await job.end();
 }
 
 // ---- roles whose leaders compare their job files ------------------------------------------------
