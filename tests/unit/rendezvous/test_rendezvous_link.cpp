@@ -9,6 +9,7 @@
 #include <support/scripted_channel.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@ struct servers {
   /// The first words of what follows a hello: "pause", "resume".
   std::vector<std::string> words;
   std::vector<messages::hello> hellos;
+  std::vector<messages::join> joins;
   /// Nobody serves any more.
   bool are_gone = false;
   /// They end each connection when they hear a hello.
@@ -51,6 +53,7 @@ class server_channel final : public elastic::test::scripted_channel {
     const auto* hello = std::get_if<messages::hello>(&request);
     if (std::holds_alternative<messages::pause>(request)) servers_.words.push_back("pause");
     if (std::holds_alternative<messages::resume>(request)) servers_.words.push_back("resume");
+    if (const auto* wish = std::get_if<messages::join>(&request)) servers_.joins.push_back(*wish);
     if (hello == nullptr) {
       ++servers_.others;
       return;
@@ -513,6 +516,84 @@ TIME_TEST("rendezvous link: who follows a server that resigned waits for this no
     CHECK(time.now() - begin < 4s);
   }
   co_await link->stop();
+}
+
+/// A node that waits for a round while one leader follows the other.
+class waiting_node {
+ public:
+  explicit waiting_node(elastic::test::manual_time& time) : time_(time) {
+    connector->is_leader = true;
+    for (std::int64_t term = 1; term <= 8; ++term) {
+      job.welcomes.push_back(welcome(term, false, 100s));
+    }
+  }
+
+  task<void> begin() { link = co_await begun_link(connector, time_); }
+
+  /// It wants to wait for 600 s from now on.
+  void begin_join() {
+    messages::join wish;
+    wish.timeout = 600s;
+    begin_ = time_.now();
+    link->begin_join(std::move(wish));
+  }
+
+  /// The leader is replaced so long after the wait began, and the node tells the next one how much
+  /// longer it wants to wait.
+  task<void> expect(elastic::duration after, elastic::duration wish) {
+    co_await time_.sleep_until(begin_ + after);
+    connector->first().close();
+    co_await time_.sleep_until(begin_ + after + 1s);
+    INFO(std::chrono::duration<double>(after).count());
+    REQUIRE(link->is_connected());
+    CHECK(job.joins.back().timeout == wish);
+  }
+
+  servers job;
+  std::shared_ptr<server_connector> connector = std::make_shared<server_connector>(job);
+  std::shared_ptr<rendezvous_link> link;
+
+ private:
+  elastic::test::manual_time& time_;
+  elastic::time_point begin_;
+};
+
+TIME_TEST("rendezvous link: leaders that follow each other do not begin a node's wait anew",
+          "[rendezvous][native]") {
+  waiting_node node(time);
+  co_await node.begin();
+  node.begin_join();
+  co_await node.expect(100s, 500s);
+  co_await node.expect(250s, 350s);
+  // The other nodes can be silent for 300 s before they find the new leader. This counts once.
+  co_await node.expect(400s, 301s);
+  co_await node.expect(500s, 201s);
+  co_await node.expect(600s, 101s);
+  co_await node.expect(702s, 1ms);
+  co_await node.link->stop();
+}
+
+TIME_TEST("rendezvous link: time in which a node can get no place does not count",
+          "[rendezvous][native]") {
+  waiting_node node(time);
+  co_await node.begin();
+  SECTION("it is told before its wait, and while it waits") {
+    node.connector->first().answer(messages::on_hold{"the job pauses"});
+    co_await time.sleep_until(time.now() + 1s);
+    node.begin_join();
+    co_await node.expect(200s, 600s);
+    co_await node.expect(400s, 400s);
+    node.connector->first().answer(messages::on_hold{"the job pauses"});
+    co_await node.expect(500s, 600s);
+    co_await node.expect(700s, 400s);
+  }
+  SECTION("it has got its place since") {
+    node.connector->first().answer(messages::on_hold{"the job pauses"});
+    co_await place(node.link, node.connector, time);
+    node.begin_join();
+    co_await node.expect(200s, 400s);
+  }
+  co_await node.link->stop();
 }
 
 TIME_TEST("rendezvous link: a server that resigns before its welcome is asked again",
