@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <variant>
 #include <vector>
 
@@ -84,6 +85,33 @@ TEST_CASE("own fence: alone in its round, the leader's node is told at half of t
   CHECK(job.is_fenced_by(180ms));
   // Once.
   CHECK_FALSE(job.is_fenced_by(5s));
+}
+
+TEST_CASE("own fence: the node that was told is not welcomed back to its round", "[rendezvous]") {
+  leader job;
+  const auto is_welcome_back = [&job](duration after) {
+    hello greeting;
+    greeting.run_id = "job";
+    greeting.node = leader::name(1);
+    greeting.settings = job.settings;
+    job.job.take_answers();
+    job.job.connected(41, {});
+    job.job.received(41, greeting, job.start + after);
+    for (const auto& answer : job.job.take_answers()) {
+      if (const auto* reply = std::get_if<welcome>(&answer.what)) return reply->resumed;
+    }
+    throw std::logic_error("there is no welcome");
+  };
+  job.lose(2, 0ms);
+  SECTION("it comes back before") {
+    job.lose(1, 10ms);
+    CHECK(is_welcome_back(20ms));
+  }
+  SECTION("it comes back after that") {
+    job.lose(3, 0ms);
+    REQUIRE(job.is_fenced_by(180ms));
+    CHECK_FALSE(is_welcome_back(190ms));
+  }
 }
 
 TEST_CASE("own fence: one other node of the round is enough, a node that waits is not",

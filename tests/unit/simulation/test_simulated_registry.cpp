@@ -523,6 +523,30 @@ TIME_TEST("registry: a node that has claimed that it lost the leader takes no pl
   co_await job.end();
 }
 
+TIME_TEST("registry: the workers of a leader that is cut off are gone when another one leads",
+          "[rendezvous]") {
+  scripted_job job(time, 2, 3);
+  job.parameters.reconnect_grace = 5s;
+  co_await job.begin(3);
+  for (const auto& round : job.rounds) REQUIRE(round->value);
+  job.stuck = {0};
+  const auto fence =
+      elastic::test::start(time, elastic::test::passed(job.handlers[0]->wait_for_fence()));
+  for (const int node : {1, 2}) job.world.mesh.reset_both_ends(node);
+  job.world.mesh.part(0);
+  job.world.keys.part(0);
+  const std::int64_t term = job.rounds[1]->value->term;
+  const auto has_next = [&] {
+    return job.rounds[1]->value && job.rounds[1]->value->term != term;
+  };
+  while (!fence->ended && !has_next()) co_await job.run(10ms);
+  CHECK(fence->ended);
+  CHECK_FALSE(has_next());
+  co_await job.run(30s);
+  CHECK(has_next());
+  co_await job.end();
+}
+
 TIME_TEST("registry: who follows a leader that waited for the former one's workers waits as well",
           "[rendezvous]") {
   scripted_job job(time, 2, 4);

@@ -202,7 +202,9 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
   wake_at(now + settings_.silence());
   take_over(request, node, now);
   list(request.node, node);
-  answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
+  // The others go on without a node that this leader fenced, even if it is back at once.
+  const bool is_fenced = is_own_fenced_ && request.node.number.high == own_node_;
+  answer(request.node, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
   ask_for_reports(node);
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node, now);
