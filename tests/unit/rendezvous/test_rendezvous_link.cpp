@@ -86,9 +86,12 @@ class server_connector final : public elastic::detail::message_connector {
   }
   std::string name() const override { return "host0:29400"; }
   bool knows_other_side() const override { return is_leader; }
+  bool reaches_own_process() const override { return is_own; }
 
   /// It was found by asking several servers who leads.
   bool is_leader = false;
+  /// It belongs to this node's agent.
+  bool is_own = false;
 
   server_channel& first() const {
     for (auto channel = channels.rbegin(); channel != channels.rend(); ++channel) {
@@ -594,6 +597,28 @@ TIME_TEST("rendezvous link: time in which a node can get no place does not count
     co_await node.expect(200s, 400s);
   }
   co_await node.link->stop();
+}
+
+TIME_TEST("rendezvous link: the own node of a leader lives by its lease, however that ends",
+          "[rendezvous][native]") {
+  servers job;
+  job.welcomes = {welcome(5, false, 5s)};
+  job.welcomes[0].settings.reconnect_grace = 1s;
+  const auto connector = std::make_shared<server_connector>(job);
+  connector->is_own = true;
+  const auto link = co_await placed_link(connector, time);
+  SECTION("it steps down") {}
+  SECTION("it resigns") {
+    connector->first().answer(messages::resigned{});
+    co_await time.sleep_until(time.now() + 100ms);
+  }
+  job.are_gone = true;
+  const elastic::time_point end = time.now();
+  connector->first().close();
+  co_await link->wait_for_fence();
+  // The leader has waited for half of the grace before.
+  CHECK(time.now() - end <= 250ms);
+  co_await link->stop();
 }
 
 TIME_TEST("rendezvous link: a server that resigns before its welcome is asked again",
