@@ -220,6 +220,12 @@ TEST_CASE("journal: an empty journal has no records, a whole last line counts", 
   CHECK_FALSE(contents.is_torn);
 }
 
+TEST_CASE("journal: a journal that cannot be read is not taken for an empty one", "[telemetry]") {
+  // No page of a process is at address 0, where reading begins.
+  CHECK_THROWS_WITH(read_journal("/proc/self/mem"),
+                    "the journal '/proc/self/mem' cannot be read: Input/output error");
+}
+
 TEST_CASE("journal: a file without a line end is a torn record or none", "[telemetry]") {
   const test::temporary_directory folder;
   const std::string line = to_json_line(record_of(1));

@@ -40,8 +40,10 @@ inline std::string journal_text_of(const std::string& path) {
     refuse_journal(
         path, fmt::format("is {} bytes long; up to {} are read", size, limits::journal_read_bytes));
   }
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.read(text.data(), static_cast<std::streamsize>(size));
+  // One byte more than there are, so that a file that cannot be read is not taken for an empty one.
+  std::string text(static_cast<std::size_t>(size) + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) refuse_journal(path, "cannot be read: " + errno_text(errno));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
 }
