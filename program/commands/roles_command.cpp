@@ -87,7 +87,10 @@ std::string text_at(const std::string& path) {
   std::string text;
   constexpr std::size_t piece = 64 * 1024;
   for (std::size_t size = piece; file && size == piece;) {
-    if (text.size() > elastic::limits::roles_file_bytes) break;
+    if (text.size() > elastic::limits::roles_file_bytes) {
+      refuse_file(path, fmt::format("is longer than {} bytes; up to that many are read",
+                                    elastic::limits::roles_file_bytes));
+    }
     const std::size_t before = text.size();
     text.resize(before + piece);
     size = std::fread(text.data() + before, 1, piece, file.get());

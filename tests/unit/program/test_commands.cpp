@@ -4,6 +4,7 @@
 #include <program/commands/send_command.hpp>
 #include <program/commands/status_command.hpp>
 
+#include <elastic/base/limits.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <support/catch.hpp>
@@ -107,6 +108,12 @@ TEST_CASE("roles command: what cannot be shown is refused by one sentence", "[pr
   CHECK_THROWS_WITH(show({folder / "none"}), contains_text("cannot be read: No such file"));
   std::ofstream(folder / "roles.json") << "nonsense";
   CHECK_THROWS_WITH(show({folder.path()}), contains_text("is not a JSON object"));
+  const std::string large = folder / "large.json";
+  std::ofstream(large).close();
+  std::filesystem::resize_file(large, 2 * elastic::limits::roles_file_bytes);
+  CHECK_THROWS_WITH(show({large}),
+                    fmt::format("roles: '{}' is longer than {} bytes; up to that many are read",
+                                large, elastic::limits::roles_file_bytes));
   // Nobody writes to this pipe.
   const std::string pipe = folder / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
