@@ -96,6 +96,17 @@ TEST_CASE("job view: a worker that seems to hold up the others", "[status]") {
   CHECK_FALSE(view_of(story.end_worker(1, 0).records).workers()[1].is_suspected());
 }
 
+TEST_CASE("job view: the failure that ends a job is no restart", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).end_worker(1, 1).restart(1).start(1, 2, 1).end_worker(1, 1);
+  job_event ended = journal_story::of(job_event::type::round_ended, "rank 1 failed");
+  ended.restarts = 2;
+  job_event failed = journal_story::of(job_event::type::failure_decided, "all are used up");
+  failed.restarts = 2;
+  story.tell(ended).tell(failed).end("failed");
+  CHECK(view_of(story.records).restarts() == 1);
+}
+
 TEST_CASE("job view: what was lost by a restart, and why", "[status]") {
   journal_story story;
   story.begin().start(1, 2).wait(10);

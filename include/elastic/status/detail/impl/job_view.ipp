@@ -103,8 +103,8 @@ ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
 ELASTIC_DECL void job_view::apply(const journal_record& record) {
   const job_event& event = record.event;
   // The failure that ends a job counts, but causes no restart.
-  const bool is_last = event.kind == job_event::type::failure_decided;
-  if (event.restarts && !is_last) restarts_ = *event.restarts;
+  const std::int64_t last = event.kind == job_event::type::failure_decided ? 1 : 0;
+  if (event.restarts) restarts_ = std::max<std::int64_t>(*event.restarts - last, 0);
   if (event.max_restarts) max_restarts_ = *event.max_restarts;
   switch (event.kind) {
     case job_event::type::agent_started:
