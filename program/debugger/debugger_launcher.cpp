@@ -3,12 +3,15 @@
 
 #include <program/debugger/debugger_launcher.hpp>
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <program/listening_port.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -46,6 +49,25 @@ std::string address_of(const elastic::debugger_plan& plan) {
 
 bool is_wildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
+/// debugpy can listen at no other address.
+/// Errors: `errc::invalid_argument`, with the addresses of this host.
+elastic::task<void> demand_own_address(std::string host) {
+  if (is_wildcard(host)) co_return;
+  const elastic::asio::any_io_executor executor = co_await elastic::asio::this_coro::executor;
+  elastic::task<std::vector<elastic::asio::ip::address>> resolving =
+      elastic::detail::resolve_addresses(host);
+  const std::vector<elastic::asio::ip::address> found = co_await std::move(resolving);
+  const bool is_own = std::any_of(found.begin(), found.end(), [&executor](const auto& address) {
+    return elastic::is_local_address(executor, address);
+  });
+  if (is_own) co_return;
+  std::string own = "127.0.0.1";
+  for (const auto& address : elastic::own_addresses()) own += ", " + address.to_string();
+  throw error(errc::invalid_argument,
+              fmt::format("--debug-address: this host does not have the address {}; it has {}",
+                          elastic::in_quotes(host), own));
+}
+
 /// One line: where the debugger listens, and what to do.
 std::string invitation(int rank, const elastic::endpoint& place) {
   const std::string node = elastic::host_name();
@@ -66,8 +88,10 @@ debugger_launcher::debugger_launcher(elastic::debugger_plan plan,
                                      elastic::logger log)
     : plan_(std::move(plan)), inner_(std::move(inner)), log_(std::move(log)) {}
 
-elastic::endpoint debugger_launcher::choose_place() {
+elastic::task<elastic::endpoint> debugger_launcher::choose_place() {
   elastic::endpoint place(address_of(plan_), plan_.port);
+  elastic::task<void> checking = demand_own_address(place.host);
+  co_await std::move(checking);
   if (place.port == 0) {
     port_ = elastic::detail::lease_port();
     place.port = port_.port();
@@ -77,7 +101,7 @@ elastic::endpoint debugger_launcher::choose_place() {
                             "out for a free one",
                             place.port, elastic::host_name()));
   }
-  return place;
+  co_return place;
 }
 
 elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
@@ -92,7 +116,8 @@ elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
   const bool is_debugged = number_in(spec, "RANK") == *plan_.rank;
   elastic::endpoint place;
   if (is_debugged) {
-    place = choose_place();
+    elastic::task<elastic::endpoint> choosing = choose_place();
+    place = co_await std::move(choosing);
     insert_debugpy(spec, to_text(place));
   }
   elastic::task<std::unique_ptr<elastic::child>> starting = inner_->launch(std::move(spec));

@@ -32,7 +32,7 @@ class debugger_launcher final : public elastic::process_launcher {
   elastic::task<std::unique_ptr<elastic::child>> launch(elastic::process_spec spec) override;
 
  private:
-  elastic::endpoint choose_place();
+  elastic::task<elastic::endpoint> choose_place();
 
   elastic::debugger_plan plan_;
   std::shared_ptr<elastic::process_launcher> inner_;

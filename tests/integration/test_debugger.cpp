@@ -188,6 +188,8 @@ TEST_CASE("debugger: what cannot be debugged is refused in one line, and nothing
        fmt::format("--debug-address: somebody listens at port {} of ", taken)},
       {{"--debug-rank", "0", "--debug-address", "203.0.113.0/24"},
        "--debug-address: this host has no address in "},
+      {{"--debug-rank", "0", "--debug-address", "203.0.113.7"},
+       "--debug-address: this host does not have the address '203.0.113.7'; it has 127.0.0.1"},
       {{"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint",
         fmt::format("localhost:{}", elastic::test::reserved_port()), "--rdzv-id", "debugged",
         "--rdzv-conf", "last_call_timeout=0.1", "--debug-rank", "5"},
