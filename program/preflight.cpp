@@ -142,9 +142,12 @@ void check_drain_file(const std::string& path) {
                                    elastic::in_quotes(directory.string())));
 }
 
-/// A job of one node and the backend static do not need it; a warning says so.
-bool uses_local_address(const elastic::launch_config& job) {
-  return !job.standalone && job.rendezvous.max_nodes > 1 && job.rendezvous.backend != "static";
+/// A job that meets nobody does not need it, nor does the backend static without a wire-up; a
+/// warning says so.
+bool uses_local_address(const elastic::program_config& config) {
+  const elastic::rendezvous_parameters& meeting = config.job.rendezvous;
+  if (config.job.standalone) return false;
+  return meeting.backend != "static" || (meeting.max_nodes > 1 && !config.wire.kinds.empty());
 }
 
 }  // namespace
@@ -155,7 +158,14 @@ void check_local_address(const std::string& text,
   // Whether this host has an address in a network is found out before the nodes meet.
   if (text.empty() || text.find('/') != std::string::npos) return;
   detail::asio_error_code failure;
-  elastic::asio::ip::make_address(text, failure);
+  const elastic::asio::ip::address address = elastic::asio::ip::make_address(text, failure);
+  if (!failure && address.is_unspecified()) {
+    throw elastic::error(
+        elastic::errc::invalid_argument,
+        fmt::format("--local-addr {}: it means every address of a host; name the one at which "
+                    "other nodes reach this host",
+                    elastic::in_quotes(text)));
+  }
   if (!failure) return;
   std::string names;
   for (const elastic::detail::local_interface& each : interfaces) {
@@ -183,7 +193,7 @@ std::optional<elastic::early_exit> check_files(const elastic::program_config& co
     check_appendable("journal", config.job.workers.journal);
     check_appendable("trace", config.program.trace);
     check_drain_file(config.program.drain_file);
-    if (uses_local_address(config.job)) {
+    if (uses_local_address(config)) {
       check_within(limits::host_look_up, [text = config.job.rendezvous.local_addr] {
         check_local_address(text, elastic::detail::local_interfaces(), may_be_host);
       });

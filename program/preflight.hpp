@@ -24,7 +24,8 @@ std::optional<elastic::early_exit> check_files(const elastic::program_config& co
 /// Checks what --local-addr is given: an address, a network, one of the interfaces of this host, or
 /// the name of a host.
 /// @param may_be_host  false if it is certain that no host has a name
-/// Errors: `errc::invalid_argument`, with the interfaces, if it is none of these.
+/// Errors: `errc::invalid_argument` if it is none of these, with the interfaces, or if it is every
+/// address of a host.
 void check_local_address(const std::string& text,
                          const std::vector<elastic::detail::local_interface>& interfaces,
                          const std::function<bool(const std::string&)>& may_be_host);

@@ -754,6 +754,8 @@ TEST_CASE("command_line: options that nothing looks at are warned of", "[cli]") 
       {{"--standalone", "--local-addr", "10.0.0.1"}, "--local-addr"},
       {{"--standalone", "--scale-up-delay", "1"}, "--scale-up-delay"},
       {{"--nnodes", "2", "--local-addr", "10.0.0.1"}, "--local-addr"},
+      {{"--nnodes", "2", "--local-addr", "10.0.0.1", "--wire", "tf"}, ""},
+      {{"--standalone", "--local-addr", "10.0.0.1", "--wire", "tf"}, "--local-addr"},
   };
   for (const row& entry : rows) {
     INFO(t::text_of(entry.words));

@@ -5,6 +5,7 @@
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/detail/local_interface.hpp>
+#include <elastic/wire/wire_terms.hpp>
 #include <support/catch.hpp>
 #include <support/skip.hpp>
 #include <support/stalling_mount.hpp>
@@ -128,6 +129,9 @@ TEST_CASE("preflight: --local-addr is an address, a network, an interface or a h
       {"10.0.0.1", false, false},
       {"fd00::1", false, false},
       {"10.0.0.0/8", false, false},
+      {"0.0.0.0", false, false,
+       "--local-addr '0.0.0.0': it means every address of a host; name the one at which other "
+       "nodes reach this host"},
       {"eth0", false, false},
       {"node1", true, true},
       {"eth99", true, false,
@@ -162,11 +166,15 @@ TEST_CASE("preflight: --local-addr is checked if nodes meet there", "[program]")
   CHECK(pt::code_of(config, "--local-addr 'aaa") == 2);
   meeting.backend = "static";
   CHECK(pt::code_of(config) == 0);
+  config.wire.kinds = {elastic::wire_up::tf};
+  CHECK(pt::code_of(config, "--local-addr 'aaa") == 2);
   meeting.backend = "c10d";
   config.job.standalone = true;
   CHECK(pt::code_of(config) == 0);
   config.job.standalone = false;
   meeting.max_nodes = 1;
+  CHECK(pt::code_of(config, "--local-addr 'aaa") == 2);
+  meeting.backend = "static";
   CHECK(pt::code_of(config) == 0);
 }
 

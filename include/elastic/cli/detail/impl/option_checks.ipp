@@ -101,7 +101,10 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
   for (const char* name : {"--master-addr", "--master-port"}) {
     if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
   }
-  if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
+  const bool is_wired = options.find("--wire").has_value();
+  if (config.standalone || (is_static && !is_wired)) {
+    warn("--local-addr", "only a rendezvous such as c10d");
+  }
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
   if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !options.find("--rdzv-id")) {
