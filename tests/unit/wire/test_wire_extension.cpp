@@ -159,7 +159,10 @@ TIME_TEST("wire extension: a round that ends while nodes tell is left", "[wire]"
   stage.rendezvous->change();
   co_await stage.quiet();
   REQUIRE(stage.launcher->started.size() == 2);
-  CHECK(config_of(stage, 1)["cluster"]["worker"].size() == 2);
+  const nlohmann::json workers = config_of(stage, 1)["cluster"]["worker"];
+  CHECK(workers.size() == 2);
+  // No other node needs the address of this one.
+  CHECK(workers[0].get<std::string>().starts_with("127.0.0.1:"));
   stage.agent().stop({});
   silent.agent().stop({});
   co_await stage.end();
@@ -173,6 +176,8 @@ TIME_TEST("wire extension: a node that tells nothing is an error", "[wire]") {
   stage.start();
   silent.start();
   co_await stage.end();
+  CHECK(stage.log->has("the 2 nodes of the round have met, but after 10 s not all have told about "
+                       "the wire-up tf: all nodes of a job need it"));
   CHECK(stage.failure() == errc::rendezvous_timeout);
   CHECK(stage.failure_text() ==
         "not all of the 2 nodes told about the wire-up tf within 300 s: all nodes of a job need "

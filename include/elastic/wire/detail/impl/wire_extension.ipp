@@ -66,11 +66,10 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
   mine.kinds = kinds_;
   mine.base_rank = ranks.base_rank;
   mine.workers = context_.local_world_size;
-  mine.address = local_address_named(terms_.address);
+  const bool is_alone = round.group_world_size == 1;
+  if (!is_alone) mine.address = local_address_named(terms_.address);
   const std::string master = round.master.address;
-  if (mine.address.empty() && (round.group_world_size == 1 || is_loopback(master))) {
-    mine.address = "127.0.0.1";
-  }
+  if (is_alone || (mine.address.empty() && is_loopback(master))) mine.address = "127.0.0.1";
   if (mine.address.empty()) {
     task<std::string> finding = reachable_address(std::string(), {master});
     mine.address = co_await std::move(finding);
@@ -91,6 +90,22 @@ ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
   ports_ = std::move(held);
 }
 
+inline task<void> keep_answer(task<std::vector<std::string>> asking,
+                              std::vector<std::string>* answer) {
+  *answer = co_await std::move(asking);
+}
+
+/// A node without wire-ups does not take part in this exchange, and waits for nothing.
+ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
+  constexpr std::chrono::seconds pause(10);
+  co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
+  context_.log.warning(
+      "the {} nodes of the round have met, but after {} s not all have told about the wire-up {}: "
+      "all nodes of a job need it",
+      nodes, pause.count(), kinds_);
+  co_await context_.time->sleep_until(time_point::max());
+}
+
 ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvous_round round,
                                                                         wire_place mine) {
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
@@ -98,11 +113,15 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   std::string text = text_of(mine);
   task<std::vector<std::string>> telling = tell_and_read(round.agents, prefix, std::move(text),
                                                          round.group_rank, round.group_world_size);
-  std::optional<std::vector<std::string>> told;
+  std::vector<std::string> told;
+  task<void> keeping = keep_answer(std::move(telling), &told);
+  task<void> warning = warn_of_silence(round.group_world_size);
+  task<std::size_t> waiting = race(std::move(keeping), std::move(warning));
+  std::optional<std::size_t> ended;
   std::exception_ptr gone;
   try {
     const time_point deadline = deadline_after(context_.time->now(), round.exchange_timeout);
-    told = co_await with_deadline(*context_.time, deadline, std::move(telling));
+    ended = co_await with_deadline(*context_.time, deadline, std::move(waiting));
   } catch (const error& failure) {
     if (failure.code() != errc::connection_failed) throw;
     gone = std::current_exception();
@@ -113,7 +132,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
     co_await context_.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
     std::rethrow_exception(gone);
   }
-  if (!told) {
+  if (!ended) {
     throw error(errc::rendezvous_timeout,
                 fmt::format("not all of the {} nodes told about the wire-up {} within {} s: all "
                             "nodes of a job need it",
@@ -121,7 +140,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
   std::vector<wire_place> places;
-  for (const std::string& each : *told) places.push_back(parse_wire_place(each));
+  for (const std::string& each : told) places.push_back(parse_wire_place(each));
   co_return places;
 }
 
