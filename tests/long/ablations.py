@@ -201,7 +201,7 @@ RULES = [
      LEADER, "if (is_ours && seen.record->kept.sequence == record_.kept.sequence) {",
      "if (is_ours) {", "registry"),
     ("all other nodes have lost the leader before another agent leads",
-     REGISTRY, "if (!is_theirs) co_return std::nullopt;", "", "registry"),
+     REGISTRY, "if (!is_theirs) co_return std::nullopt;", "if (!is_theirs) continue;", "registry"),
     ("a node that claims takes no place in that round",
      REGISTRY, "node_.forgo_rounds(claim.round);", "", "registry"),
     ("a leader that is alone in its round stops its own workers",

@@ -573,6 +573,19 @@ TIME_TEST("registry: who follows a leader that waited for the former one's worke
   co_await job.end();
 }
 
+TIME_TEST("registry: a node that ends the job stays until the leader knows", "[rendezvous]") {
+  scripted_job job(time, 1, 2);
+  co_await job.begin(2);
+  for (const auto& round : job.rounds) REQUIRE(round->value);
+  job.world.mesh.reset_both_ends(1);
+  co_await job.handlers[1]->close(rendezvous_handler::job_end::failed, "it failed");
+  co_await job.handlers[1]->shutdown();
+  job.meet(0);
+  co_await job.pass(5s);
+  CHECK(job.rounds[0]->code() == elastic::errc::rendezvous_closed);
+  co_await job.end();
+}
+
 // ---- roles whose leaders compare their job files ------------------------------------------------
 
 /// Two nodes, each of which begins a role of a job from a file.
