@@ -89,8 +89,8 @@ class call_memfd {
 
   std::size_t answer_at() const { return sizeof(header) + arguments_; }
 
-  ELASTIC_DECL bool read(std::size_t index, void* target, std::size_t size) const;
-  ELASTIC_DECL bool write(std::size_t index, const void* source, std::size_t size) const;
+  ELASTIC_DECL bool read(std::size_t offset, void* target, std::size_t size) const;
+  ELASTIC_DECL bool write(std::size_t offset, const void* source, std::size_t size) const;
   template <class Step>
   static bool moved(std::size_t size, Step step) {
     for (std::size_t done = 0; done < size;) {

@@ -125,10 +125,10 @@ class name_watch {
     for (;;) {
       const ssize_t size = ::read(stream_.native_handle(), buffer.data(), buffer.size());
       if (size <= 0) return is_named;
-      for (std::size_t index = 0; index < static_cast<std::size_t>(size);) {
+      for (std::size_t offset = 0; offset < static_cast<std::size_t>(size);) {
         inotify_event event;
-        std::memcpy(&event, buffer.data() + index, sizeof event);
-        const char* const name = buffer.data() + index + sizeof event;
+        std::memcpy(&event, buffer.data() + offset, sizeof event);
+        const char* const name = buffer.data() + offset + sizeof event;
         if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0) {
           is_lost_ = true;
         }
@@ -139,7 +139,7 @@ class name_watch {
           is_named = true;
           is_being_written_ = (event.mask & IN_CREATE) != 0;
         }
-        index += sizeof event + event.len;
+        offset += sizeof event + event.len;
       }
     }
   }

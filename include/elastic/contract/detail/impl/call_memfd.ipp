@@ -130,17 +130,18 @@ ELASTIC_DECL void call_memfd::fail(const char* step) {
                                              step, errno_text(errno)));
 }
 
-ELASTIC_DECL bool call_memfd::read(std::size_t index, void* target, std::size_t size) const {
+ELASTIC_DECL bool call_memfd::read(std::size_t offset, void* target, std::size_t size) const {
   return moved(size, [&](std::size_t done) {
     return ::pread(file_, static_cast<char*>(target) + done, size - done,
-                   static_cast<off_t>(index + done));
+                   static_cast<off_t>(offset + done));
   });
 }
 
-ELASTIC_DECL bool call_memfd::write(std::size_t index, const void* source, std::size_t size) const {
+ELASTIC_DECL bool call_memfd::write(std::size_t offset, const void* source,
+                                    std::size_t size) const {
   return moved(size, [&](std::size_t done) {
     return ::pwrite(file_, static_cast<const char*>(source) + done, size - done,
-                    static_cast<off_t>(index + done));
+                    static_cast<off_t>(offset + done));
   });
 }
 
