@@ -1550,7 +1550,7 @@ class metric_handler {
     std::string group = "torchelastic";
     std::string name;
     std::int64_t value = 0;
-    wall_time at;
+    wall_time time;
   };
 
   virtual ~metric_handler() = default;
@@ -1831,7 +1831,7 @@ struct run_result {
     pid_t pid = 0;
     exit_status status = exit_status::unknown();
     /// When the agent learned of its death.
-    wall_time at;
+    wall_time time;
     /// The path in its TORCHELASTIC_ERROR_FILE; empty if it had none.
     std::string error_file;
     /// The content of that file; empty if there is none.
@@ -2474,8 +2474,8 @@ struct syscalls {
   int (*set_session)();
   int (*die_with_parent)();
   int (*change_directory)(const char* path);
-  int (*duplicate)(int from, int lowest);
-  int (*duplicate_to)(int from, int to);
+  int (*duplicate)(int source, int lowest);
+  int (*duplicate_to)(int source, int target);
   int (*keep_at_exec)(int fd);
   int (*close_range)(unsigned first, unsigned last);
   int (*execute)(const char* path, char* const* arguments, char* const* environment);
@@ -2508,11 +2508,11 @@ ELASTIC_RUNS_IN_CHILD inline int die_with_parent() {
 ELASTIC_RUNS_IN_CHILD inline int change_directory(const char* path) {
   return static_cast<int>(::syscall(SYS_chdir, path));
 }
-ELASTIC_RUNS_IN_CHILD inline int duplicate(int from, int lowest) {
-  return static_cast<int>(::syscall(SYS_fcntl, from, F_DUPFD_CLOEXEC, lowest));
+ELASTIC_RUNS_IN_CHILD inline int duplicate(int source, int lowest) {
+  return static_cast<int>(::syscall(SYS_fcntl, source, F_DUPFD_CLOEXEC, lowest));
 }
-ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int from, int to) {
-  return static_cast<int>(::syscall(SYS_dup3, from, to, 0));
+ELASTIC_RUNS_IN_CHILD inline int duplicate_to(int source, int target) {
+  return static_cast<int>(::syscall(SYS_dup3, source, target, 0));
 }
 ELASTIC_RUNS_IN_CHILD inline int keep_at_exec(int fd) {
   return static_cast<int>(::syscall(SYS_fcntl, fd, F_SETFD, 0));
@@ -3304,7 +3304,7 @@ class log_layout {
 namespace elastic::detail {
 
 /// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
-ELASTIC_DECL std::string time_text(wall_time at);
+ELASTIC_DECL std::string time_text(wall_time moment);
 
 /// The prefix of each line of a process's output. It may contain the time and the process id, which
 /// are known only when the process runs. Converts implicitly from text.
@@ -3324,7 +3324,7 @@ class line_head {
   ELASTIC_DECL bool has_time() const;
 
   /// The text for lines that are read from one process at one time.
-  ELASTIC_DECL std::string text(pid_t pid, wall_time at) const;
+  ELASTIC_DECL std::string text(pid_t pid, wall_time moment) const;
 
   friend bool operator==(const line_head&, const line_head&) = default;
 
@@ -3647,7 +3647,7 @@ class restart_ledger {
 
  private:
   struct noted {
-    time_point at;
+    time_point time;
     int count;
   };
 
@@ -4507,7 +4507,7 @@ class process_set {
     std::size_t index;
     pid_t pid;
     exit_status status;
-    time_point at;
+    time_point time;
     wall_time wall;
     /// Whether the set asked it to end or killed it.
     bool was_stopped = false;
@@ -4749,7 +4749,7 @@ class hang_hooks {
   /// Waits at most `within` until the hooks are done; then kills them.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
-  ELASTIC_DECL task<void> finish(duration within);
+  ELASTIC_DECL task<void> finish(duration timeout);
 
   /// Waits until nothing of the hooks is left.
   ///
@@ -4858,109 +4858,6 @@ class role_link {
   /// Called when all workers are stopped, including those of the other nodes.
   virtual void stopped() = 0;
 };
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/rejoin_machine.hpp ----
-
-namespace elastic::detail {
-
-/// What the agent knows about one of its workers when an epoch ends.
-struct survivor_facts {
-  int rank = 0;
-  bool runs = false;
-  /// It has sent `survive`.
-  bool has_said = false;
-  /// The connection on which it sent that is still open.
-  bool has_channel = false;
-  /// It has succeeded.
-  bool has_finished = false;
-  /// It has left the epoch.
-  bool is_ready = false;
-};
-
-/// The end of an epoch on this node.
-struct epoch_end {
-  std::vector<survivor_facts> workers;
-  /// Some workers of the job took part in the epoch without being started for it. A worker that has
-  /// not sent `survive` was then started for the epoch and has not come that far.
-  bool had_survivors = false;
-  /// The job pauses.
-  bool is_pause = false;
-  /// The workers' time to leave the epoch is over.
-  bool is_overdue = false;
-};
-
-struct rejoin_step {
-  enum class action {
-    /// Some workers still have to leave the epoch.
-    wait,
-    /// The workers that stay wait for the next epoch: meet the other nodes.
-    meet,
-    /// All workers of the job must restart.
-    restart_all,
-  };
-  action what = action::wait;
-  std::string reason;
-};
-
-/// Whether a worker can keep its process. Only workers that cannot are restarted.
-ELASTIC_DECL bool can_stay(const survivor_facts& worker);
-
-/// Why the workers of this node cannot stay, whatever they answer; empty if they can.
-ELASTIC_DECL std::string obstacle_to(const epoch_end& end);
-
-/// Decides what this node does when an epoch ends. Pure.
-ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end);
-
-/// The answer to a worker that asks whether its failure is due to the end of the epoch.
-enum class ask_answer { wait, change, no_change };
-
-/// @param round_ends    the round ends, for whatever reason
-/// @param has_finished  the rank of a worker of this node that has succeeded, if any
-/// @param is_overdue    the worker has waited as long as the agent may take to answer
-ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
-                                   bool is_overdue);
-
-/// What a node announces about itself in a new round.
-struct node_epoch {
-  /// It can keep workers. Nodes of torchrun and nodes with another `on_failure` do not set this.
-  bool replaces = false;
-  /// The last epoch that it took part in, and its group rank there; -1: none.
-  std::int64_t term = 0;
-  std::int64_t round = -1;
-  int place = -1;
-  /// How many of its workers wait for the next epoch.
-  int survivors = 0;
-  /// Why all workers of the job must restart; empty: this node knows no reason. It counts only if
-  /// no node took part in a later epoch.
-  std::string obstacle;
-
-  friend bool operator==(const node_epoch&, const node_epoch&) = default;
-};
-
-/// How the nodes of a round begin an epoch.
-struct epoch_plan {
-  /// Every node can keep workers.
-  bool is_possible = false;
-  /// Waiting workers take part with their present processes.
-  bool keeps_survivors = false;
-  /// Why they do not; empty if no worker waits.
-  std::string reason;
-  /// The group rank of each node.
-  std::vector<int> places;
-};
-
-/// Assigns group ranks. Nodes of the last epoch keep theirs. If a node's rank is too large for a
-/// smaller world, the node moves to a free rank with all its workers; newcomers get the remaining
-/// ranks.
-ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes);
-
-/// Plans how an epoch begins. Pure: all nodes compute the same plan from the same announcements.
-/// @param nodes     in the order of the rendezvous
-/// @param may_move  false: the first node of the rendezvous serves the store for the workers, so
-///                  each node must keep the group rank that the rendezvous gave it
-ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move);
 
 }  // namespace elastic::detail
 
@@ -5298,7 +5195,7 @@ class worker_channels {
   ///
   /// Result: without a channel, no worker was asked.
   /// Cancellation: all types; throws `operation_aborted`. Workers may still save a checkpoint.
-  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration within) &;
+  ELASTIC_DECL task<checkpoint_outcome> checkpoint(duration timeout) &;
 
   /// Closes every connection and waits until nothing of the channel runs any more. Does nothing if
   /// no channel is open. `open` may follow.
@@ -5316,6 +5213,154 @@ class worker_channels {
 };
 
 }  // namespace elastic
+
+// ---- elastic/agent/detail/process_builder.hpp ----
+
+namespace elastic::detail {
+
+/// Describes the processes of workers, from the settings of their node, their job and what opt-in
+/// modules add.
+///
+/// Thread-safety: one strand at a time.
+class process_builder {
+ public:
+  /// @param roles  null: the job has no other roles
+  /// The settings and the channels must outlive this object.
+  ELASTIC_DECL process_builder(const worker_spec& spec, const worker_channels& channels,
+                               std::shared_ptr<role_link> roles);
+
+  /// See `worker_group::equip`.
+  void equip(std::function<void(const worker_identity&, environment_map&)> change,
+             std::function<int(int local_rank)> descriptor) {
+    change_ = std::move(change);
+    descriptor_ = std::move(descriptor);
+  }
+
+  ELASTIC_DECL process_spec make(const worker_identity& identity, const job_context& job,
+                                 const std::string& error_file) const;
+
+  /// The variables that a new process would get, and that may differ from those of a worker that
+  /// keeps its process.
+  ELASTIC_DECL environment_map changed_variables(const worker_identity& identity,
+                                                 const job_context& job) const;
+
+ private:
+  ELASTIC_DECL std::vector<std::string> environment(const worker_identity& identity,
+                                                    const job_context& job,
+                                                    const std::string& error_file) const;
+
+  const worker_spec& spec_;
+  const worker_channels& channels_;
+  std::shared_ptr<role_link> roles_;
+  /// Empty: nothing is added.
+  std::function<void(const worker_identity&, environment_map&)> change_;
+  std::function<int(int)> descriptor_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/rejoin_machine.hpp ----
+
+namespace elastic::detail {
+
+/// What the agent knows about one of its workers when an epoch ends.
+struct survivor_facts {
+  int rank = 0;
+  bool runs = false;
+  /// It has sent `survive`.
+  bool has_said = false;
+  /// The connection on which it sent that is still open.
+  bool has_channel = false;
+  /// It has succeeded.
+  bool has_finished = false;
+  /// It has left the epoch.
+  bool is_ready = false;
+};
+
+/// The end of an epoch on this node.
+struct epoch_end {
+  std::vector<survivor_facts> workers;
+  /// Some workers of the job took part in the epoch without being started for it. A worker that has
+  /// not sent `survive` was then started for the epoch and has not come that far.
+  bool had_survivors = false;
+  /// The job pauses.
+  bool is_pause = false;
+  /// The workers' time to leave the epoch is over.
+  bool is_overdue = false;
+};
+
+struct rejoin_step {
+  enum class action {
+    /// Some workers still have to leave the epoch.
+    wait,
+    /// The workers that stay wait for the next epoch: meet the other nodes.
+    meet,
+    /// All workers of the job must restart.
+    restart_all,
+  };
+  action what = action::wait;
+  std::string reason;
+};
+
+/// Whether a worker can keep its process. Only workers that cannot are restarted.
+ELASTIC_DECL bool can_stay(const survivor_facts& worker);
+
+/// Why the workers of this node cannot stay, whatever they answer; empty if they can.
+ELASTIC_DECL std::string obstacle_to(const epoch_end& end);
+
+/// Decides what this node does when an epoch ends. Pure.
+ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end);
+
+/// The answer to a worker that asks whether its failure is due to the end of the epoch.
+enum class ask_answer { wait, change, no_change };
+
+/// @param round_ends    the round ends, for whatever reason
+/// @param has_finished  the rank of a worker of this node that has succeeded, if any
+/// @param is_overdue    the worker has waited as long as the agent may take to answer
+ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
+                                   bool is_overdue);
+
+/// What a node announces about itself in a new round.
+struct node_epoch {
+  /// It can keep workers. Nodes of torchrun and nodes with another `on_failure` do not set this.
+  bool replaces = false;
+  /// The last epoch that it took part in, and its group rank there; -1: none.
+  std::int64_t term = 0;
+  std::int64_t round = -1;
+  int place = -1;
+  /// How many of its workers wait for the next epoch.
+  int survivors = 0;
+  /// Why all workers of the job must restart; empty: this node knows no reason. It counts only if
+  /// no node took part in a later epoch.
+  std::string obstacle;
+
+  friend bool operator==(const node_epoch&, const node_epoch&) = default;
+};
+
+/// How the nodes of a round begin an epoch.
+struct epoch_plan {
+  /// Every node can keep workers.
+  bool is_possible = false;
+  /// Waiting workers take part with their present processes.
+  bool keeps_survivors = false;
+  /// Why they do not; empty if no worker waits.
+  std::string reason;
+  /// The group rank of each node.
+  std::vector<int> places;
+};
+
+/// Assigns group ranks. Nodes of the last epoch keep theirs. If a node's rank is too large for a
+/// smaller world, the node moves to a free rank with all its workers; newcomers get the remaining
+/// ranks.
+ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes);
+
+/// Plans how an epoch begins. Pure: all nodes compute the same plan from the same announcements.
+/// @param nodes     in the order of the rendezvous
+/// @param may_move  false: the first node of the rendezvous serves the store for the workers, so
+///                  each node must keep the group rank that the rendezvous gave it
+ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move);
+
+}  // namespace elastic::detail
 
 // ---- elastic/agent/detail/survivors.hpp ----
 
@@ -5402,7 +5447,7 @@ class survivors {
   template <class Message>
   void take(place&, const Message&) {}
   ELASTIC_DECL void tell(std::size_t slot, const control_messages::agent_message& message);
-  ELASTIC_DECL void tell_change(duration within);
+  ELASTIC_DECL void tell_change(duration timeout);
   // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 
@@ -5412,6 +5457,73 @@ class survivors {
   std::int64_t epoch_ = 0;
   bool has_survivors_ = false;
   std::vector<place> places_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/worker_leftovers.hpp ----
+
+#include <ctime>
+
+namespace elastic::detail {
+
+/// What failed workers left in files: error files, the end of their output, core files. What lies
+/// on a file system that may hang is read beforehand, on a thread and within a time limit.
+///
+/// Thread-safety: one strand at a time.
+class worker_leftovers {
+ public:
+  struct content {
+    std::optional<error_file_content> error;
+    std::vector<std::string> last_stderr;
+    std::string core_file;
+  };
+
+  /// A failed worker, and where its files are.
+  struct source {
+    std::size_t slot = 0;
+    pid_t pid = 0;
+    std::string error_file;
+    /// Callable from any thread.
+    std::function<std::vector<std::string>()> read_tail;
+    bool core_dumped = false;
+    /// When its attempt was started; older core files are not its own.
+    std::time_t since = 0;
+  };
+
+  /// @param layout     must outlive this object
+  /// @param directory  in which the workers were started; empty: this process's
+  ELASTIC_DECL worker_leftovers(log_layout& layout, std::string directory,
+                                std::shared_ptr<time_source> time, logger log);
+
+  /// Reads what may hang, unless it was read before. A directory that does not answer within
+  /// `limits::log_directory_patience` is given up, and the log says so.
+  ///
+  /// Cancellation: all types; a thread that hangs keeps hanging.
+  ELASTIC_DECL task<void> read_ahead(std::vector<source> failed);
+
+  /// What was read beforehand, or else reads it now.
+  ELASTIC_DECL content read(const source& failed) const;
+
+  /// For a new process in a slot, or in all.
+  void forget(std::size_t slot) { read_.erase(slot); }
+  void clear() { read_.clear(); }
+
+ private:
+  using contents = std::map<std::size_t, content>;
+  using reader = std::function<void(content&)>;
+  using readers = std::map<std::size_t, reader>;
+
+  ELASTIC_DECL reader log_reader_of(const source& failed) const;
+  ELASTIC_DECL reader core_reader_of(const source& failed) const;
+  ELASTIC_DECL task<void> read_within(duration patience, readers work,
+                                      std::optional<contents>& read);
+
+  log_layout& layout_;
+  std::string directory_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  contents read_;
 };
 
 }  // namespace elastic::detail
@@ -5823,8 +5935,8 @@ class call_memfd {
 
   std::size_t answer_at() const { return sizeof(header) + arguments_; }
 
-  ELASTIC_DECL bool read(std::size_t at, void* into, std::size_t size) const;
-  ELASTIC_DECL bool write(std::size_t at, const void* from, std::size_t size) const;
+  ELASTIC_DECL bool read(std::size_t offset, void* target, std::size_t size) const;
+  ELASTIC_DECL bool write(std::size_t offset, const void* source, std::size_t size) const;
   template <class Step>
   static bool moved(std::size_t size, Step step) {
     for (std::size_t done = 0; done < size;) {
@@ -5980,8 +6092,7 @@ class worker_group {
   /// started and choose the descriptor that it gets: those of an `agent_extension`.
   void equip(std::function<void(const worker_identity&, environment_map&)> change,
              std::function<int(int local_rank)> descriptor) {
-    change_environment_ = std::move(change);
-    descriptor_of_ = std::move(descriptor);
+    builder_.equip(std::move(change), std::move(descriptor));
   }
 
   /// From now on the workers are replicas: they form no world, and the end of one does not affect
@@ -6088,7 +6199,7 @@ class worker_group {
   /// Call it before `stop`, if there is time.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
-  task<void> finish_hooks(duration within) & { return hooks_.finish(within); }
+  task<void> finish_hooks(duration timeout) & { return hooks_.finish(timeout); }
 
   /// Kills the hooks that inspect hung workers, and then these workers.
   void end_hooks() { hooks_.hurry(); }
@@ -6107,7 +6218,7 @@ class worker_group {
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
-  task<checkpoint_outcome> checkpoint(duration within) & { return channels_.checkpoint(within); }
+  task<checkpoint_outcome> checkpoint(duration timeout) & { return channels_.checkpoint(timeout); }
 
   /// Tells the workers on the control channel to pause, or to continue.
   void pause() { channels_.pause(); }
@@ -6229,11 +6340,6 @@ class worker_group {
   // guards run on other processors.
   ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
                                      std::vector<std::size_t> slots, const job_context& job);
-  ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
-                                                       const job_context& job,
-                                                       const std::string& error_file) const;
-  ELASTIC_DECL process_spec process_of(const worker_identity& identity, const job_context& job,
-                                       const std::string& error_file) const;
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
                                        logs_specs::worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
@@ -6260,16 +6366,6 @@ class worker_group {
   ELASTIC_DECL task<std::string> look();
   ELASTIC_DECL run_result::failure describe(const worker& failed, const std::string& host) const;
 
-  /// What a failed worker left in files.
-  struct leftovers {
-    std::optional<error_file_content> error;
-    std::vector<std::string> last_stderr;
-    std::string core_file;
-  };
-  using leftovers_by_slot = std::map<std::size_t, leftovers>;
-  using leftovers_reader = std::function<void(leftovers&)>;
-  using leftovers_readers = std::vector<std::pair<std::size_t, leftovers_reader>>;
-
   // Before workers are started: none may run.
   ELASTIC_DECL task<void> make_room();
   ELASTIC_DECL task<void> start_each(rendezvous_round round, assigned_ranks ranks,
@@ -6277,15 +6373,8 @@ class worker_group {
   ELASTIC_DECL task<void> make_directories(int restart_count);
   ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
   ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
-  // These readers may run on any thread: they read the log directory and locate the core file.
-  ELASTIC_DECL leftovers_reader log_reader_of(const worker& failed) const;
-  ELASTIC_DECL leftovers_reader core_reader_of(const worker& failed) const;
+  ELASTIC_DECL detail::worker_leftovers::source source_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
-
-  // Returns nothing if reading takes longer than `patience`; the readers then continue in the
-  // background.
-  ELASTIC_DECL task<void> read_within(duration patience, leftovers_readers readers,
-                                      std::optional<leftovers_by_slot>& read);
 
   /// The state of one attempt; each has a new one.
   struct attempt;
@@ -6299,9 +6388,6 @@ class worker_group {
   // of the others.
   ELASTIC_DECL std::vector<std::size_t> begin_with_stayers(attempt next);
   ELASTIC_DECL detail::survivors_options survivor_options(const agent_services& services);
-  // The variables that a new process would get and that may have changed.
-  ELASTIC_DECL environment_map news_for(const worker_identity& identity,
-                                        const job_context& job) const;
   ELASTIC_DECL void tell_stayers(const std::vector<worker_identity>& identities,
                                  const job_context& job);
 
@@ -6332,7 +6418,7 @@ class worker_group {
     /// By local rank, the last step that was reported, and when it first was.
     struct reported_step {
       std::int64_t number = -1;
-      time_point at{};
+      time_point time{};
       /// The step at the last sample.
       std::int64_t looked = -1;
     };
@@ -6355,8 +6441,6 @@ class worker_group {
     /// The local ranks of hung workers that hooks inspect, and the signals that end them
     /// afterwards.
     std::vector<std::pair<std::size_t, int>> pending_kills;
-    /// By slot: what was read from files that may hang.
-    std::map<std::size_t, worker_group::leftovers> leftovers;
 
     ELASTIC_DECL detail::attempt_tally tally() const;
   };
@@ -6364,6 +6448,7 @@ class worker_group {
   worker_spec spec_;
   detail::descriptor_need descriptors_;
   log_layout& layout_;
+  detail::worker_leftovers leftovers_;
   std::shared_ptr<logs_specs> logs_;
   logger log_;
   std::shared_ptr<worker_observer> observer_;
@@ -6379,15 +6464,13 @@ class worker_group {
   std::function<void()> on_start_;
   std::function<void(std::int64_t)> on_step_;
   std::function<void()> on_prepared_;
-  /// Empty: nothing is added.
-  std::function<void(const worker_identity&, environment_map&)> change_environment_;
-  std::function<int(int)> descriptor_of_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   worker_channels channels_;
+  detail::process_builder builder_;
   detail::survivors survivors_;
   attempt attempt_;
   detail::hang_hooks hooks_;
@@ -7251,7 +7334,7 @@ struct endpoint {
 };
 
 /// "host:port", with brackets around an IPv6 address.
-ELASTIC_DECL std::string to_text(const endpoint& at);
+ELASTIC_DECL std::string to_text(const endpoint& address);
 
 namespace detail {
 
@@ -7687,10 +7770,10 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
     for (;;) {
       const long size = ::syscall(SYS_getdents64, folder, entries, sizeof entries);
       if (size <= 0) break;
-      for (long at = 0; at < size;) {
-        const auto* head = reinterpret_cast<const entry_head*>(entries + at);
+      for (long offset = 0; offset < size;) {
+        const auto* head = reinterpret_cast<const entry_head*>(entries + offset);
         long fd = 0;
-        for (const char* digit = entries + at + name_offset; *digit >= '0' && *digit <= '9';
+        for (const char* digit = entries + offset + name_offset; *digit >= '0' && *digit <= '9';
              ++digit) {
           fd = fd * 10 + (*digit - '0');
         }
@@ -7698,7 +7781,7 @@ ELASTIC_RUNS_IN_CHILD inline void close_one_by_one(int first, int kept) {
           ::syscall(SYS_close, fd);
           closed_some = true;
         }
-        at += head->size;
+        offset += head->size;
       }
     }
   }
@@ -8192,7 +8275,7 @@ struct registry_place {
   /// job is from. Called once, for the node. Empty: files without a common role are not compared.
   std::function<std::shared_ptr<versioned_keys>()> shared_keys;
   /// Hosts that the other nodes reach, too: this host is known by an address in their network.
-  std::vector<std::string> towards;
+  std::vector<std::string> hosts;
 };
 
 /// The settings (`rendezvous_parameters::conf`) of every rendezvous with a registry.
@@ -8423,7 +8506,7 @@ class key_value_engine {
   using waiting_key = table<registrations>::value_type;
   struct place {
     waiting_key* key = nullptr;
-    registrations::iterator at;
+    registrations::iterator position;
   };
   struct pending_wait {
     wait_id id = 0;
@@ -8451,7 +8534,7 @@ class key_value_engine {
                                 std::string_view new_value);
   ELASTIC_DECL pending_wait& new_wait(std::weak_ptr<listener> who);
   ELASTIC_DECL void register_for(pending_wait& wait, std::string_view key);
-  ELASTIC_DECL void count_down(registration at);
+  ELASTIC_DECL void count_down(registration entry);
   ELASTIC_DECL void wake_all(std::string_view key);
   ELASTIC_DECL void wake_one(std::string_view key);
   ELASTIC_DECL void deliver(std::unique_lock<std::mutex>& lock);
@@ -9094,7 +9177,7 @@ class tcp_store final : public store {
   // called: otherwise a reply may still be due on it.
   class lease {
    public:
-    ELASTIC_DECL lease(tcp_store& of, std::unique_ptr<link> held);
+    ELASTIC_DECL lease(tcp_store& owner, std::unique_ptr<link> held);
     ELASTIC_DECL lease(lease&& other) noexcept;
     lease& operator=(lease&&) = delete;
     ELASTIC_DECL ~lease();
@@ -9117,9 +9200,9 @@ class tcp_store final : public store {
   ELASTIC_DECL task<lease> dial();
   ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> addresses();
   ELASTIC_DECL task<void> probe();
-  ELASTIC_DECL task<void> confirm(lease& on);
+  ELASTIC_DECL task<void> confirm(lease& connection);
   [[noreturn]] ELASTIC_DECL void throw_no_store(char reply) const;
-  ELASTIC_DECL task<void> announce(lease& on);
+  ELASTIC_DECL task<void> announce(lease& connection);
 
   template <class T>
   task<T> guarded(task<T> work, const char* operation);
@@ -9139,7 +9222,7 @@ class tcp_store final : public store {
   ELASTIC_DECL task<void> do_append(std::string key, std::string value);
   ELASTIC_DECL task<std::vector<std::string>> do_multi_get(key_list keys);
   ELASTIC_DECL task<void> do_multi_set(key_value_list pairs);
-  ELASTIC_DECL task<void> wait_on(lease& on, const std::vector<std::string>& keys);
+  ELASTIC_DECL task<void> wait_on(lease& connection, const std::vector<std::string>& keys);
 
   asio::any_io_executor executor_;
   options options_;
@@ -9255,7 +9338,7 @@ class store_extension {
   virtual task<void> run() = 0;
 
   /// Called when a client has sent the greeting.
-  virtual std::unique_ptr<conversation> begin(client& from) = 0;
+  virtual std::unique_ptr<conversation> begin(client& peer) = 0;
 };
 
 }  // namespace elastic::detail
@@ -9815,7 +9898,7 @@ namespace detail {
 // ---- listening sockets ----------------------------------------------------------------------
 
 /// Result: a listening socket that is closed on exec; -1 on failure, with `errno` set.
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at);
+ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place);
 
 // ---- server ---------------------------------------------------------------------------------
 
@@ -9868,7 +9951,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL int accept_waiting(acceptor& listening);
 
   // Whether the client's address is admitted. Logs the first rejection of each address.
-  ELASTIC_DECL bool is_admitted(const sockaddr_storage& from, socklen_t size);
+  ELASTIC_DECL bool is_admitted(const sockaddr_storage& origin, socklen_t size);
 
   // The number of connections of all servers that leaves enough descriptors for starting workers.
   ELASTIC_DECL std::size_t most_connections() const;
@@ -9891,7 +9974,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL void lend_descriptors();
 
   // Logs each address once.
-  ELASTIC_DECL void note_stranger(const asio::ip::address& from, const std::string& why);
+  ELASTIC_DECL void note_stranger(const asio::ip::address& origin, const std::string& why);
 
   // ---- ends ----------------------------------------------------------------------------------
 
@@ -10637,13 +10720,13 @@ struct chaos_plan {
     enum class target { rank, node };
 
     kind what = kind::kill;
-    target of = target::rank;
+    target scope = target::rank;
     /// The rank of a worker, or the group rank of a node.
     int number = 0;
     /// The time since the job's workers first ran on this node.
-    duration at{};
+    duration start{};
     /// How long it lasts; not for `kill`.
-    duration lasts{};
+    duration span{};
 
     friend bool operator==(const fault&, const fault&) = default;
   };
@@ -11962,7 +12045,7 @@ namespace elastic {
 /// "WARNING 2026-11-20 14:03:21.042 text": a record of `console_log`, with its line end. The time
 /// is local. Control characters other than line ends and tabs are escaped, since log text may quote
 /// external input.
-ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_view text);
+ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string_view text);
 
 /// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
 ///
@@ -12135,9 +12218,9 @@ class program_run {
   /// ended, the former signal handling is restored, and then the extension ends.
   ///
   /// The program_run may be destroyed before the task has ended.
-  /// @param beside  tasks that run beside the agent. When the agent has ended, they get terminal
-  ///                cancellation. A task that ends before the agent stops the job, as if the caller
-  ///                had cancelled it; its error is thrown
+  /// @param companions  tasks that run beside the agent. When it has ended, they get terminal
+  ///                    cancellation. A task that ends before the agent stops the job, as if the
+  ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
@@ -12145,7 +12228,7 @@ class program_run {
   /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
   /// extension is still shut down cleanly.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
-                                    std::vector<task<void>> beside = {}) const;
+                                    std::vector<task<void>> companions = {}) const;
 
  private:
   std::shared_ptr<const detail::program_plan> plan_;
@@ -12418,9 +12501,9 @@ ELASTIC_DECL process_spec without_attempt(process_spec spec);
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
                                                           const standby_task& standby);
 
-/// The changes to a standby made for `from` before it becomes `to`.
-ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
-                                                          const process_spec& to);
+/// The changes to a standby made for `source` before it becomes `target`.
+ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& source,
+                                                          const process_spec& target);
 
 }  // namespace elastic::detail
 
@@ -12664,12 +12747,12 @@ class standby_set final : public process_launcher {
   // probe.
   ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
   ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
-                                                           duration within);
+                                                           duration timeout);
   ELASTIC_DECL std::string modules_text() const;
 
   // Result: why it did not become the process; empty on success.
-  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
-                                           process_spec to, std::string record_place,
+  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec source,
+                                           process_spec target, std::string record_place,
                                            bool has_run_script);
 
   warm_standby terms_;
@@ -14571,7 +14654,7 @@ class simulated_network {
   /// During its lifetime, each change sets its flag.
   class watch {
    public:
-    ELASTIC_DECL watch(simulated_network& at, asio::any_io_executor executor);
+    ELASTIC_DECL watch(simulated_network& network, asio::any_io_executor executor);
     ELASTIC_DECL ~watch();
     watch(const watch&) = delete;
     watch& operator=(const watch&) = delete;
@@ -15119,10 +15202,11 @@ ELASTIC_DECL processor_set processor_set::allowed_here() {
 
 ELASTIC_DECL std::string processor_set::text() const {
   std::string list;
-  for (auto at = numbers_.begin(); at != numbers_.end();) {
-    const int first = *at;
+  for (auto position = numbers_.begin(); position != numbers_.end();) {
+    const int first = *position;
     int last = first;
-    for (++at; at != numbers_.end() && *at == last + 1; ++at) last = *at;
+    for (++position; position != numbers_.end() && *position == last + 1; ++position)
+      last = *position;
     if (!list.empty()) list += ',';
     list += first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
   }
@@ -15332,10 +15416,10 @@ ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text
   int depth = 0;
   int members = 0;
   bool quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char letter = text[at];
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const char letter = text[index];
     if (quoted && letter == '\\') {
-      ++at;
+      ++index;
     } else if (letter == '"') {
       quoted = !quoted;
     } else if (!quoted && (letter == '{' || letter == '[')) {
@@ -15379,8 +15463,8 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
     content.raw_json = text;
     if (message->is_string()) {
       content.message = message->get<std::string>();
-      if (const auto at = root.find("timestamp"); at != root.end()) {
-        content.timestamp = detail::error_file_timestamp(*at);
+      if (const auto stamp = root.find("timestamp"); stamp != root.end()) {
+        content.timestamp = detail::error_file_timestamp(*stamp);
       }
       return content;
     }
@@ -15394,8 +15478,8 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
     if (const auto stack = extra->find("py_callstack"); stack != extra->end()) {
       content.callstack = detail::text_or_json(*stack);
     }
-    if (const auto at = extra->find("timestamp"); at != extra->end()) {
-      content.timestamp = detail::error_file_timestamp(*at);
+    if (const auto stamp = extra->find("timestamp"); stamp != extra->end()) {
+      content.timestamp = detail::error_file_timestamp(*stamp);
     }
     return content;
   } catch (const std::exception& failure) {
@@ -15484,12 +15568,12 @@ namespace elastic {
 
 ELASTIC_DECL std::int64_t run_result::failure::timestamp() const {
   if (error && error->timestamp != 0) return error->timestamp;
-  return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
+  return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
 
 ELASTIC_DECL wall_time run_result::failure::moment() const {
   if (error && error->timestamp != 0 && error->written) return *error->written;
-  return at;
+  return time;
 }
 
 ELASTIC_DECL std::string run_result::rank_replacements::text() const {
@@ -15522,8 +15606,6 @@ ELASTIC_DECL const std::string& run_result::return_value_of(int rank) const {
 
 // ---- elastic/agent/impl/failure_report.ipp ----
 
-#include <ctime>
-
 namespace elastic {
 
 namespace detail {
@@ -15546,7 +15628,7 @@ inline wall_time earliest_moment(const run_result::failure& failure) {
     const wall_time fine = failure.moment();
     return fine >= written && fine < written + std::chrono::seconds(2) ? fine : written;
   }
-  return was_struck(failure) ? failure.at - notice_delay : failure.at;
+  return was_struck(failure) ? failure.time - notice_delay : failure.time;
 }
 
 /// When the first worker failed that the agent had not stopped; empty if it had stopped all.
@@ -15555,8 +15637,8 @@ inline std::optional<wall_time> first_own_failure(
   std::optional<wall_time> first;
   for (const run_result::failure& failure : failures) {
     if (failure.stopped_by_agent) continue;
-    const wall_time at = earliest_moment(failure);
-    if (!first || at < *first) first = at;
+    const wall_time moment = earliest_moment(failure);
+    if (!first || moment < *first) first = moment;
   }
   return first;
 }
@@ -15668,13 +15750,13 @@ inline std::string report_stderr(const run_result::failure& failure) {
 ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks) {
   std::sort(ranks.begin(), ranks.end());
   std::string text;
-  for (std::size_t at = 0; at < ranks.size();) {
-    std::size_t last = at;
+  for (std::size_t index = 0; index < ranks.size();) {
+    std::size_t last = index;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
     if (!text.empty()) text += ", ";
-    text += fmt::format("{}", ranks[at]);
-    if (last > at) text += fmt::format("{}{}", last == at + 1 ? ", " : "-", ranks[last]);
-    at = last + 1;
+    text += fmt::format("{}", ranks[index]);
+    if (last > index) text += fmt::format("{}{}", last == index + 1 ? ", " : "-", ranks[last]);
+    index = last + 1;
   }
   return text;
 }
@@ -16723,78 +16805,113 @@ class agent_telemetry {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/port_use.hpp ----
+// ---- elastic/agent/detail/epoch_exchange.hpp ----
 
 namespace elastic::detail {
 
-/// Whether a process has a TCP connection to a port of another.
-enum class port_use { none, connecting, connected };
-
-/// The inodes of sockets whose peer has a given port, and of those that listen at it.
-struct sockets_to_port {
-  std::set<std::uint64_t> connected = {};
-  std::set<std::uint64_t> connecting = {};
-  std::set<std::uint64_t> listening = {};
-  /// Whether the tables were read to their ends.
-  bool is_whole = true;
+/// A node's place in an epoch, and how the epoch begins for all nodes.
+struct epoch_agreement {
+  assigned_ranks ranks;
+  int place = 0;
+  bool is_possible = false;
+  bool keeps_survivors = false;
+  std::string reason;
 };
 
-/// Parses the format of /proc/net/tcp and tcp6; skips other lines.
-ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found);
+/// The text that a node sends to the others about its workers and itself. Agents that do not
+/// replace ranks ignore the fields that they do not know.
+ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch& self,
+                                         int group_rank);
 
-/// Inspects the connections of a process and its descendants. Takes milliseconds on a host with
-/// many connections.
+/// Parses the text of another node; a node that does not replace ranks yields `node_epoch()`.
+/// Errors: `errc::protocol_violation`; the message names the node.
+ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank);
+
+/// Writes and parses the answer of the node of group rank 0 to each node.
+/// Errors: `errc::protocol_violation`.
+ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement);
+ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text);
+
+/// Exchanges ranks among nodes that keep workers. It uses the keys of PyTorch's exchange and costs
+/// as much, plus two more keys for each node.
 ///
-/// @param most_files  the most processes and descriptors to inspect
-/// Result: empty if `most_files` was not enough, if the host has more sockets than
-/// `limits::socket_table_bytes` hold, or if /proc does not show them.
-ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
-                                                      std::size_t most_files);
-
-/// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
-/// above.
-ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std::size_t most_files);
+/// Errors and cancellation: those of `exchange_ranks`.
+ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
+                                                  node_epoch self);
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/arrivals.hpp ----
+// ---- elastic/agent/detail/epoch_record.hpp ----
 
 namespace elastic::detail {
 
-/// How long workers may take to reach `init_process_group` before the log names the missing ones.
-inline constexpr std::chrono::seconds arrival_patience{30};
-
-/// A running worker of this node.
-struct worker_arrival {
-  std::int64_t rank = 0;
-  pid_t pid = 0;
-  /// Whether it is connected to the workers' store; empty: unknown.
-  std::optional<port_use> use = {};
-};
-
-/// Which workers have connected to the workers' store.
-struct arrivals {
-  /// The workers of this node, by rank.
-  std::vector<worker_arrival> own = {};
-  /// Whether all workers of this node still run.
-  bool do_all_run = true;
-  /// How many ranks of the job have connected; empty: this node does not serve the store.
-  std::optional<std::int64_t> come = {};
-  std::int64_t world = 1;
-  /// "10.0.0.7:29500".
-  std::string store = {};
-};
-
-/// Inspects the connections of workers to a port, on a separate thread.
+/// The epochs of a node's workers: from their start or their entry into another world until the
+/// world changes. Workers that can outlive an epoch keep their processes; what nodes need to know
+/// for that, and what it saved, is kept here.
 ///
-/// @param workers  without `use`
-/// Cancellation: all types.
-ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
-    std::vector<worker_arrival> workers, std::uint16_t port);
+/// Thread-safety: the agent's strand.
+class epoch_record {
+ public:
+  /// All references must outlive this object.
+  ELASTIC_DECL epoch_record(const worker_spec& spec, worker_group& group, agent_journal& journal,
+                            agent_telemetry& telemetry, time_source& time, const logger& log);
 
-/// Names the missing workers in one sentence. Empty if no worker is missing, if none has connected
-/// (so that the job may not use the store), or if nothing is known.
-ELASTIC_DECL std::string missing_workers(const arrivals& seen);
+  /// What this node tells the others about the last epoch; empty if workers never outlive one.
+  ELASTIC_DECL std::optional<node_epoch> last();
+
+  /// How this node enters an epoch.
+  struct entry {
+    /// Some workers of the job continue in it.
+    bool keeps_survivors = false;
+    /// The same, and this node took part in the previous epoch.
+    bool replaces = false;
+  };
+
+  /// Takes what the nodes have agreed on, and gives the round this node's place in it.
+  /// Errors: `errc::invalid_argument`: workers cannot outlive an epoch in this job.
+  ELASTIC_DECL entry take(const epoch_agreement& agreement, rendezvous_round& round);
+
+  /// Notes why the workers of this node cannot stay.
+  void note_obstacle(std::string why) { last_.obstacle = std::move(why); }
+
+  /// Notes when this node first learned that the epoch is over.
+  ELASTIC_DECL void end();
+  void note_change(rendezvous_change change) { change_ = std::move(change); }
+
+  /// Notes that the workers of the next epoch run.
+  /// @param starting  when the first of them was started
+  /// Result: when this node learned that the last epoch was over; `starting` for the first epoch
+  ELASTIC_DECL time_point begin(time_point starting);
+
+  /// Completes `start` with the workers of this node that are new while others stayed, and reports
+  /// them to the journal, the metrics and the result.
+  /// @param ended  what `begin` returned
+  ELASTIC_DECL void report_replacement(worker_observer::started_workers& start, time_point ended);
+  ELASTIC_DECL void log_replacement(const std::vector<int>& replaced, time_point ended) const;
+
+  /// A worker of this node has reported a step.
+  ELASTIC_DECL void note_step(std::int64_t step);
+
+  const run_result::rank_replacements& replacements() const { return replacements_; }
+
+ private:
+  const worker_spec& spec_;
+  worker_group& group_;
+  agent_journal& journal_;
+  agent_telemetry& telemetry_;
+  time_source& time_;
+  const logger& log_;
+  node_epoch last_;
+  /// When this node learned that the last epoch had ended (empty during an epoch), and what ended
+  /// it.
+  std::optional<time_point> ended_;
+  std::optional<rendezvous_change> change_;
+  /// The furthest step that any worker of this node has reported, and since when the workers have
+  /// been on their way back to it; empty: they have regained it.
+  std::optional<std::int64_t> furthest_;
+  std::optional<time_point> behind_since_;
+  run_result::rank_replacements replacements_;
+};
 
 }  // namespace elastic::detail
 
@@ -16826,122 +16943,6 @@ class pending_command {
   job_command command_;
   answer_taker answer_;
 };
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/request_inbox.hpp ----
-
-namespace elastic::detail {
-
-/// Passes a signal on to the workers. It need not end them.
-struct signal_request {
-  int number = 0;
-};
-
-/// Sends a signal to one worker of the job, if that runs on this node.
-struct rank_signal_request {
-  int rank = 0;
-  int number = 0;
-  /// Logged with it; empty: logged at debug level only.
-  std::string reason = {};
-};
-
-using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
-                                   worker_request, std::shared_ptr<pending_command>>;
-
-/// Carries requests from any thread to the strand of an agent. Requests that arrive before the
-/// agent runs are kept for it; requests that arrive after it are dropped.
-class request_inbox : public std::enable_shared_from_this<request_inbox> {
- public:
-  /// From any thread.
-  ELASTIC_DECL void push(agent_request request);
-
-  /// On the strand: passes each request to `take` from now on, there.
-  ELASTIC_DECL void open(asio::any_io_executor strand,
-                         std::function<void(const agent_request&)> take);
-
-  /// On the strand: accepts no more requests and releases the strand, whose context may then end.
-  ELASTIC_DECL void close();
-
- private:
-  ELASTIC_DECL void deliver();
-
-  std::mutex mutex_;
-  std::deque<agent_request> waiting_;
-  bool closed_ = false;
-  std::optional<asio::any_io_executor> strand_;
-  std::function<void(const agent_request&)> take_;
-};
-
-/// The stop that a cancellation requests: that of its gentlest type.
-ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/command_reply.hpp ----
-
-namespace elastic::detail {
-
-/// The answer to a command, on its way from the agent to the caller.
-struct command_reply {
-  explicit command_reply(asio::any_io_executor its_strand)
-      : strand(its_strand), is_there(std::move(its_strand)) {}
-
-  asio::any_io_executor strand;
-  event_flag is_there;
-  job_command::outcome outcome;
-};
-
-/// On a strand.
-inline task<job_command::outcome> reply_to(job_command command,
-                                           std::shared_ptr<request_inbox> inbox) {
-  const asio::any_io_executor strand = co_await asio::this_coro::executor;
-  const auto reply = new_shared<command_reply>(strand);
-  const pending_command::answer_taker answer =
-      [weak = std::weak_ptr<command_reply>(reply)](job_command::outcome outcome) {
-        const auto waiting = weak.lock();
-        if (!waiting) return;
-        // Written once, before the strand reads it.
-        waiting->outcome = std::move(outcome);
-        post_work(waiting->strand, [waiting] { waiting->is_there.set(); });
-      };
-  inbox->push(new_shared<pending_command>(std::move(command), answer));
-  co_await reply->is_there.wait();
-  co_return reply->outcome;
-}
-
-/// Passes a command to what an inbox belongs to, such as an agent, and waits for the outcome.
-/// Cancellation: all types.
-inline task<job_command::outcome> command_by_inbox(job_command command,
-                                                  std::shared_ptr<request_inbox> inbox) {
-  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-  task<job_command::outcome> replying = reply_to(std::move(command), std::move(inbox));
-  co_return co_await run_on(strand, std::move(replying), cancellation.slot());
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/inbox_service.hpp ----
-
-namespace elastic::detail {
-
-/// Closes the inbox, even if the context is destroyed while the run goes on.
-struct inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~inbox_closer() { inbox->close(); }
-};
-
-/// Gives each request of the inbox to the run, while `work` runs, which is a part of it.
-template <class Run, class Result>
-task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
-                         std::shared_ptr<Run> run, task<Result> work) {
-  const inbox_closer closer{inbox};
-  inbox->open(strand, [&run](const agent_request& request) {
-    std::visit([&](const auto& content) { run->take(content); }, request);
-  });
-  co_return co_await std::move(work);
-}
 
 }  // namespace elastic::detail
 
@@ -16990,109 +16991,55 @@ class job_pause {
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/node_checker.hpp ----
+// ---- elastic/agent/detail/request_inbox.hpp ----
 
 namespace elastic::detail {
 
-/// The outcome of a node check.
-struct node_check_outcome {
-  /// Why the command could not be started or killed; empty: no such problem.
-  std::string problem;
-  /// How the command ended; empty: not in time.
-  std::optional<exit_status> status;
-  /// The end of its output, and whether there was more.
-  std::string output;
-  bool is_cut = false;
+/// Passes a signal on to the workers. It need not end them.
+struct signal_request {
+  int number = 0;
 };
 
-/// What is wrong with the node, in one sentence without line ends; empty: nothing.
-ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
-                                              const node_check_outcome& outcome);
-
-/// The services that `look_at_node` uses.
-struct node_check_services {
-  std::shared_ptr<process_launcher> launcher;
-  std::shared_ptr<time_source> time;
-  logger log;
+/// Sends a signal to one worker of the job, if that runs on this node.
+struct rank_signal_request {
+  int rank = 0;
+  int number = 0;
+  /// Logged with it; empty: logged at debug level only.
+  std::string reason = {};
 };
 
-/// Runs the check of a node, and then kills what is left of its processes.
-///
-/// Result: the outcome; nothing that the command does is thrown as an error.
-/// Cancellation: all types; throws `operation_aborted` once none of its processes is left.
-ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
-                                                   shell_command check,
-                                                   environment_map environment,
-                                                   std::string directory,
-                                                   node_check_services services);
+using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
+                                   worker_request, std::shared_ptr<pending_command>>;
 
-}  // namespace elastic::detail
+/// Carries requests from any thread to the strand of an agent. Requests that arrive before the
+/// agent runs are kept for it; requests that arrive after it are dropped.
+class request_inbox : public std::enable_shared_from_this<request_inbox> {
+ public:
+  /// From any thread.
+  ELASTIC_DECL void push(agent_request request);
 
-// ---- elastic/agent/detail/program_environment.hpp ----
+  /// Makes what `run_shielded` calls if its caller is cancelled: the request for a stop.
+  ELASTIC_DECL std::function<void(asio::cancellation_type)> cancel_handler();
 
-namespace elastic::detail {
+  /// On the strand: passes each request to `take` from now on, there.
+  ELASTIC_DECL void open(asio::any_io_executor strand,
+                         std::function<void(const agent_request&)> take);
 
-/// The environment of a program that an agent starts: the agent's own, but without the path of the
-/// job's secret, which only agents may read, and without the control channel and the roles that an
-/// enclosing launcher has set.
-inline environment_map program_environment(environment_map variables) {
-  for (const char* name : {"ELASTIC_CONTROL", "ELASTIC_JOB_SECRET_FILE", "ELASTIC_ROLES"}) {
-    variables.erase(name);
-  }
-  return variables;
-}
+  /// On the strand: accepts no more requests and releases the strand, whose context may then end.
+  ELASTIC_DECL void close();
 
-}  // namespace elastic::detail
+ private:
+  ELASTIC_DECL void deliver();
 
-// ---- elastic/agent/detail/replacement_line.hpp ----
-
-namespace elastic::detail {
-
-/// "ended by signal 9 (SIGKILL)", "ended with exit code 1".
-ELASTIC_DECL std::string end_clause(const exit_status& status);
-
-/// The log line of an agent that replaces ranks.
-/// @param failed    the workers of this node that failed by themselves; may be empty
-/// @param change    why the round ended, as a clause
-/// @param decision  the clause of the restart decision: "restart 1 of 3"
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
-                                          const std::string& change, const std::string& decision);
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/epoch_exchange.hpp ----
-
-namespace elastic::detail {
-
-/// A node's place in an epoch, and how the epoch begins for all nodes.
-struct epoch_agreement {
-  assigned_ranks ranks;
-  int place = 0;
-  bool is_possible = false;
-  bool keeps_survivors = false;
-  std::string reason;
+  std::mutex mutex_;
+  std::deque<agent_request> waiting_;
+  bool closed_ = false;
+  std::optional<asio::any_io_executor> strand_;
+  std::function<void(const agent_request&)> take_;
 };
 
-/// The text that a node sends to the others about its workers and itself. Agents that do not
-/// replace ranks ignore the fields that they do not know.
-ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch& self,
-                                         int group_rank);
-
-/// Parses the text of another node; a node that does not replace ranks yields `node_epoch()`.
-/// Errors: `errc::protocol_violation`; the message names the node.
-ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank);
-
-/// Writes and parses the answer of the node of group rank 0 to each node.
-/// Errors: `errc::protocol_violation`.
-ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement);
-ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text);
-
-/// Exchanges ranks among nodes that keep workers. It uses the keys of PyTorch's exchange and costs
-/// as much, plus two more keys for each node.
-///
-/// Errors and cancellation: those of `exchange_ranks`.
-ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
-                                                  node_epoch self);
+/// The stop that a cancellation requests: that of its gentlest type.
+ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
 
 }  // namespace elastic::detail
 
@@ -17186,17 +17133,6 @@ class run_files {
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/endless.hpp ----
-
-namespace elastic::detail {
-
-/// Runs `work`, and then waits until it is cancelled: a part of a `race` whose end ends nothing.
-///
-/// Errors: those of `work`. Cancellation: all types.
-ELASTIC_DECL task<void> endless(task<void> work);
-
-}  // namespace elastic::detail
-
 // ---- elastic/base/detail/mailbox.hpp ----
 
 namespace elastic::detail {
@@ -17245,322 +17181,143 @@ class mailbox {
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/worker_liveness.hpp ----
+// ---- elastic/agent/detail/worker_orders.hpp ----
 
 namespace elastic::detail {
 
-/// Learns time-outs: the longest observed time, times a factor.
+/// What the workers of a node are asked for while they run: to pause, to continue, to save a
+/// checkpoint, to be inspected. Nothing is kept for workers that start later.
 ///
-/// It needs at least `enough` observations. All workers and attempts of a node share one object: a
-/// duration that occurred in one is normal in the others.
-class learned_timeouts {
+/// Thread-safety: the agent's strand.
+class worker_orders {
  public:
-  static constexpr int enough = 5;
-  ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
-  ELASTIC_DECL void observe(const std::string& name, duration took);
+  /// All references must outlive this object.
+  ELASTIC_DECL worker_orders(asio::any_io_executor strand, worker_group& group,
+                             agent_extension& extension, agent_journal& journal, time_source& time,
+                             const logger& log);
 
-  /// Empty if there are too few observations.
-  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
+  /// Queues a request; drops it if no workers run. The callers bound their number.
+  ELASTIC_DECL void push(const worker_request& request);
+
+  /// Queues a command, or refuses it if no workers run.
+  ELASTIC_DECL void push_checkpoint(std::shared_ptr<pending_command> pending);
+  ELASTIC_DECL void push_inspection(std::shared_ptr<pending_command> pending);
+
+  /// Carries out what is queued. Inspections do not wait for requests, which may take long.
+  /// Ends by cancellation alone, of any type.
+  ELASTIC_DECL task<void> carry_out();
+
+  /// Drops what is queued: it was meant for the workers that have ended.
+  ELASTIC_DECL void clear();
+
+  /// Asks the workers to save a checkpoint, and logs the outcome.
+  /// Cancellation: all types; workers that were asked may still save.
+  ELASTIC_DECL task<job_command::outcome> save(duration timeout);
 
  private:
-  struct record {
-    int count = 0;
-    duration longest{};
+  /// A request, and the command that waits for its outcome (null: none).
+  struct order {
+    worker_request request;
+    std::shared_ptr<pending_command> command;
   };
 
-  double factor_;
-  duration least_;
-  std::map<std::string, record> seen_;
-};
+  ELASTIC_DECL task<void> pass_on_requests();
+  ELASTIC_DECL task<void> answer_inspections();
+  ELASTIC_DECL task<void> save_as_ordered(order ordered);
 
-/// Why a worker counts as hung, and the signal that ends it.
-struct liveness_verdict {
-  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-  std::string reason;
-  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
-  int signal = SIGKILL;
-};
-
-/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: it takes events and
-/// the time, and returns the verdict and the time of the next check.
-///
-/// - **Heartbeats.** After the first one, the next is due within the worker's own time-out, else
-///   that of the settings, else the learned one; without any of the three, none is due. After the
-///   first heartbeat, the beginning and the end of a section count as heartbeats, too.
-/// - **Sections.** A section with a time-out, its own or a learned one, must end in that time; no
-///   heartbeat is due meanwhile. Other sections only show where a worker hangs.
-/// - **Timers** are independent of these. Arming a timer again restarts it.
-///
-/// Nothing is due while the worker is paused: all clocks stand still.
-class worker_liveness {
- public:
-  /// `learned` must outlive this.
-  ELASTIC_DECL worker_liveness(const liveness_settings& settings, learned_timeouts& learned);
-
-  /// Notes that the worker runs; forgets everything about an earlier one.
-  ELASTIC_DECL void start(time_point now);
-
-  /// Ends the watch: the worker ended, or asked for no further watching.
-  void end() { running_ = false; }
-
-  ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
-
-  /// Result: false if too many sections are open already.
-  ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
-
-  /// Does nothing if the section is not open.
-  ELASTIC_DECL void leave(time_point now, const std::string& name);
-
-  /// Result: false if too many timers are armed already.
-  ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
-                        int signal = SIGKILL);
-
-  void release(const std::string& name) { timers_.erase(name); }
-
-  ELASTIC_DECL void pause(time_point now);
-  ELASTIC_DECL void resume(time_point now);
-
-  /// Restarts every time-out that is running: the watch itself stood still (the machine was
-  /// suspended), so others may have, too.
-  ELASTIC_DECL void renew(time_point now);
-
-  /// When to judge again; `time_point::max()` if nothing is due.
-  time_point next_expiry() const { return first_due().at; }
-
-  /// Empty while the worker is in time.
-  ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
-
-  /// "12.3 s"; "10 s" for whole seconds.
-  ELASTIC_DECL static std::string text_of(duration span);
-
- private:
-  // Moves all times by `span`, for which the clocks stood still.
-  ELASTIC_DECL void shift(duration span);
-
-  struct section {
-    std::string name;
-    time_point entered;
-    std::optional<duration> timeout;
-  };
-  struct timer {
-    time_point expiry;
-    duration after{};
-    int signal = SIGKILL;
-  };
-  /// The item that is due first.
-  struct due {
-    enum class kind { first_heartbeat, heartbeat, section, timer };
-    time_point at = time_point::max();
-    kind what = kind::heartbeat;
-    const worker_liveness::section* section = nullptr;
-    const std::string* timer_name = nullptr;
-    const timer* armed = nullptr;
-  };
-
-  static constexpr const char* beats_name = "heartbeat";
-  static std::string section_name(const std::string& name) { return "section " + name; }
-
-  ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
-
-  // Whether a section with a time-out is open, which replaces heartbeats.
-  ELASTIC_DECL bool awaits_section() const;
-  ELASTIC_DECL void sign_of_life(time_point now);
-  ELASTIC_DECL std::optional<duration> beat_timeout() const;
-  ELASTIC_DECL std::string where() const;
-  ELASTIC_DECL due first_due() const;
-
-  liveness_settings settings_;
-  learned_timeouts* learned_;
-  bool running_ = false;
-  time_point started_{};
-  /// When the last heartbeat arrived, or a message that counts as one.
-  std::optional<time_point> last_sign_;
-  std::optional<duration> own_timeout_;
-  std::vector<section> sections_;
-  std::map<std::string, timer> timers_;
-  std::optional<time_point> paused_;
+  worker_group& group_;
+  agent_extension& extension_;
+  agent_journal& journal_;
+  time_source& time_;
+  const logger& log_;
+  mailbox<order> requests_;
+  mailbox<std::shared_ptr<pending_command>> inspections_;
 };
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/impl/local_agent.ipp ----
+// ---- elastic/agent/detail/worker_stop.hpp ----
 
-namespace elastic {
+namespace elastic::detail {
 
-namespace detail {
+/// Stops the workers of a node, as the agent plans or as somebody requests, which may be meanwhile.
+///
+/// Thread-safety: the agent's strand.
+class worker_stop {
+ public:
+  /// All references must outlive this object.
+  ELASTIC_DECL worker_stop(asio::any_io_executor strand, const worker_spec& spec,
+                           worker_group& group, agent_journal& journal, time_source& time);
+
+  /// The first request counts; the others only show that they were made.
+  ELASTIC_DECL void take(const stop_request& request);
+
+  /// Empty: nobody has requested a stop.
+  const std::optional<stop_request>& request() const { return request_; }
+  bool is_requested() const { return request_.has_value(); }
+
+  /// Returns once a stop is requested. Cancellation: all types.
+  task<void> requested() { return requested_.wait(); }
+
+  /// Runs `work` until it ends, or a stop is requested, which cancels it.
+  /// Errors, cancellation: those of `race`.
+  ELASTIC_DECL task<void> run_until_requested(task<void> work);
+
+  /// Stops the workers by `plan`, after the hooks that inspect hung workers; by the request, if
+  /// there is one or one arrives meanwhile.
+  /// @param limit  how long the other nodes wait for that
+  ELASTIC_DECL task<void> stop(stop_plan plan, duration limit);
+
+ private:
+  ELASTIC_DECL task<void> carry_out(stop_plan plan, duration limit);
+  ELASTIC_DECL task<void> stop_after_hooks(stop_plan plan, duration limit);
+
+  const worker_spec& spec_;
+  worker_group& group_;
+  agent_journal& journal_;
+  time_source& time_;
+  std::optional<stop_request> request_;
+  event_flag requested_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/agent_run.hpp ----
+
+namespace elastic::detail {
 
 /// One run of an agent, from its first round to its end. Everything runs on its strand.
 class agent_run {
  public:
-  agent_run(asio::any_io_executor strand, const worker_spec& spec,
-            rendezvous_factory rendezvous, agent_services services,
-            std::string notice, std::string meeting, bool job_may_grow)
-      : spec_(spec),
-        notice_(std::move(notice)),
-        meeting_(std::move(meeting)),
-        factory_(std::move(rendezvous)),
-        rendezvous_(factory_.handler()),
-        job_may_grow_(job_may_grow),
-        extension_(make_extension(strand, services)),
-        services_(by_extension(std::move(services))),
-        log_(services_.log),
-        strand_(strand),
-        time_(*services_.time),
-        files_(*services_.journal, time_, log_),
-        group_(strand, spec, services_, files_.layout()),
-        journal_(*services_.journal, spec, group_, time_),
-        telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
-        pause_(rendezvous_, journal_, log_),
-        ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
-        started_(strand),
-        fenced_(strand),
-        stop_requested_(strand),
-        requests_(strand),
-        inspections_(strand) {
-    // The other workers must stop whether the group restarts or the job ends, in the same way as by
-    // `usual_stop`.
-    group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
-    if (extension_->looks_last()) {
-      group_.look_last([this] { return extension_->last_look(); });
-    }
-    group_.on_step([this](std::int64_t step) {
-      note_step(step);
-      extension_->stepped(step);
-    });
-    group_.on_prepared([this] { extension_->prepared(); });
-    group_.equip(
-        [this](const worker_identity& worker, environment_map& variables) {
-          extension_->change_environment(worker, variables);
-        },
-        [this](int local_rank) { return extension_->passed_descriptor(local_rank); });
-  }
+  ELASTIC_DECL agent_run(asio::any_io_executor strand, const worker_spec& spec,
+                         rendezvous_factory rendezvous, agent_services services, std::string notice,
+                         std::string meeting, bool job_may_grow);
 
   agent_run(const agent_run&) = delete;
   agent_run& operator=(const agent_run&) = delete;
 
   /// Passes a signal on to the workers. Between two attempts there is none, and the signal is lost.
-  void take(const signal_request& request) {
-    log_.info("{} passed on to {} workers", signal_name(request.number),
-              group_.running() + group_.starting());
-    group_.signal(request.number);
-  }
+  ELASTIC_DECL void take(const signal_request& request);
 
   /// Sends a signal to one worker, which may be on another node.
-  void take(const rank_signal_request& request) {
-    for (const worker_group::worker& entry : group_.workers()) {
-      if (entry.identity.rank != request.rank || entry.pid == 0) continue;
-      const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
-      std::string text = fmt::format("rank {} does not run", request.rank);
-      if (!entry.end) {
-        group_.signal(slot, request.number);
-        text = fmt::format("{} sent to rank {} (local rank {}, pid {})",
-                           signal_name(request.number), request.rank, slot, entry.pid);
-      }
-      if (request.reason.empty()) {
-        log_.debug("{}", text);
-      } else {
-        log_.warning("{}: {}", request.reason, text);
-        if (!entry.end) {
-          journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
-        }
-      }
-    }
-  }
+  ELASTIC_DECL void take(const rank_signal_request& request);
 
   /// Queues a request to the workers over the control channel.
-  void take(const worker_request& request) {
-    if (group_.state() == worker_state::healthy) requests_.push({request, nullptr});
-  }
+  void take(const worker_request& request) { orders_.push(request); }
 
-  void take(const std::shared_ptr<pending_command>& pending) {
-    switch (pending->command().what) {
-      case job_command::kind::pause: return pause(pending);
-      case job_command::kind::resume: return resume(*pending);
-      case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
-      case job_command::kind::drain: return drain(*pending);
-      case job_command::kind::stacks: return inspect(pending);
-    }
-  }
+  ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
 
   /// Takes a stop request. The first one wakes the coroutine that carries it out.
-  void take(const stop_request& request) {
-    if (stop_ && !request.escalates) return;
-    const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
-    const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
-    if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
-    const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-    log_.warning("{}: {}", reason, effect);
-    if (!stop_) stop_ = request;
-    journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
-    if (is_urgent) {
-      group_.kill();
-    } else {
-      group_.end_hooks();
-      const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
-      if (request.is_node_bad) stop_others(request.reason, saves);
-    }
-    stop_requested_.set();
-  }
+  ELASTIC_DECL void take(const stop_request& request);
 
   /// Runs the job on this node to its end. Then no worker is left, and the node has left the
   /// rendezvous.
-  task<run_result> run() {
-    agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
-    const time_point began = time_.now();
-    journal_.note_start(factory_.run_id(), factory_.backend());
-    std::optional<run_result> result;
-    std::string breakdown = "unknown error";
-    std::exception_ptr failure;
-    try {
-      task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
-      co_await race(keep_result(std::move(living), result), kill_at_fence());
-    } catch (const std::exception& thrown) {
-      failure = std::current_exception();
-      breakdown = thrown.what();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    journal_.note_end(result ? result->state : worker_state::failed,
-                      result ? result->reason : breakdown, began);
-    task<void> leaving = files_.leave(result ? &*result : nullptr);
-    co_await std::move(leaving);
-    if (failure) {
-      telemetry_.record_agent(group_, restarts_, breakdown);
-      std::rethrow_exception(failure);
-    }
-    if (result->state == worker_state::stopped) timer.fail();
-    report(*result);
-    co_return std::move(*result);
-  }
+  ELASTIC_DECL task<run_result> run();
 
  private:
-  std::unique_ptr<agent_extension> make_extension(asio::any_io_executor strand,
-                                                  const agent_services& services) {
-    if (!services.extension) return std::make_unique<agent_extension>();
-    agent_extension::context context;
-    context.strand = std::move(strand);
-    context.launcher = services.launcher;
-    context.time = services.time;
-    context.log = services.log;
-    context.local_world_size = spec_.nproc_per_node;
-    context.job_may_grow = job_may_grow_;
-    context.first_workers = [this] { return group_.expected_processes(factory_.run_id()); };
-    context.workers = [this] { return group_.attempt_workers(); };
-    context.end_hung = [this](int local_rank, const std::string& reason) {
-      group_.end_hung(local_rank, reason);
-    };
-    context.journal = services.journal;
-    context.process_ended = [this](const exit_status& end) {
-      if (end.signal() == SIGKILL) group_.forgive_oom_kill();
-    };
-    return services.extension(std::move(context));
-  }
-
-  /// Replaces the launcher by that of the extension, if it has one.
-  agent_services by_extension(agent_services services) {
-    if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
-    return services;
-  }
+  ELASTIC_DECL std::unique_ptr<agent_extension> make_extension(asio::any_io_executor strand,
+                                                               const agent_services& services);
+  ELASTIC_DECL agent_services by_extension(agent_services services);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
@@ -17569,954 +17326,99 @@ class agent_run {
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
-    /// Some workers of the job continue in it.
-    bool keeps_survivors = false;
-    /// The same, and this node took part in the previous epoch.
-    bool replaces = false;
+    epoch_record::entry epoch = {};
     /// What this node has told workers of other roles about its own; empty: nothing yet.
     std::string places = {};
   };
 
-  /// Measures how long the workers take to regain the furthest step that any worker of this node
-  /// has reported.
-  struct catch_up {
-    std::optional<std::int64_t> furthest;
-    /// When this node learned that the interrupted epoch had ended; empty: the step is regained.
-    std::optional<time_point> since;
-  };
-
-  /// A request to the workers, and the command that waits for its outcome (null: none).
-  struct worker_order {
-    worker_request request;
-    std::shared_ptr<pending_command> command;
-  };
-
   // ---- commands ---------------------------------------------------------------------------------
 
-  void pause(const std::shared_ptr<pending_command>& pending) {
-    if (stop_) return pending->settle(false, "not paused: this node leaves the job");
-    if (is_between_epochs()) return pause_later(pending);
-    pause_.begin(pending);
-    // At the exit barrier, the other nodes may still succeed before they learn of the pause.
-    if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
-  }
-
-  /// Whether workers are leaving an epoch or wait for the next one.
-  bool is_between_epochs() const {
-    if (!group_.stayers().is_on() || group_.running() == 0) return false;
-    const rendezvous_change* const change = round_end();
-    return group_.stayers().ready() > 0 || (change && !ends_all(*change));
-  }
-
-  /// Whether a change pauses the whole job. A pause without checkpoints comes from a node that
-  /// leaves the job.
-  static bool ends_all(const rendezvous_change& change) {
-    return change.is_pause && change.saves_first;
-  }
-
-  /// Postpones a pause: workers that wait for the next epoch can neither save now nor give up their
-  /// memory.
-  void pause_later(const std::shared_ptr<pending_command>& pending) {
-    if (pause_for_epoch_) return pending->settle(false, "not paused: a pause is asked for already");
-    log_.warning("the job pauses when the workers have begun the next epoch");
-    pause_for_epoch_ = pending;
-  }
-
-  void resume(pending_command& pending) {
-    if (!pause_for_epoch_) return pause_.resume(pending);
-    std::exchange(pause_for_epoch_, nullptr)->settle(false, "not paused: resumed before");
-    pending.settle(true, "the job is not paused");
-  }
-
-  void ask_for_checkpoint(const std::shared_ptr<pending_command>& pending) {
-    if (group_.state() != worker_state::healthy || stop_) {
-      return pending->settle(false, "no checkpoint: no workers run on this node now");
-    }
-    requests_.push({{worker_request::kind::checkpoint, pending->command().within}, pending});
-  }
-
-  void inspect(const std::shared_ptr<pending_command>& pending) {
-    if (group_.state() != worker_state::healthy) {
-      return pending->settle(false, "no workers run on this node now");
-    }
-    inspections_.push(pending);
-  }
-
-  /// Stops the workers of the other nodes. They would fail once their peers here end, which would
-  /// count as a failure of the job. They get time to save if the workers of this node do.
-  void stop_others(const std::string& why, bool saves_first) {
-    if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
-    try {
-      const std::string reason = fmt::format("paused while {} leaves: {}", journal_.node(), why);
-      rendezvous_->pause(reason, saves_first);
-    } catch (const error& refusal) {
-      log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
-    }
-  }
-
-  /// Saves a checkpoint before a pause. All nodes do so at about the same time.
-  task<void> save_before_pause() {
-    const duration within =
-        spec_.preempt_grace > duration::zero() ? spec_.preempt_grace : job_command().within;
-    if (group_.state() == worker_state::healthy) co_await save(within);
-  }
-
-  /// Does the same as a drain file.
-  void drain(pending_command& pending) {
-    if (stop_) return pending.settle(true, "this node leaves the job already");
-    stop_request request;
-    request.reason = "drained " + pending.command().reason;
-    request.is_node_bad = true;
-    take(request);
-    pending.settle(true, "this node leaves the job");
-  }
+  ELASTIC_DECL void pause(const std::shared_ptr<pending_command>& pending);
+  ELASTIC_DECL bool is_between_epochs() const;
+  ELASTIC_DECL static bool ends_all(const rendezvous_change& change);
+  ELASTIC_DECL void pause_later(const std::shared_ptr<pending_command>& pending);
+  ELASTIC_DECL void resume(pending_command& pending);
+  ELASTIC_DECL void save_by_command(const std::shared_ptr<pending_command>& pending);
+  ELASTIC_DECL void stop_others(const std::string& why, bool saves_first);
+  ELASTIC_DECL task<void> save_before_pause();
+  ELASTIC_DECL void drain(pending_command& pending);
 
   // ---- the loop ---------------------------------------------------------------------------------
 
-  /// Runs until the job ends or a stop is requested. All nodes may be asked to stop at the same
-  /// time, and the one that hosts the rendezvous may end before another has seen its own request.
-  /// That node should then still report its stop.
-  task<run_result> run_to_stop() {
-    std::optional<run_result> result;
-    std::exception_ptr closed;
-    try {
-      result = co_await run_attempts();
-    } catch (const error& failure) {
-      if (failure.code() != errc::rendezvous_closed) throw;
-      closed = std::current_exception();
-    }
-    if (result) co_return std::move(*result);
-    if (!stop_) {
-      const time_point limit = deadline_after(time_.now(), limits::stop_request_patience);
-      co_await race(time_.sleep_until(limit), stop_requested_.wait());
-    }
-    if (!stop_) std::rethrow_exception(closed);
-    co_return co_await finish_stopped();
-  }
-
-  /// Runs attempts until the job ends on this node.
-  task<run_result> run_attempts() {
-    using action = agent_step::action;
-    task<void> opening =
-        files_.open(factory_.run_id(), spec_.log_dir, spec_.log_name, spec_.journal);
-    co_await race(std::move(opening), stop_requested_.wait());
-    co_await begin_attempt();
-    emit_early_outcome();
-    for (;;) {
-      journal_.note_verdict();
-      const agent_view view = look();
-      const agent_step step = next_step(view);
-      log_.debug("next step of the agent: {}", step.reason);
-      switch (step.what) {
-        case action::watch: co_await watch(); break;
-        case action::wait_for_others: co_await wait_for_others(); break;
-        case action::report_failure: co_await report_failure(); break;
-        case action::restart:
-          log_change(*view.after_round);
-          co_await telemetry_.timed("SimpleElasticAgent._restart_workers",
-                                    restart(view.after_round->delay));
-          emit_early_outcome();
-          break;
-        case action::give_up:
-          log_change(*view.after_round);
-          co_await stop_usually();
-          note_cause();
-          if (!stop_) co_return finish_given_up(*view.after_round);
-          break;
-        case action::leave_job: co_return co_await leave_job();
-        case action::stop: co_return co_await finish_stopped();
-        case action::finish_succeeded: co_return finish_succeeded();
-        case action::finish_failed: co_return finish_unreported();
-        case action::finish_late: co_return finish_late();
-      }
-    }
-  }
-
-  /// Kills the workers of each attempt once the other nodes may continue without this one.
-  task<void> kill_at_fence() {
-    for (;;) {
-      co_await started_.wait();
-      started_.reset();
-      co_await race(rendezvous_->wait_for_fence(), started_.wait());
-      if (started_.is_set()) continue;
-      if (group_.running() > 0 && !group_.stayers().are_apart()) {
-        log_.error("killing the workers: other nodes may go on without this one");
-        journal_.note(job_event::type::fence_reached, "other nodes may go on without this one");
-      }
-      // Workers that have left their epoch disturb no other node.
-      if (!group_.stayers().are_apart()) group_.kill();
-      fenced_.set();
-    }
-  }
-
-  agent_view look() const {
-    agent_view view;
-    view.is_late = is_late_;
-    view.is_stopping = stop_.has_value();
-    view.is_node_bad = bad_node().has_value();
-    view.workers = group_.state();
-    view.is_reported = attempt_ && attempt_->is_reported;
-    if (const rendezvous_change* change = round_end()) view.after_round = decide(*change);
-    return view;
-  }
-
-  /// Why this node must leave the job; empty: it need not.
-  const std::optional<std::string>& bad_node() const {
-    return failed_check_ ? failed_check_ : group_.bad_node();
-  }
-
-  const rendezvous_change* round_end() const {
-    return attempt_ && attempt_->change ? &*attempt_->change : nullptr;
-  }
-
-  restart_ledger::decision decide(const rendezvous_change& change) const {
-    if (change.kind == rendezvous_change::cause::worker_failed && group_.no_restart()) {
-      restart_ledger::decision refused;
-      refused.reason = *group_.no_restart();
-      refused.is_hopeless = group_.is_hopeless();
-      return refused;
-    }
-    // A worker that ended because of another node's failure does not influence the decision.
-    const worker_group::worker* const failed =
-        change.on_other_node ? nullptr : group_.first_failed();
-    const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
-    return ledger_.decide(change.kind, status, time_.now());
-  }
+  ELASTIC_DECL task<run_result> run_to_stop();
+  ELASTIC_DECL task<run_result> run_attempts();
+  ELASTIC_DECL task<void> kill_at_fence();
+  ELASTIC_DECL agent_view look() const;
+  ELASTIC_DECL const std::optional<std::string>& bad_node() const;
+  ELASTIC_DECL const rendezvous_change* round_end() const;
+  ELASTIC_DECL restart_ledger::decision decide(const rendezvous_change& change) const;
 
   // ---- beginning an attempt ---------------------------------------------------------------------
 
-  /// Returns once the workers run, a stop is requested, or nothing is left to do.
-  task<void> begin_attempt() {
-    if (stop_) co_return;
-    if (!spec_.node_check.command.empty()) co_await race(check_node(), stop_requested_.wait());
-    if (stop_ || failed_check_) co_return;
-    try {
-      co_await race(
-          telemetry_.timed("SimpleElasticAgent._initialize_workers", join_round_and_start()),
-          stop_requested_.wait());
-    } catch (const error& failure) {
-      if (failure.code() != errc::rendezvous_finished) throw;
-      is_late_ = true;
-      end_reason_ = failure.what();
-    }
-  }
-
-  /// Runs the user's command that checks whether this node may take part.
-  task<void> check_node() {
-    task<node_check_outcome> looking =
-        look_at_node(strand_, spec_.node_check, program_environment(spec_.environment),
-                     spec_.directory, {services_.hook_launcher, services_.time, log_});
-    const node_check_outcome outcome = co_await std::move(looking);
-    failed_check_ = judge(spec_.node_check, outcome);
-    if (!failed_check_) log_.info("the node check has ended well");
-  }
-
-  task<void> join_round_and_start() {
-    pause_.settle();
-    std::optional<assigned_ranks> ranks;
-    co_await race(meet(ranks), endless(extension_->prepare_attempt()));
-    if (!ranks) co_return;
-    co_await end_survivors();
-    if (stop_) co_return;
-    const rendezvous_round round = attempt_->round;
-    const time_point starting = time_.now();
-    journal_.note(job_event::type::workers_starting);
-    if (attempt_->keeps_survivors) {
-      extension_->begin_replacement(round);
-    } else {
-      extension_->begin_attempt(round);
-    }
-    group_.on_start([this, round, ranks = *ranks, starting] {
-      const std::optional<worker_starts> starts = extension_->starts();
-      journal_.note_workers(round, ranks, starts, starting);
-      if (starts) starts_.add(*starts);
-    });
-    const bool all_run = co_await start_before_fence(round, *ranks);
-    if (!all_run) co_return;
-    // The last workers may have been started after the fence.
-    started_.set();
-    ledger_.started(time_.now());
-    telemetry_.record_start(group_);
-    const time_point ended = std::exchange(epoch_ended_, std::nullopt).value_or(starting);
-    catch_up_.since = ended;
-    worker_observer::started_workers start{round.round,      ranks->world_size,
-                                           round.group_rank, round.group_world_size,
-                                           restarts_,        spec_.max_restarts};
-    if (attempt_->replaces) take_replacement(start, ended);
-    group_.announce(start);
-    if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
-    log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
-              round.group_rank, round.group_world_size, ranks->base_rank,
-              ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
-              round.master.port);
-    if (attempt_->replaces) log_replacement(start.replaced, time_.now() - ended);
-    if (pause_for_epoch_) pause(std::exchange(pause_for_epoch_, nullptr));
-  }
-
-  /// Meets the other nodes. `ranks` stays empty if the job's restarts are used up.
-  task<void> meet(std::optional<assigned_ranks>& ranks) {
-    if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
-    const time_point began = time_.now();
-    journal_.note(job_event::type::rendezvous_started);
-    std::optional<std::optional<assigned_ranks>> joined;
-    task<void> joining =
-        keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
-    if (meeting_.empty()) {
-      co_await std::move(joining);
-    } else {
-      co_await race(std::move(joining), report_wait());
-    }
-    if (!joined || !*joined) co_return;
-    ranks = **joined;
-    restarts_ = ledger_.failures();
-    journal_.begin_attempt(restarts_);
-    pause_.forget();
-    journal_.note_round(attempt_->round, *ranks, began);
-  }
-
-  /// Starts the workers. Result: false if the other nodes may meanwhile continue without this one;
-  /// no worker runs then.
-  task<bool> start_before_fence(rendezvous_round round, assigned_ranks ranks) {
-    fenced_.reset();
-    started_.set();
-    bool all_run = false;
-    task<void> working = attempt_->keeps_survivors
-                             ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
-                             : group_.start(round, ranks, factory_.run_id(), restarts_);
-    task<void> starting = note_end(std::move(working), all_run);
-    co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
-                  fenced_.wait());
-    co_return all_run;
-  }
-
-  static task<void> note_end(task<void> work, bool& has_ended) {
-    co_await std::move(work);
-    has_ended = true;
-  }
-
-  /// Logs from time to time that this node waits for others, so that its silence is explained.
-  task<void> report_wait() {
-    const time_point begun = time_.now();
-    for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
-      co_await time_.sleep_until(begun + waited);
-      if (const std::optional<std::string>& why = pause_.reason()) {
-        log_.warning("the job is {}, for {} s", *why, waited.count());
-        continue;
-      }
-      const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
-      if (!obstacle.empty()) {
-        log_.warning("waiting for {} s: {}", waited.count(), obstacle);
-        continue;
-      }
-      log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
-    }
-  }
-
-  /// Joins a round and learns the ranks of this node's workers; repeats that if a node is lost
-  /// before all have exchanged their ranks. Result: empty if the job's restarts are used up, which
-  /// a node that had lost the others may learn only now.
-  task<std::optional<assigned_ranks>> join_round() {
-    for (;;) {
-      co_await telemetry_.phase("RENDEZVOUS", next_round());
-      if (ledger_.is_used_up(time_.now())) {
-        attempt_->change =
-            rendezvous_change{rendezvous_change::cause::worker_failed, "workers of the job failed"};
-        co_return std::nullopt;
-      }
-      std::optional<assigned_ranks> ranks;
-      co_await race(
-          keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
-                                       telemetry_.phase("ASSIGN_WORKER_RANKS", agree_in_round())),
-                      ranks),
-          note_change());
-      if (ranks) co_return ranks;
-      if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
-      log_.warning("joining another round: {}", attempt_->change->what);
-    }
-  }
-
-  task<void> next_round() {
-    const bool is_first = !attempt_;
-    if (is_first) {
-      task<std::shared_ptr<rendezvous_handler>> making = factory_.make(rendezvous_);
-      rendezvous_ = co_await std::move(making);
-    }
-    rendezvous_round round = co_await rendezvous_->next_round();
-    check_round(round, factory_.backend());
-    journal_.begin_round(round.round);
-    attempt_ = attempt{std::move(round), std::nullopt, false, false, false};
-    const int restarts = attempt_->round.restarts;
-    if (is_first) ledger_.begin_at(restarts);
-    ledger_.count(restarts, time_.now());
-    telemetry_.set_restarts(ledger_.failures());
-  }
-
-  task<assigned_ranks> agree_in_round() {
-    role_info role;
-    role.role = spec_.role;
-    role.local_world_size = spec_.nproc_per_node;
-    role.is_same_everywhere =
-        find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-    std::optional<node_epoch> self;
-    if (group_.stayers().is_on() && factory_.backend() == "static" &&
-        attempt_->round.group_world_size > 1) {
-      throw error(errc::invalid_argument,
-                  fmt::format("{} replace: several nodes of the static rendezvous have one store "
-                              "for all rounds; use the backend c10d",
-                              spec_.name_of("on_failure")));
-    }
-    if (group_.stayers().is_on()) {
-      last_epoch_.survivors = group_.stayers().ready();
-      self = last_epoch_;
-    }
-    place_teller places;
-    if (services_.roles) {
-      places = [this](const round_agreement& agreed) { return places_in(agreed); };
-    }
-    task<round_agreement> agreeing =
-        agree_on_round(services_.time, attempt_->round, role, self, places);
-    const round_agreement agreement = co_await std::move(agreeing);
-    attempt_->round.master = agreement.master;
-    if (agreement.epoch) take_epoch(*agreement.epoch);
-    if (services_.roles) services_.roles->met(agreement.places);
-    co_await extension_->agree(attempt_->round, agreement.ranks);
-    co_return agreement.ranks;
-  }
-
-  /// Where the workers of this node will be, for workers of other roles. Returns the same text when
-  /// called again in the attempt.
-  std::string places_in(const round_agreement& agreed) {
-    std::string& places = attempt_->places;
-    if (!places.empty()) return places;
-    std::vector<std::size_t> fresh;
-    const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
-    for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
-      if (!keeps || !group_.stayers().is_ready(slot)) fresh.push_back(slot);
-    }
-    services_.roles->choose_ports(fresh);
-    return places = services_.roles->places(agreed.ranks.base_rank);
-  }
+  ELASTIC_DECL task<void> begin_attempt();
+  ELASTIC_DECL task<void> check_node();
+  ELASTIC_DECL task<void> join_round_and_start();
+  ELASTIC_DECL task<void> meet(std::optional<assigned_ranks>& ranks);
+  ELASTIC_DECL task<bool> start_before_fence(rendezvous_round round, assigned_ranks ranks);
+  ELASTIC_DECL static task<void> note_end(task<void> work, bool& has_ended);
+  ELASTIC_DECL task<void> report_wait();
+  ELASTIC_DECL task<std::optional<assigned_ranks>> join_round();
+  ELASTIC_DECL task<void> next_round();
+  ELASTIC_DECL task<assigned_ranks> agree_in_round();
+  ELASTIC_DECL std::string places_in(const round_agreement& agreed);
 
   // ---- epochs: workers that outlive a round -----------------------------------------------------
 
-  void take_epoch(const epoch_agreement& agreement) {
-    const bool is_first = last_epoch_.round < 0;
-    if (!agreement.is_possible && is_first) {
-      throw error(errc::invalid_argument,
-                  fmt::format("{} replace: {}", spec_.name_of("on_failure"), agreement.reason));
-    }
-    if (!agreement.keeps_survivors && !is_first) {
-      log_.warning("all workers of the job start again: {}", agreement.reason);
-      journal_.note(job_event::type::replacement_abandoned, agreement.reason);
-    }
-    rendezvous_round& round = attempt_->round;
-    round.group_rank = agreement.place;
-    attempt_->keeps_survivors = agreement.keeps_survivors;
-    attempt_->replaces = agreement.keeps_survivors && !is_first;
-    last_epoch_ = node_epoch();
-    last_epoch_.term = round.term;
-    last_epoch_.round = round.round;
-    last_epoch_.place = agreement.place;
-  }
-
-  /// Makes the workers that can stay leave their epoch and stops the others; stops all if the whole
-  /// job restarts.
-  task<void> end_epoch() {
-    const rendezvous_change& change = *attempt_->change;
-    std::optional<std::string> obstacle;
-    if (!group_.bad_node() && group_.stayers().is_on()) {
-      task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
-      co_await race(keep_result(std::move(leaving), obstacle), stop_requested_.wait());
-      if (stop_ || (obstacle && obstacle->empty())) co_return;
-      last_epoch_.obstacle = obstacle.value_or("a node stops its workers");
-    }
-    co_await stop_usually();
-  }
-
-  /// Reports the new workers of this node to the journal, the events and the result.
-  void take_replacement(worker_observer::started_workers& start, time_point ended) {
-    for (const worker_group::worker& entry : group_.workers()) {
-      if (entry.has_stayed) {
-        ++start.stayed;
-        continue;
-      }
-      start.replaced.push_back(entry.identity.rank);
-      replacements_.add(entry.identity.rank);
-    }
-    if (last_change_) journal_.note_replacement(*last_change_, ended);
-    telemetry_.record_replacement(start.replaced.size(), time_.now() - ended);
-  }
-
-  void log_replacement(const std::vector<int>& replaced, duration took) {
-    const double seconds = std::chrono::duration<double>(took).count();
-    if (replaced.empty()) {
-      return log_.info("all workers of this node went on after {:.3f} s", seconds);
-    }
-    log_.info("rank{} {} of this node {} a new process after {:.3f} s; the others went on",
-              replaced.size() == 1 ? "" : "s", rank_ranges(replaced),
-              replaced.size() == 1 ? "has" : "have each", seconds);
-  }
-
-  /// Notes when the agent first learned that the epoch is over.
-  void note_epoch_end() {
-    if (epoch_ended_) return;
-    epoch_ended_ = time_.now();
-    catch_up_.since.reset();
-    const std::optional<std::int64_t> step = group_.furthest_step();
-    if (step) catch_up_.furthest = std::max(catch_up_.furthest.value_or(*step), *step);
-  }
-
-  void note_step(std::int64_t step) {
-    if (!catch_up_.since || step < catch_up_.furthest.value_or(step)) return;
-    journal_.note_step(step, *std::exchange(catch_up_.since, std::nullopt));
-  }
-
-  /// Whether a failure leads to a replacement, as far as this node knows.
-  bool may_replace(const restart_ledger::decision& decision, std::size_t failed) const {
-    if (!decision.restart || !group_.stayers().is_on() || group_.workers().empty()) return false;
-    const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
-    return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
-  }
-
-  /// Stops survivors if the nodes have agreed that all workers restart.
-  task<void> end_survivors() {
-    if (!attempt_->keeps_survivors && group_.running() > 0) co_await stop_usually();
-  }
+  ELASTIC_DECL task<void> end_epoch();
+  ELASTIC_DECL bool may_replace(const restart_ledger::decision& decision, std::size_t failed) const;
+  ELASTIC_DECL task<void> end_survivors();
 
   // ---- while workers run ------------------------------------------------------------------------
 
-  /// Returns once the workers' outcome is known, the round must end or a stop is requested.
-  task<void> watch() {
-    std::exception_ptr closed;
-    try {
-      co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
-                    report_state(), pass_on_requests(), answer_inspections(),
-                    group_.watch_uninterruptible(), group_.watch_work(), group_.answer_questions(),
-                    report_missing(), run_beside_workers());
-    } catch (const error& failure) {
-      if (failure.code() != errc::rendezvous_closed) throw;
-      closed = std::current_exception();
-    }
-    if (group_.state() != worker_state::succeeded) note_epoch_end();
-    // Pending requests were meant for these workers, not for the next ones.
-    requests_.clear();
-    inspections_.clear();
-    if (closed) {
-      // All nodes may have been asked to stop, and the one that hosts the rendezvous may end first.
-      co_await stop_usually();
-      if (!stop_) std::rethrow_exception(closed);
-    }
-    if (!stop_) emit_state();
-    if (!stop_ && group_.state() != worker_state::succeeded) extension_->end_attempt();
-  }
-
-  /// Logs once which workers have not connected to the store through which they find each other.
-  task<void> report_missing() {
-    const rendezvous_round::master_endpoint master = attempt_->round.master;
-    if (master.served_by_agent) {
-      co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
-      arrivals seen;
-      seen.store = to_text(endpoint{master.address, master.port});
-      std::vector<worker_arrival> running;
-      for (const worker_group::worker& each : group_.workers()) {
-        seen.world = each.identity.world_size;
-        seen.do_all_run = seen.do_all_run && !each.end;
-        if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
-      }
-      task<std::vector<worker_arrival>> looking =
-          look_for_arrivals(std::move(running), master.port);
-      seen.own = co_await std::move(looking);
-      seen.come = rendezvous_->arrived_workers();
-      const std::string missing = missing_workers(seen);
-      if (!missing.empty()) log_.warning("{}", missing);
-    }
-    co_await group_.wait_for_outcome();
-  }
-
-  /// Returns once the round must end. Healthy workers continue for as long as the extension asks.
-  task<void> until_round_ends() {
-    co_await note_change();
-    // Workers that stay need no standbys.
-    if (group_.stayers().obstacle().empty()) co_return;
-    co_await wait_for_extension(extension_->stop_delay(*attempt_->change));
-  }
-
-  task<void> wait_for_extension(duration within) {
-    if (within <= duration::zero()) co_return;
-    co_await with_deadline(time_, deadline_after(time_.now(), within), extension_->until_ready());
-  }
-
-  /// Runs the extension beside the workers. Ends only by cancellation or by a stop.
-  task<void> run_beside_workers() {
-    // With a window, restarts that were used up may become available again.
-    const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
-    const bool is_windowed = spec_.restart.window > duration::zero();
-    task<void> working = extension_->beside_workers(may_change || is_windowed ||
-                                                    ledger_.has_restart_left(time_.now()));
-    co_await std::move(working);
-    co_await stop_requested_.wait();
-  }
-
+  ELASTIC_DECL task<void> watch();
+  ELASTIC_DECL task<void> report_missing();
+  ELASTIC_DECL task<void> until_round_ends();
+  ELASTIC_DECL task<void> wait_for_extension(duration timeout);
+  ELASTIC_DECL task<void> run_beside_workers();
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
-
-  void take_change(rendezvous_change change) {
-    note_epoch_end();
-    last_change_ = change;
-    ledger_.reached(group_.furthest_step());
-    ledger_.count(change.restarts, time_.now());
-    note_missing_steps();
-    journal_.note_round_end(change, ledger_.failures());
-    if (change.is_pause) pause_.note(change.what);
-    attempt_->change = std::move(change);
-  }
-
-  /// Logs once that this node cannot tell whether the job makes progress.
-  void note_missing_steps() {
-    if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
-    log_.warning(
-        "{} {}: no worker of this node has reported a step, so that this node cannot tell whether "
-        "the job gets on",
-        spec_.name_of("restart.while_progress"), spec_.restart.while_progress);
-  }
-
-  /// Emits the periodic state metrics. Without a handler it waits forever.
-  task<void> report_state() {
-    if (!services_.metrics) co_await time_.sleep_until(time_point::max());
-    for (;;) {
-      co_await time_.sleep_until(deadline_after(time_.now(), spec_.monitor_interval));
-      emit_state();
-    }
-  }
-
+  ELASTIC_DECL void take_change(rendezvous_change change);
+  ELASTIC_DECL void note_missing_steps();
+  ELASTIC_DECL task<void> report_state();
   void emit_state() { telemetry_.emit_state(group_.state(), spec_.max_restarts - restarts_); }
-
-  /// Emits the state of workers that are never watched because their outcome was known as soon as
-  /// all were started.
-  void emit_early_outcome() {
-    const bool has_begun = !stop_ && !is_late_ && !failed_check_ && !round_end();
-    if (has_begun && group_.state() != worker_state::healthy) emit_state();
-  }
-
-  /// Passes the requests of `ask` on to the workers. Ends only by cancellation.
-  task<void> pass_on_requests() {
-    for (;;) {
-      const worker_order order = co_await requests_.pop();
-      switch (order.request.what) {
-        case worker_request::kind::pause: group_.pause(); break;
-        case worker_request::kind::resume: group_.resume(); break;
-        case worker_request::kind::checkpoint: co_await save_as_ordered(order); break;
-      }
-    }
-  }
-
-  /// Answers inspections concurrently with other requests, which may take long. Ends only by
-  /// cancellation.
-  task<void> answer_inspections() {
-    for (;;) {
-      const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
-      const job_command::outcome outcome = co_await extension_->carry_out(pending->command());
-      pending->settle(outcome.is_done, outcome.text);
-    }
-  }
-
-  task<void> save_as_ordered(worker_order order) {
-    const job_command::outcome outcome = co_await save(order.request.within);
-    if (order.command) order.command->settle(outcome.is_done, outcome.text);
-  }
-
-  /// Asks the workers to save a checkpoint, and logs the outcome.
-  task<job_command::outcome> save(duration within) {
-    const time_point began = time_.now();
-    const checkpoint_outcome outcome = co_await group_.checkpoint(within);
-    const duration elapsed = time_.now() - began;
-    journal_.note_checkpoint(outcome, began);
-    job_command::outcome answer;
-    if (outcome.asked == 0) {
-      answer.text = "no worker accepts requests for a checkpoint";
-      log_.info("{}", answer.text);
-      co_return answer;
-    }
-    answer.is_done = outcome.saved == outcome.asked;
-    answer.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
-                              outcome.asked, worker_liveness::text_of(elapsed));
-    log_.info("{}", answer.text);
-    for (const std::string& problem : outcome.problems) {
-      log_.warning("checkpoint: {}", problem);
-      answer.text += "; " + problem;
-    }
-    co_return answer;
-  }
+  ELASTIC_DECL void emit_early_outcome();
 
   // ---- ending an attempt ------------------------------------------------------------------------
 
-  task<void> wait_for_others() {
-    // The workers have ended. The endless grace period waits for a slow reader of their output.
-    co_await stop_workers({SIGKILL, duration::max()});
-    co_await wait_at_exit_barrier();
-    attempt_->is_reported = true;
-  }
-
-  /// Returns once the other nodes have succeeded, too, or the round must end.
-  task<void> wait_at_exit_barrier() {
-    const time_point began = time_.now();
-    const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
-    journal_.note(job_event::type::exit_barrier_started);
-    bool has_passed = false;
-    is_at_exit_barrier_ = true;
-    try {
-      task<void> barrier = rendezvous_->exit_barrier();
-      task<void> waiting =
-          keep_bool(with_deadline(time_, deadline, std::move(barrier)), has_passed);
-      co_await race(std::move(waiting), note_change(), stop_requested_.wait());
-    } catch (const error& failure) {
-      if (failure.code() == errc::rendezvous_closed) throw;
-      log_.warning("cannot wait for the other agents at the end: {}", failure.what());
-      is_at_exit_barrier_ = false;
-      journal_.note_exit_barrier("failed", failure.what(), began);
-      co_return;
-    }
-    is_at_exit_barrier_ = false;
-    std::string how = attempt_->change || stop_ ? "changed" : "timed_out";
-    if (has_passed) how = "passed";
-    journal_.note_exit_barrier(std::move(how), "", began);
-    if (has_passed) {
-      job_end_ = rendezvous_handler::job_end::succeeded;
-      attempt_->change.reset();
-    } else if (!attempt_->change && !stop_) {
-      log_.warning("some other agents did not end within the exit barrier's time-out");
-    }
-  }
-
+  ELASTIC_DECL task<void> wait_for_others();
+  ELASTIC_DECL task<void> wait_at_exit_barrier();
   static task<void> keep_bool(task<bool> work, bool& result) { result = co_await std::move(work); }
-
-  task<void> report_failure() {
-    co_await race(report_first_failure(), stop_requested_.wait());
-    attempt_->is_reported = true;
-  }
-
-  task<void> report_first_failure() {
-    bool is_sent = true;
-    try {
-      take_change(co_await rendezvous_->report_failure(first_failure()));
-    } catch (const error& failure) {
-      is_sent = false;
-      end_reason_ = failure.what();
-    }
-    // If the others cannot be reached, no attempt follows; this node still reports its own failure.
-    if (!is_sent) co_await stop_workers(usual_stop());
-  }
-
-  /// The first failure, as a text for the other nodes.
-  std::string first_failure() const {
-    const worker_group::worker* const first = group_.first_failed();
-    if (!first) return "workers failed";
-    const int rank = first->identity.rank;
-    if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
-    return fmt::format("rank {} ended: {}", rank, first->end->status.text());
-  }
-
-  /// Notes what was left by the worker whose failure ended the attempt.
-  void note_cause() {
-    const rendezvous_change* const change = round_end();
-    if (!change || !change->on_other_node) journal_.note_cause();
-  }
-
-  void log_change(const restart_ledger::decision& decision) {
-    std::vector<const worker_group::worker*> failed = group_.failed();
-    // Leaves out workers that the agent stopped itself.
-    std::erase_if(failed, [](const worker_group::worker* entry) {
-      return entry->stopped_by_agent && entry->hung.empty();
-    });
-    const bool replaces = may_replace(decision, failed.size());
-    journal_.note_decision(decision, ledger_.failures(), replaces);
-    if (replaces) {
-      return log_.warning("{}", replacement_line(failed, attempt_->change->what, decision.reason));
-    }
-    for (const worker_group::worker* const entry : failed) {
-      log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
-                   entry->identity.rank, entry->identity.local_rank, entry->pid,
-                   entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
-    }
-    log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
-                 failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
-  }
-
-  /// Ends the attempt and waits for `delay` before the next, unless a stop is requested meanwhile.
-  task<void> restart(duration delay) {
-    if (attempt_->change->saves_first) co_await race(save_before_pause(), stop_requested_.wait());
-    co_await end_epoch();
-    requests_.clear();
-    note_cause();
-    if (delay > duration::zero() && !stop_) {
-      co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait(),
-                    endless(extension_->prepare_attempt()));
-    }
-    if (!stop_) co_await begin_attempt();
-  }
+  ELASTIC_DECL task<void> report_failure();
+  ELASTIC_DECL task<void> report_first_failure();
+  ELASTIC_DECL std::string first_failure() const;
+  ELASTIC_DECL void note_cause();
+  ELASTIC_DECL void log_change(const restart_ledger::decision& decision);
+  ELASTIC_DECL task<void> restart(duration delay);
 
   // ---- stopping ---------------------------------------------------------------------------------
 
-  /// The usual way to stop workers. A node that has lost the others only has the time until they
-  /// continue without it.
-  stop_plan usual_stop() const {
-    duration grace = spec_.shutdown_timeout;
-    if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
-    return {SIGTERM, grace};
-  }
-
-  task<void> stop_usually() {
-    return telemetry_.timed("LocalElasticAgent._stop_workers", stop_workers(usual_stop()));
-  }
-
-  /// Stops the workers by `plan`, or by the stop request if there is one or one arrives meanwhile.
-  task<void> stop_workers(stop_plan plan) { return journal_.time_stop(plan, carry_out(plan)); }
-
-  task<void> carry_out(stop_plan plan) {
-    if (!stop_) co_await race(stop_after_hooks(plan), stop_requested_.wait());
-    if (!stop_) co_return;
-    plan.signal = stop_->signal;
-    plan.grace = stop_->grace.value_or(spec_.shutdown_timeout);
-    co_await group_.stop(plan);
-  }
-
-  /// Stops the workers after the hooks that inspect hung workers. The hooks have until their
-  /// deadline, as long as the other nodes wait.
-  task<void> stop_after_hooks(stop_plan plan) {
-    const time_point began = time_.now();
-    const rendezvous_change* const change = round_end();
-    const duration limit = change ? change->grace : duration::max();
-    co_await group_.finish_hooks(limit);
-    plan.grace = std::min(plan.grace, std::max(limit - (time_.now() - began), duration::zero()));
-    co_await group_.stop(plan);
-  }
-
-  /// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
-  /// request kills the workers, which ends the wait.
-  task<void> save_before_stop(int signal) {
-    const duration within = spec_.preempt_grace;
-    if (signal != SIGTERM || within <= duration::zero()) co_return;
-    const bool is_between = group_.stayers().is_on() && group_.stayers().ready() > 0;
-    if (group_.state() != worker_state::healthy || is_between) co_return;
-    log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
-    co_await save(within);
-  }
+  ELASTIC_DECL stop_plan usual_stop() const;
+  ELASTIC_DECL task<void> stop_usually();
+  ELASTIC_DECL task<void> stop_workers(stop_plan plan);
+  ELASTIC_DECL task<void> save_before_stop(int signal);
 
   // ---- ending the job ---------------------------------------------------------------------------
 
-  run_result finish_succeeded() {
-    run_result result = finish(worker_state::succeeded, "all workers ended with success");
-    result.return_values = group_.return_values();
-    return result;
-  }
-
-  /// The job succeeded before this node could join or rejoin.
-  run_result finish_late() {
-    log_.warning("this node has nothing left to do: {}", end_reason_);
-    return finish(worker_state::succeeded, end_reason_);
-  }
-
-  run_result finish_given_up(const restart_ledger::decision& decision) {
-    run_result result = finish(worker_state::failed,
-                               fmt::format("{}: {}", attempt_->change->what, decision.reason));
-    result.is_hopeless = decision.is_hopeless;
-    return result;
-  }
-
-  /// Workers failed, and the other nodes could not be told. They may continue without this node, so
-  /// it must not end the job, which it could do once it reached them again.
-  run_result finish_unreported() {
-    run_result result = finish(worker_state::failed, end_reason_);
-    job_end_.reset();
-    return result;
-  }
-
-  task<run_result> finish_stopped() {
-    const stop_request request = *stop_;
-    co_await save_before_stop(request.signal);
-    co_await stop_workers(usual_stop());
-    run_result result =
-        finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
-    result.stop_signal = request.signal;
-    if (request.is_node_bad) keep_out(result.reason);
-    co_return result;
-  }
-
-  /// Leaves the job because this node is bad. The job is not over: the others continue as after the
-  /// loss of a node.
-  task<run_result> leave_job() {
-    const std::string reason = *bad_node();
-    log_.error("this node leaves the job: {}", reason);
-    stop_others(reason, false);
-    co_await stop_workers(usual_stop());
-    run_result result = finish(worker_state::failed, reason);
-    job_end_.reset();
-    result.left_as_bad = true;
-    keep_out(reason);
-    co_return result;
-  }
-
-  void keep_out(const std::string& reason) {
-    if (rendezvous_) rendezvous_->keep_out(reason);
-  }
-
-  run_result finish(worker_state state, std::string reason) {
-    if (state == worker_state::failed) job_end_ = rendezvous_handler::job_end::failed;
-    end_reason_ = reason;
-    run_result result;
-    result.state = state;
-    result.failures = group_.failures(host_name());
-    result.max_restarts = spec_.max_restarts;
-    result.restarts = restarts_;
-    result.starts = starts_;
-    result.replacements = replacements_;
-    result.reason = std::move(reason);
-    return result;
-  }
-
-  /// Leaves the rendezvous, however the run ended. If the job ended, this closes it for the other
-  /// nodes, too; an agent that was stopped or failed only leaves.
-  task<void> leave_rendezvous() {
-    std::exception_ptr failure;
-    try {
-      co_await stop_workers(usual_stop());
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    try {
-      co_await extension_->close();
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-    attempt_.reset();
-    journal_.leave_rounds();
-    if (rendezvous_) {
-      if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
-      co_await run_and_log(rendezvous_->shutdown());
-    }
-    if (failure) std::rethrow_exception(failure);
-  }
-
-  /// Runs one step of leaving the rendezvous. A failure is only logged.
-  task<void> run_and_log(task<void> step) {
-    try {
-      co_await std::move(step);
-    } catch (const std::exception& failure) {
-      log_.warning("the rendezvous could not be left in order: {}", failure.what());
-    }
-  }
-
-  void report(const run_result& result) {
-    if (const std::string starts = starts_.text(); !starts.empty()) {
-      log_.info("the workers' starts on this node: {}", starts);
-    }
-    if (!replacements_.empty()) log_.info("{}", replacements_.text());
-    if (result.state != worker_state::stopped) telemetry_.emit_result(result);
-    telemetry_.record_workers(group_, result);
-    telemetry_.record_agent(group_, result.restarts,
-                            result.state == worker_state::stopped
-                                ? std::optional<std::string>(result.reason)
-                                : std::nullopt);
-  }
+  ELASTIC_DECL run_result finish_succeeded();
+  ELASTIC_DECL run_result finish_late();
+  ELASTIC_DECL run_result finish_given_up(const restart_ledger::decision& decision);
+  ELASTIC_DECL run_result finish_unreported();
+  ELASTIC_DECL task<run_result> finish_stopped();
+  ELASTIC_DECL task<run_result> leave_job();
+  ELASTIC_DECL void keep_out(const std::string& reason);
+  ELASTIC_DECL run_result finish(worker_state state, std::string reason);
+  ELASTIC_DECL task<void> leave_rendezvous();
+  ELASTIC_DECL task<void> run_and_log(task<void> step);
+  ELASTIC_DECL void report(const run_result& result);
 
   const worker_spec& spec_;
   std::string notice_;
@@ -18544,28 +17446,18 @@ class agent_run {
   bool are_missing_steps_noted_ = false;
   /// Empty before the first round and after the last.
   std::optional<attempt> attempt_;
-  /// If workers can outlive an epoch: what this node tells the others about the last one.
-  node_epoch last_epoch_;
-  /// When this node learned that the last epoch had ended (empty during an epoch), and what ended
-  /// it.
-  std::optional<time_point> epoch_ended_;
-  std::optional<rendezvous_change> last_change_;
-  run_result::rank_replacements replacements_;
-  catch_up catch_up_;
+  epoch_record epochs_;
+  worker_stop stop_;
+  worker_orders orders_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
   /// Workers were started that `kill_at_fence` does not know yet.
   event_flag started_;
   /// The workers that were started last were killed at the fence.
   event_flag fenced_;
-  event_flag stop_requested_;
-  std::optional<stop_request> stop_;
   bool is_at_exit_barrier_ = false;
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;
-  /// Requests to the workers. Their number is bounded by the callers of `ask`.
-  mailbox<worker_order> requests_;
-  mailbox<std::shared_ptr<pending_command>> inspections_;
   /// The job has succeeded without this node.
   bool is_late_ = false;
   /// Set if the job ended by itself, which ends it for the other nodes, too.
@@ -18573,7 +17465,104 @@ class agent_run {
   std::string end_reason_;
 };
 
-}  // namespace detail
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/command_reply.hpp ----
+
+namespace elastic::detail {
+
+/// The answer to a command, on its way from the agent to the caller.
+struct command_reply {
+  explicit command_reply(asio::any_io_executor its_strand)
+      : strand(its_strand), is_there(std::move(its_strand)) {}
+
+  asio::any_io_executor strand;
+  event_flag is_there;
+  job_command::outcome outcome;
+};
+
+/// On a strand.
+inline task<job_command::outcome> reply_to(job_command command,
+                                           std::shared_ptr<request_inbox> inbox) {
+  const asio::any_io_executor strand = co_await asio::this_coro::executor;
+  const auto reply = new_shared<command_reply>(strand);
+  const pending_command::answer_taker answer =
+      [weak = std::weak_ptr<command_reply>(reply)](job_command::outcome outcome) {
+        const auto waiting = weak.lock();
+        if (!waiting) return;
+        // Written once, before the strand reads it.
+        waiting->outcome = std::move(outcome);
+        post_work(waiting->strand, [waiting] { waiting->is_there.set(); });
+      };
+  inbox->push(new_shared<pending_command>(std::move(command), answer));
+  co_await reply->is_there.wait();
+  co_return reply->outcome;
+}
+
+/// Passes a command to what an inbox belongs to, such as an agent, and waits for the outcome.
+/// Cancellation: all types.
+inline task<job_command::outcome> command_by_inbox(job_command command,
+                                                  std::shared_ptr<request_inbox> inbox) {
+  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  task<job_command::outcome> replying = reply_to(std::move(command), std::move(inbox));
+  co_return co_await run_on(strand, std::move(replying), cancellation.slot());
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/inbox_service.hpp ----
+
+namespace elastic::detail {
+
+/// Closes the inbox, even if the context is destroyed while the run goes on.
+struct inbox_closer {
+  std::shared_ptr<request_inbox> inbox;
+  ~inbox_closer() { inbox->close(); }
+};
+
+/// Gives each request of the inbox to the run, while `work` runs, which is a part of it.
+template <class Run, class Result>
+task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
+                         std::shared_ptr<Run> run, task<Result> work) {
+  const inbox_closer closer{inbox};
+  inbox->open(strand, [&run](const agent_request& request) {
+    std::visit([&](const auto& content) { run->take(content); }, request);
+  });
+  co_return co_await std::move(work);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/shielded_run.hpp ----
+
+namespace elastic::detail {
+
+/// Runs `work` on the executor to its end, so that it has a result in any case. A request to cancel
+/// the caller calls `on_cancel` on the caller's executor instead, which may ask the work to end.
+/// The caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
+///
+/// Errors: those of `work`.
+ELASTIC_DECL task<void> run_shielded(asio::any_io_executor executor, task<void> work,
+                                     std::function<void(asio::cancellation_type)> on_cancel);
+
+/// The same for a task that has a result.
+template <class T>
+task<T> run_shielded(asio::any_io_executor executor, task<T> work,
+                     std::function<void(asio::cancellation_type)> on_cancel) {
+  std::optional<T> result;
+  task<void> keeping = keep_result(std::move(work), result);
+  task<void> running =
+      run_shielded(std::move(executor), std::move(keeping), std::move(on_cancel));
+  co_await std::move(running);
+  co_return std::move(*result);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/impl/local_agent.ipp ----
+
+namespace elastic {
 
 ELASTIC_DECL local_agent::local_agent(options settings)
     : options_(std::move(settings)), inbox_(detail::new_shared<detail::request_inbox>()) {
@@ -18584,31 +17573,21 @@ ELASTIC_DECL local_agent::local_agent(options settings)
 ELASTIC_DECL task<run_result> local_agent::run() & {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
-  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
-  asio::cancellation_slot slot = cancellation.slot();
-  if (slot.is_connected()) {
-    slot.assign([inbox = inbox_](asio::cancellation_type requested) {
-      inbox->push(detail::as_stop_request(requested));
-    });
-  }
+  const auto is_cancelled = detail::new_shared<bool>(false);
+  std::function<void(asio::cancellation_type)> on_cancel =
+      [is_cancelled, ask_for_stop = inbox_->cancel_handler()](asio::cancellation_type requested) {
+        *is_cancelled = true;
+        ask_for_stop(requested);
+      };
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  std::optional<run_result> result;
-  std::exception_ptr failure;
-  try {
-    // The body gets an empty cancellation slot: requests reach it only through the inbox.
-    task<void> serving = detail::keep_result(serve(strand), result);
-    co_await detail::run_on(strand, std::move(serving), asio::cancellation_slot());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  const bool cancelled = cancellation.cancelled() != asio::cancellation_type::none;
-  co_await asio::this_coro::reset_cancellation_state();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  if (failure) std::rethrow_exception(failure);
-  if (cancelled && result->state == worker_state::stopped) {
+  task<run_result> serving = serve(strand);
+  task<run_result> running =
+      detail::run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
+  run_result result = co_await std::move(running);
+  if (*is_cancelled && result.state == worker_state::stopped) {
     throw detail::asio_system_error(asio::error::operation_aborted);
   }
-  co_return std::move(*result);
+  co_return result;
 }
 
 ELASTIC_DECL void local_agent::stop(stop_request request) { inbox_->push(std::move(request)); }
@@ -18813,9 +17792,9 @@ ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::string time_text(wall_time at) {
-  const auto whole = std::chrono::floor<std::chrono::seconds>(at);
-  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(at) - whole;
+ELASTIC_DECL std::string time_text(wall_time moment) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(moment);
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(moment) - whole;
   const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
@@ -18848,12 +17827,12 @@ ELASTIC_DECL bool line_head::has_time() const {
                      [](const piece& part) { return part.what == piece::kind::time; });
 }
 
-ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time at) const {
+ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time moment) const {
   std::string whole;
   for (const piece& part : pieces_) {
     switch (part.what) {
       case piece::kind::text: whole += part.text; break;
-      case piece::kind::time: whole += time_text(at); break;
+      case piece::kind::time: whole += time_text(moment); break;
       case piece::kind::pid: whole += std::to_string(pid); break;
     }
   }
@@ -19185,15 +18164,15 @@ ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::
     return hopeless;
   }
   const bool is_windowed = terms_.window > duration::zero();
-  const std::string within =
+  const std::string window =
       is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
   if (is_used_up(now)) {
     return {false, max_restarts_ == 1
-                       ? fmt::format("the only restart{} is used up", within)
-                       : fmt::format("all {} restarts{} are used up", max_restarts_, within)};
+                       ? fmt::format("the only restart{} is used up", window)
+                       : fmt::format("all {} restarts{} are used up", max_restarts_, window)};
   }
   decision next{true, {}, delay()};
-  next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
+  next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, window);
   if (next.delay > duration::zero()) {
     next.reason += fmt::format(", after {:g} s", in_seconds(next.delay));
   }
@@ -19218,7 +18197,7 @@ ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
   // An attempt counts once, however its failures become known.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
-  std::erase_if(recent_, [&](const noted& entry) { return entry.at <= now - terms_.window; });
+  std::erase_if(recent_, [&](const noted& entry) { return entry.time <= now - terms_.window; });
   streak_ = was_healthy(now) ? 1 : streak_ + 1;
   started_.reset();
 }
@@ -19231,7 +18210,7 @@ ELASTIC_DECL std::int64_t restart_ledger::used(time_point now) const {
   if (terms_.window == duration::zero()) return failures_;
   std::int64_t sum = 0;
   for (const noted& entry : recent_) {
-    if (entry.at > now - terms_.window) sum += entry.count;
+    if (entry.time > now - terms_.window) sum += entry.count;
   }
   return sum;
 }
@@ -19709,7 +18688,7 @@ struct utf8_character {
 
 /// `text` must not be empty.
 inline utf8_character first_utf8_character(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {1, true, false};
   // Excludes surrogates and overlong encodings.
@@ -19720,10 +18699,11 @@ inline utf8_character first_utf8_character(std::string_view text) {
   if (whole == 0) return {1, false, false};
   const unsigned char low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   const unsigned char high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  for (std::size_t at = 1; at < whole; ++at) {
-    if (at == text.size()) return {at, false, true};
-    const bool fits = at == 1 ? byte(at) >= low && byte(at) <= high : (byte(at) & 0xc0) == 0x80;
-    if (!fits) return {at, false, false};
+  for (std::size_t index = 1; index < whole; ++index) {
+    if (index == text.size()) return {index, false, true};
+    const bool fits =
+        index == 1 ? byte(index) >= low && byte(index) <= high : (byte(index) & 0xc0) == 0x80;
+    if (!fits) return {index, false, false};
   }
   return {whole, true, false};
 }
@@ -20694,10 +19674,10 @@ ELASTIC_DECL void hang_hooks::hurry() {
   state_->changed.set();
 }
 
-ELASTIC_DECL task<void> hang_hooks::finish(duration within) {
+ELASTIC_DECL task<void> hang_hooks::finish(duration timeout) {
   if (!is_open()) co_return;
   time_source& time = *state_->services.time;
-  const time_point deadline = deadline_after(time.now(), within);
+  const time_point deadline = deadline_after(time.now(), timeout);
   const bool are_over = co_await with_deadline(time, deadline, state_->over.wait());
   if (!are_over) hurry();
 }
@@ -20858,145 +19838,6 @@ ELASTIC_DECL task<void> hang_hooks::end_processes(state_pointer shared, stop_pla
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/stable_order.hpp ----
-
-namespace elastic::detail {
-
-/// Sorts stably. `std::stable_sort` of libstdc++ 12 calls a function that clang rejects as
-/// deprecated.
-template <class T, class Less>
-void sort_stably(std::vector<T>& items, Less less) {
-  std::vector<std::size_t> order(items.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
-    if (less(items[left], items[right])) return true;
-    return !less(items[right], items[left]) && left < right;
-  });
-  std::vector<T> sorted;
-  sorted.reserve(items.size());
-  for (const std::size_t index : order) sorted.push_back(std::move(items[index]));
-  items = std::move(sorted);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/rejoin_machine.ipp ----
-
-#include <tuple>
-
-namespace elastic::detail {
-
-ELASTIC_DECL bool can_stay(const survivor_facts& worker) {
-  return worker.runs && worker.has_said && !worker.has_finished;
-}
-
-ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
-  if (end.is_pause) return "the job pauses";
-  for (const survivor_facts& worker : end.workers) {
-    if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
-  }
-  for (const survivor_facts& worker : end.workers) {
-    if (!worker.has_said && !end.had_survivors) {
-      return fmt::format("rank {} has not said that it can rejoin", worker.rank);
-    }
-  }
-  return {};
-}
-
-ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
-  using action = rejoin_step::action;
-  std::string obstacle = obstacle_to(end);
-  if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
-  for (const survivor_facts& worker : end.workers) {
-    if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
-    // Waits, since a worker's connection often closes before the agent sees that the worker ended.
-    if (!end.is_overdue) return {action::wait, fmt::format("rank {} leaves", worker.rank)};
-    return {action::restart_all,
-            fmt::format("rank {} {}", worker.rank,
-                        worker.has_channel ? "did not leave its epoch in time"
-                                           : "has lost its control channel")};
-  }
-  return {action::meet, "every worker has left the epoch"};
-}
-
-ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
-                                   bool is_overdue) {
-  if (has_finished) return ask_answer::no_change;
-  if (round_ends) return ask_answer::change;
-  return is_overdue ? ask_answer::no_change : ask_answer::wait;
-}
-
-ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) {
-  const auto count = static_cast<int>(nodes.size());
-  std::vector<std::size_t> order(nodes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  // If two nodes claim the same rank, the one with the newer epoch gets it.
-  sort_stably(order, [&](std::size_t left, std::size_t right) {
-    const node_epoch& one = nodes[left];
-    const node_epoch& other = nodes[right];
-    return std::tie(other.term, other.round, one.place) <
-           std::tie(one.term, one.round, other.place);
-  });
-  std::vector<int> places(nodes.size(), -1);
-  std::vector<bool> is_taken(nodes.size());
-  const auto take = [&](std::size_t node, int place) {
-    places[node] = place;
-    is_taken[static_cast<std::size_t>(place)] = true;
-  };
-  for (const std::size_t node : order) {
-    const int place = nodes[node].place;
-    if (place < 0 || place >= count || is_taken[static_cast<std::size_t>(place)]) continue;
-    take(node, place);
-  }
-  const auto next_free = [&] {
-    return static_cast<int>(std::find(is_taken.begin(), is_taken.end(), false) - is_taken.begin());
-  };
-  // Nodes that were in the job choose before newcomers.
-  for (const bool is_newcomer : {false, true}) {
-    for (const std::size_t node : order) {
-      if (places[node] < 0 && (nodes[node].place < 0) == is_newcomer) take(node, next_free());
-    }
-  }
-  return places;
-}
-
-/// Whether a node took part in the last epoch of these nodes. If it did not, its obstacle is out of
-/// date, for example that its workers were killed at a fence, and no longer prevents anything.
-inline bool was_in_last_epoch(const node_epoch& node, const std::vector<node_epoch>& nodes) {
-  return std::none_of(nodes.begin(), nodes.end(), [&](const node_epoch& other) {
-    return std::tie(node.term, node.round) < std::tie(other.term, other.round);
-  });
-}
-
-ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move) {
-  epoch_plan plan;
-  plan.places.resize(nodes.size());
-  std::iota(plan.places.begin(), plan.places.end(), 0);
-  for (std::size_t node = 0; node < nodes.size(); ++node) {
-    if (nodes[node].replaces) continue;
-    plan.reason = fmt::format(
-        "node {} of the round does not replace ranks: it is one of torchrun, or one without "
-        "on_failure replace",
-        node);
-    return plan;
-  }
-  plan.is_possible = true;
-  for (const node_epoch& node : nodes) {
-    if (node.obstacle.empty() || !was_in_last_epoch(node, nodes)) continue;
-    plan.reason = node.obstacle;
-    return plan;
-  }
-  plan.keeps_survivors = std::any_of(nodes.begin(), nodes.end(),
-                                     [](const node_epoch& node) { return node.survivors > 0; });
-  if (plan.keeps_survivors && may_move) plan.places = keep_places(nodes);
-  const bool had_epoch = std::any_of(nodes.begin(), nodes.end(),
-                                     [](const node_epoch& node) { return node.round >= 0; });
-  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker is left of the last epoch";
-  return plan;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/base/detail/asio_local.hpp ----
 
 #if defined(ELASTIC_USE_BOOST_ASIO)
@@ -21028,6 +19869,144 @@ ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
 /// Errors: `errc::protocol_violation`, with the problem.
 ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
     std::string_view line);
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/worker_liveness.hpp ----
+
+namespace elastic::detail {
+
+/// Learns time-outs: the longest observed time, times a factor.
+///
+/// It needs at least `enough` observations. All workers and attempts of a node share one object: a
+/// duration that occurred in one is normal in the others.
+class learned_timeouts {
+ public:
+  static constexpr int enough = 5;
+  ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
+  ELASTIC_DECL void observe(const std::string& name, duration took);
+
+  /// Empty if there are too few observations.
+  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
+
+ private:
+  struct record {
+    int count = 0;
+    duration longest{};
+  };
+
+  double factor_;
+  duration least_;
+  std::map<std::string, record> seen_;
+};
+
+/// Why a worker counts as hung, and the signal that ends it.
+struct liveness_verdict {
+  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+  std::string reason;
+  /// The signal for it: SIGKILL, unless a timer of PyTorch's client named another.
+  int signal = SIGKILL;
+};
+
+/// Judges by heartbeats, sections and timers whether one worker is hung. Pure: it takes events and
+/// the time, and returns the verdict and the time of the next check.
+///
+/// - **Heartbeats.** After the first one, the next is due within the worker's own time-out, else
+///   that of the settings, else the learned one; without any of the three, none is due. After the
+///   first heartbeat, the beginning and the end of a section count as heartbeats, too.
+/// - **Sections.** A section with a time-out, its own or a learned one, must end in that time; no
+///   heartbeat is due meanwhile. Other sections only show where a worker hangs.
+/// - **Timers** are independent of these. Arming a timer again restarts it.
+///
+/// Nothing is due while the worker is paused: all clocks stand still.
+class worker_liveness {
+ public:
+  /// `learned` must outlive this.
+  ELASTIC_DECL worker_liveness(const liveness_settings& settings, learned_timeouts& learned);
+
+  /// Notes that the worker runs; forgets everything about an earlier one.
+  ELASTIC_DECL void start(time_point now);
+
+  /// Ends the watch: the worker ended, or asked for no further watching.
+  void end() { running_ = false; }
+
+  ELASTIC_DECL void beat(time_point now, std::optional<duration> timeout = std::nullopt);
+
+  /// Result: false if too many sections are open already.
+  ELASTIC_DECL bool enter(time_point now, const std::string& name, std::optional<duration> timeout);
+
+  /// Does nothing if the section is not open.
+  ELASTIC_DECL void leave(time_point now, const std::string& name);
+
+  /// Result: false if too many timers are armed already.
+  ELASTIC_DECL bool arm(time_point now, const std::string& name, duration after,
+                        int signal = SIGKILL);
+
+  void release(const std::string& name) { timers_.erase(name); }
+
+  ELASTIC_DECL void pause(time_point now);
+  ELASTIC_DECL void resume(time_point now);
+
+  /// Restarts every time-out that is running: the watch itself stood still (the machine was
+  /// suspended), so others may have, too.
+  ELASTIC_DECL void renew(time_point now);
+
+  /// When to judge again; `time_point::max()` if nothing is due.
+  time_point next_expiry() const { return first_due().time; }
+
+  /// Empty while the worker is in time.
+  ELASTIC_DECL std::optional<liveness_verdict> judge(time_point now) const;
+
+  /// "12.3 s"; "10 s" for whole seconds.
+  ELASTIC_DECL static std::string text_of(duration span);
+
+ private:
+  // Moves all times by `span`, for which the clocks stood still.
+  ELASTIC_DECL void shift(duration span);
+
+  struct section {
+    std::string name;
+    time_point entered;
+    std::optional<duration> timeout;
+  };
+  struct timer {
+    time_point expiry;
+    duration after{};
+    int signal = SIGKILL;
+  };
+  /// The item that is due first.
+  struct due {
+    enum class kind { first_heartbeat, heartbeat, section, timer };
+    time_point time = time_point::max();
+    kind what = kind::heartbeat;
+    const worker_liveness::section* section = nullptr;
+    const std::string* timer_name = nullptr;
+    const timer* armed = nullptr;
+  };
+
+  static constexpr const char* beats_name = "heartbeat";
+  static std::string section_name(const std::string& name) { return "section " + name; }
+
+  ELASTIC_DECL std::vector<section>::iterator find_section(const std::string& name);
+
+  // Whether a section with a time-out is open, which replaces heartbeats.
+  ELASTIC_DECL bool awaits_section() const;
+  ELASTIC_DECL void sign_of_life(time_point now);
+  ELASTIC_DECL std::optional<duration> beat_timeout() const;
+  ELASTIC_DECL std::string where() const;
+  ELASTIC_DECL due first_due() const;
+
+  liveness_settings settings_;
+  learned_timeouts* learned_;
+  bool running_ = false;
+  time_point started_{};
+  /// When the last heartbeat arrived, or a message that counts as one.
+  std::optional<time_point> last_sign_;
+  std::optional<duration> own_timeout_;
+  std::vector<section> sections_;
+  std::map<std::string, timer> timers_;
+  std::optional<time_point> paused_;
+};
 
 }  // namespace elastic::detail
 
@@ -21217,7 +20196,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // Restarts after an error, so that no worker hangs unnoticed.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
   ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration within);
+  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration timeout);
 };
 
 }  // namespace elastic::detail
@@ -21303,8 +20282,8 @@ ELASTIC_DECL bool worker_channels::tell_survivor(int local_rank,
   return state_ && state_->send_survivor(local_rank, message);
 }
 
-ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) & {
-  return detail::channel_attempt::ask_checkpoint(state_, within);
+ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration timeout) & {
+  return detail::channel_attempt::ask_checkpoint(state_, timeout);
 }
 
 ELASTIC_DECL task<void> worker_channels::close() & {
@@ -21319,6 +20298,247 @@ ELASTIC_DECL void worker_channels::abandon() {
 }
 
 }  // namespace elastic
+
+// ---- elastic/agent/detail/program_environment.hpp ----
+
+namespace elastic::detail {
+
+/// The environment of a program that an agent starts: the agent's own, but without the path of the
+/// job's secret, which only agents may read, and without the control channel and the roles that an
+/// enclosing launcher has set.
+inline environment_map program_environment(environment_map variables) {
+  for (const char* name : {"ELASTIC_CONTROL", "ELASTIC_JOB_SECRET_FILE", "ELASTIC_ROLES"}) {
+    variables.erase(name);
+  }
+  return variables;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/process_builder.ipp ----
+
+namespace elastic::detail {
+
+/// A shell that executes the command with the program and its arguments, so that no other process
+/// is between them.
+inline void wrap_process(process_spec& process, std::string_view command) {
+  std::vector<std::string> words = {"-c", fmt::format("exec {} \"$@\"", command), "sh",
+                                    std::move(process.program)};
+  words.insert(words.end(), process.arguments.begin(), process.arguments.end());
+  process.program = "/bin/sh";
+  process.arguments = std::move(words);
+}
+
+ELASTIC_DECL process_builder::process_builder(const worker_spec& spec,
+                                              const worker_channels& channels,
+                                              std::shared_ptr<role_link> roles)
+    : spec_(spec), channels_(channels), roles_(std::move(roles)) {}
+
+ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
+                                                const job_context& job,
+                                                const std::string& error_file) const {
+  process_spec process;
+  process.program = spec_.program;
+  const auto slot = static_cast<std::size_t>(identity.local_rank);
+  const role_link::port_map ports = roles_ ? roles_->ports(slot) : role_link::port_map();
+  for (const std::string& argument : spec_.arguments) {
+    process.arguments.push_back(substitute_ports(argument, identity.local_rank, ports));
+  }
+  if (spec_.wrap.is_for(identity.rank)) {
+    const macro_values macros = macros_of(identity, job);
+    wrap_process(process, substitute_macros(spec_.wrap.command, macros));
+  }
+  process.environment = environment(identity, job, error_file);
+  if (descriptor_) process.passed_fd = descriptor_(identity.local_rank);
+  if (!spec_.cpu_affinity.empty()) {
+    process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
+  }
+  process.ignored_signals = spec_.ignored_signals;
+  process.directory = spec_.directory;
+  return process;
+}
+
+ELASTIC_DECL environment_map process_builder::changed_variables(const worker_identity& identity,
+                                                                const job_context& job) const {
+  const environment_map all = environment_from(environment(identity, job, ""));
+  environment_map names = environment_from(worker_environment({}, identity, job, ""));
+  // A worker that stays keeps its files.
+  names.erase("TORCHELASTIC_ERROR_FILE");
+  // The other values are the same in every epoch, and may be too long for a message.
+  for (const auto& [name, value] : spec_.env) {
+    if (changes_by_epoch(value)) names[name] = value;
+  }
+  if (change_) change_(identity, names);
+  for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
+  return names;
+}
+
+ELASTIC_DECL std::vector<std::string> process_builder::environment(
+    const worker_identity& identity, const job_context& job, const std::string& error_file) const {
+  environment_map variables = program_environment(spec_.environment);
+  for (const auto& [name, value] : channels_.environment()) {
+    // An empty value removes the variable: otherwise the workers would write to a timer file that
+    // is not a FIFO.
+    if (value.empty()) {
+      variables.erase(name);
+    } else {
+      variables[name] = value;
+    }
+  }
+  if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
+  if (change_) change_(identity, variables);
+  const macro_values macros = macros_of(identity, job);
+  for (const auto& [name, value] : spec_.env) {
+    variables[name] = substitute_macros(value, macros);
+  }
+  worker_identity shown = identity;
+  if (spec_.virtual_local_rank) {
+    leave_one_device(variables, identity.local_rank);
+    shown.local_rank = 0;
+  }
+  return worker_environment(std::move(variables), shown, job, error_file);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/stable_order.hpp ----
+
+namespace elastic::detail {
+
+/// Sorts stably. `std::stable_sort` of libstdc++ 12 calls a function that clang rejects as
+/// deprecated.
+template <class T, class Less>
+void sort_stably(std::vector<T>& items, Less less) {
+  std::vector<std::size_t> order(items.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+    if (less(items[left], items[right])) return true;
+    return !less(items[right], items[left]) && left < right;
+  });
+  std::vector<T> sorted;
+  sorted.reserve(items.size());
+  for (const std::size_t index : order) sorted.push_back(std::move(items[index]));
+  items = std::move(sorted);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/rejoin_machine.ipp ----
+
+#include <tuple>
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool can_stay(const survivor_facts& worker) {
+  return worker.runs && worker.has_said && !worker.has_finished;
+}
+
+ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
+  if (end.is_pause) return "the job pauses";
+  for (const survivor_facts& worker : end.workers) {
+    if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
+  }
+  for (const survivor_facts& worker : end.workers) {
+    if (!worker.has_said && !end.had_survivors) {
+      return fmt::format("rank {} has not said that it can rejoin", worker.rank);
+    }
+  }
+  return {};
+}
+
+ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
+  using action = rejoin_step::action;
+  std::string obstacle = obstacle_to(end);
+  if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
+  for (const survivor_facts& worker : end.workers) {
+    if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
+    // Waits, since a worker's connection often closes before the agent sees that the worker ended.
+    if (!end.is_overdue) return {action::wait, fmt::format("rank {} leaves", worker.rank)};
+    return {action::restart_all,
+            fmt::format("rank {} {}", worker.rank,
+                        worker.has_channel ? "did not leave its epoch in time"
+                                           : "has lost its control channel")};
+  }
+  return {action::meet, "every worker has left the epoch"};
+}
+
+ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
+                                   bool is_overdue) {
+  if (has_finished) return ask_answer::no_change;
+  if (round_ends) return ask_answer::change;
+  return is_overdue ? ask_answer::no_change : ask_answer::wait;
+}
+
+ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) {
+  const auto count = static_cast<int>(nodes.size());
+  std::vector<std::size_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // If two nodes claim the same rank, the one with the newer epoch gets it.
+  sort_stably(order, [&](std::size_t left, std::size_t right) {
+    const node_epoch& one = nodes[left];
+    const node_epoch& other = nodes[right];
+    return std::tie(other.term, other.round, one.place) <
+           std::tie(one.term, one.round, other.place);
+  });
+  std::vector<int> places(nodes.size(), -1);
+  std::vector<bool> is_taken(nodes.size());
+  const auto take = [&](std::size_t node, int place) {
+    places[node] = place;
+    is_taken[static_cast<std::size_t>(place)] = true;
+  };
+  for (const std::size_t node : order) {
+    const int place = nodes[node].place;
+    if (place < 0 || place >= count || is_taken[static_cast<std::size_t>(place)]) continue;
+    take(node, place);
+  }
+  const auto next_free = [&] {
+    return static_cast<int>(std::find(is_taken.begin(), is_taken.end(), false) - is_taken.begin());
+  };
+  // Nodes that were in the job choose before newcomers.
+  for (const bool is_newcomer : {false, true}) {
+    for (const std::size_t node : order) {
+      if (places[node] < 0 && (nodes[node].place < 0) == is_newcomer) take(node, next_free());
+    }
+  }
+  return places;
+}
+
+/// Whether a node took part in the last epoch of these nodes. If it did not, its obstacle is out of
+/// date, for example that its workers were killed at a fence, and no longer prevents anything.
+inline bool was_in_last_epoch(const node_epoch& node, const std::vector<node_epoch>& nodes) {
+  return std::none_of(nodes.begin(), nodes.end(), [&](const node_epoch& other) {
+    return std::tie(node.term, node.round) < std::tie(other.term, other.round);
+  });
+}
+
+ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move) {
+  epoch_plan plan;
+  plan.places.resize(nodes.size());
+  std::iota(plan.places.begin(), plan.places.end(), 0);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes[node].replaces) continue;
+    plan.reason = fmt::format(
+        "node {} of the round does not replace ranks: it is one of torchrun, or one without "
+        "on_failure replace",
+        node);
+    return plan;
+  }
+  plan.is_possible = true;
+  for (const node_epoch& node : nodes) {
+    if (node.obstacle.empty() || !was_in_last_epoch(node, nodes)) continue;
+    plan.reason = node.obstacle;
+    return plan;
+  }
+  plan.keeps_survivors = std::any_of(nodes.begin(), nodes.end(),
+                                     [](const node_epoch& node) { return node.survivors > 0; });
+  if (plan.keeps_survivors && may_move) plan.places = keep_places(nodes);
+  const bool had_epoch = std::any_of(nodes.begin(), nodes.end(),
+                                     [](const node_epoch& node) { return node.round >= 0; });
+  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker is left of the last epoch";
+  return plan;
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/agent/detail/impl/survivors.ipp ----
 
@@ -21465,7 +20685,7 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
   return next;
 }
 
-ELASTIC_DECL void survivors::tell_change(duration within) {
+ELASTIC_DECL void survivors::tell_change(duration timeout) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
@@ -21473,7 +20693,7 @@ ELASTIC_DECL void survivors::tell_change(duration within) {
     entry.is_told = true;
     control_messages::change change;
     change.epoch = epoch_;
-    change.within = within;
+    change.within = timeout;
     tell(slot, change);
   }
 }
@@ -21481,8 +20701,8 @@ ELASTIC_DECL void survivors::tell_change(duration within) {
 ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & {
   using action = rejoin_step::action;
   time_source& time = *options_.time;
-  const duration within = std::min(options_.timeout, most);
-  const time_point deadline = deadline_after(time.now(), within);
+  const duration limit = std::min(options_.timeout, most);
+  const time_point deadline = deadline_after(time.now(), limit);
   for (place& entry : places_) entry.waits_since.reset();
   channels_.catch_up();
   for (;;) {
@@ -21492,7 +20712,7 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    tell_change(within);
+    tell_change(limit);
     changed_.reset();
     co_await with_deadline(time, deadline, changed_.wait());
   }
@@ -21509,6 +20729,108 @@ ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
   entry.waits_since.reset();
   channels_.started(static_cast<int>(slot));
   return true;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/core_file.hpp ----
+
+namespace elastic::detail {
+
+/// Locates the core dump of a process: the path of the file, or how to get it. Empty if it was not
+/// found: the process had changed its directory, or the file is on another machine.
+///
+/// @param directory  the working directory in which the process was started; empty: this process's
+/// @param since      when the process was started, in seconds since 1970
+/// @param root       a prefix for /proc
+/// Source: core(5).
+ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
+                                   const std::string& root = "");
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/worker_leftovers.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL worker_leftovers::worker_leftovers(log_layout& layout, std::string directory,
+                                                std::shared_ptr<time_source> time, logger log)
+    : layout_(layout),
+      directory_(std::move(directory)),
+      time_(std::move(time)),
+      log_(std::move(log)) {}
+
+ELASTIC_DECL task<void> worker_leftovers::read_ahead(std::vector<source> failed) {
+  const bool cores_may_hang = may_hang(directory_.empty() ? "." : directory_);
+  readers logs;
+  readers cores;
+  for (const source& each : failed) {
+    const bool is_at_risk = layout_.may_hang() || (each.core_dumped && cores_may_hang);
+    if (!is_at_risk || read_.count(each.slot) != 0) continue;
+    logs.emplace(each.slot, log_reader_of(each));
+    cores.emplace(each.slot, core_reader_of(each));
+  }
+  if (logs.empty()) co_return;
+  // If the log directory was given up, its files are not read. The two readers have separate time
+  // limits: one may hang without the other.
+  const duration patience = limits::log_directory_patience;
+  const bool is_given_up = layout_.is_given_up();
+  std::optional<contents> in_logs;
+  std::optional<contents> in_cores;
+  std::vector<task<void>> reading;
+  reading.push_back(read_within(is_given_up ? duration::zero() : patience, logs, in_logs));
+  reading.push_back(read_within(patience, cores, in_cores));
+  co_await when_all(std::move(reading));
+  if (!in_logs) layout_.give_up();
+  if (!in_cores) {
+    log_.warning("the working directory does not answer: core files are not looked for there");
+  }
+  for (const auto& [slot, fill] : logs) {
+    content& left = read_[slot];
+    if (in_logs) left = std::move((*in_logs)[slot]);
+    if (in_cores) left.core_file = std::move((*in_cores)[slot].core_file);
+  }
+}
+
+ELASTIC_DECL worker_leftovers::content worker_leftovers::read(const source& failed) const {
+  const auto position = read_.find(failed.slot);
+  if (position != read_.end()) return position->second;
+  content left;
+  log_reader_of(failed)(left);
+  core_reader_of(failed)(left);
+  return left;
+}
+
+// Both readers may run on any thread.
+
+ELASTIC_DECL worker_leftovers::reader worker_leftovers::log_reader_of(const source& failed) const {
+  return [error_file = failed.error_file, read_tail = failed.read_tail](content& left) {
+    left.error = read_error_file(error_file);
+    left.last_stderr = read_tail();
+  };
+}
+
+ELASTIC_DECL worker_leftovers::reader worker_leftovers::core_reader_of(const source& failed) const {
+  if (!failed.core_dumped) return [](content&) {};
+  // Relative core names refer to the directory in which the agent's programs start.
+  return [pid = failed.pid, directory = directory_, since = failed.since](content& left) {
+    left.core_file = find_core(pid, directory, since);
+  };
+}
+
+/// `read` stays empty if reading takes longer than `patience`; the readers then continue in the
+/// background.
+ELASTIC_DECL task<void> worker_leftovers::read_within(duration patience, readers work,
+                                                      std::optional<contents>& read) {
+  std::function<contents()> reading = [work = std::move(work)] {
+    contents made;
+    for (const auto& [slot, fill] : work) fill(made[slot]);
+    return made;
+  };
+  const time_point deadline = deadline_after(time_->now(), patience);
+  task<contents> running = run_blocking<contents>(std::move(reading));
+  task<void> keeping = keep_result(std::move(running), read);
+  co_await with_deadline(*time_, deadline, std::move(keeping));
 }
 
 }  // namespace elastic::detail
@@ -21557,31 +20879,31 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
   const duration span = looked_ ? now - *looked_ : duration::zero();
   looked_ = now;
   records_.resize(sights.size());
-  for (std::size_t at = 0; at < sights.size(); ++at) {
-    records_[at].is_compared = false;
-    if (!sights[at]) {
-      records_[at] = {};
-    } else if (records_[at].last && span > duration::zero()) {
-      compare(records_[at], *sights[at], span);
+  for (std::size_t index = 0; index < sights.size(); ++index) {
+    records_[index].is_compared = false;
+    if (!sights[index]) {
+      records_[index] = {};
+    } else if (records_[index].last && span > duration::zero()) {
+      compare(records_[index], *sights[index], span);
     }
   }
   const crowd others = survey();
   std::vector<suspicion_change> changes;
-  for (std::size_t at = 0; at < sights.size(); ++at) {
-    record& entry = records_[at];
-    if (!sights[at]) continue;
+  for (std::size_t index = 0; index < sights.size(); ++index) {
+    record& entry = records_[index];
+    if (!sights[index]) continue;
     if (entry.is_compared) {
-      count(entry, *sights[at], others, span);
+      count(entry, *sights[index], others, span);
       const job_event::suspicion suspicion = judge(entry, others);
       const job_event::suspicion former = std::exchange(entry.suspicion, suspicion);
       if (suspicion != former) {
         const bool is_relieved = suspicion == job_event::suspicion::none;
-        changes.push_back({at, suspicion,
-                           is_relieved ? relief_of(former, others)
-                                       : reason_of(entry, *sights[at], others)});
+        changes.push_back(
+            {index, suspicion,
+             is_relieved ? relief_of(former, others) : reason_of(entry, *sights[index], others)});
       }
     }
-    entry.last = sights[at];
+    entry.last = sights[index];
   }
   return changes;
 }
@@ -21887,17 +21209,18 @@ ELASTIC_DECL void call_memfd::fail(const char* step) {
                                              step, errno_text(errno)));
 }
 
-ELASTIC_DECL bool call_memfd::read(std::size_t at, void* into, std::size_t size) const {
+ELASTIC_DECL bool call_memfd::read(std::size_t offset, void* target, std::size_t size) const {
   return moved(size, [&](std::size_t done) {
-    return ::pread(file_, static_cast<char*>(into) + done, size - done,
-                   static_cast<off_t>(at + done));
+    return ::pread(file_, static_cast<char*>(target) + done, size - done,
+                   static_cast<off_t>(offset + done));
   });
 }
 
-ELASTIC_DECL bool call_memfd::write(std::size_t at, const void* from, std::size_t size) const {
+ELASTIC_DECL bool call_memfd::write(std::size_t offset, const void* source,
+                                    std::size_t size) const {
   return moved(size, [&](std::size_t done) {
-    return ::pwrite(file_, static_cast<const char*>(from) + done, size - done,
-                    static_cast<off_t>(at + done));
+    return ::pwrite(file_, static_cast<const char*>(source) + done, size - done,
+                    static_cast<off_t>(offset + done));
   });
 }
 
@@ -21977,22 +21300,6 @@ class uninterruptible_watch {
   duration limit_;
   std::map<std::size_t, time_point> since_;
 };
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/core_file.hpp ----
-
-namespace elastic::detail {
-
-/// Locates the core dump of a process: the path of the file, or how to get it. Empty if it was not
-/// found: the process had changed its directory, or the file is on another machine.
-///
-/// @param directory  the working directory in which the process was started; empty: this process's
-/// @param since      when the process was started, in seconds since 1970
-/// @param root       a prefix for /proc
-/// Source: core(5).
-ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std::time_t since,
-                                   const std::string& root = "");
 
 }  // namespace elastic::detail
 
@@ -22089,16 +21396,6 @@ inline std::string path_in(const log_layout& layout, const std::string& path) {
   return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
 }
 
-/// A shell that executes the command with the program and its arguments, so that no other process
-/// is between them.
-inline void wrap_process(process_spec& process, std::string_view command) {
-  std::vector<std::string> words = {"-c", fmt::format("exec {} \"$@\"", command), "sh",
-                                    std::move(process.program)};
-  words.insert(words.end(), process.arguments.begin(), process.arguments.end());
-  process.program = "/bin/sh";
-  process.arguments = std::move(words);
-}
-
 /// How many descriptors the workers of an agent need.
 inline std::size_t descriptors_of(const worker_spec& spec) {
   return static_cast<std::size_t>(std::max(spec.nproc_per_node, 0)) * limits::worker_descriptors;
@@ -22115,6 +21412,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
+      leftovers_(layout_, spec_.directory, services.time, services.log),
       logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
@@ -22124,6 +21422,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
+      builder_(spec_, channels_, roles_),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
@@ -22153,6 +21452,7 @@ ELASTIC_DECL task<void> worker_group::make_room() {
 
 ELASTIC_DECL void worker_group::open_attempt(attempt next) {
   attempt_ = std::move(next);
+  leftovers_.clear();
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
   survivors_.begin(attempt_.round, attempt_.workers.size(), false);
@@ -22274,7 +21574,7 @@ ELASTIC_DECL void worker_group::forget(std::size_t slot) {
   attempt_.workers[slot] = std::move(fresh);
   attempt_.steps[slot] = {};
   attempt_.files[slot] = {};
-  attempt_.leftovers.erase(slot);
+  leftovers_.forget(slot);
   attempt_.suspected.erase(slot);
   std::erase(attempt_.ended, slot);
   attempt_.oom_kills = detail::count_oom_kills();
@@ -22315,6 +21615,7 @@ ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<
     if (spec_.function) next.sheets[slot] = std::move(attempt_.sheets.at(slot));
   }
   attempt_ = std::move(next);
+  leftovers_.clear();
   return others;
 }
 
@@ -22337,28 +21638,13 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   update_state();
 }
 
-ELASTIC_DECL environment_map worker_group::news_for(const worker_identity& identity,
-                                                    const job_context& job) const {
-  const environment_map all = environment_from(environment_of(identity, job, ""));
-  environment_map names = environment_from(worker_environment({}, identity, job, ""));
-  // A worker that stays keeps its files.
-  names.erase("TORCHELASTIC_ERROR_FILE");
-  // The other values are the same in every epoch, and may be too long for a message.
-  for (const auto& [name, value] : spec_.env) {
-    if (detail::changes_by_epoch(value)) names[name] = value;
-  }
-  if (change_environment_) change_environment_(identity, names);
-  for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
-  return names;
-}
-
 ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>& identities,
                                              const job_context& job) {
   for (std::size_t slot = 0; slot < identities.size(); ++slot) {
     if (!survivors_.is_ready(slot)) continue;
     control_messages::rejoin message;
     message.epoch = attempt_.round;
-    message.environment = news_for(identities[slot], job);
+    message.environment = builder_.changed_variables(identities[slot], job);
     std::string problem = "it has lost its control channel";
     attempt_.workers[slot].identity = identities[slot];
     attempt_.workers[slot].has_stayed = true;
@@ -22443,7 +21729,7 @@ ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(st
   detail::worker_sight sight;
   auto& last = attempt_.steps[slot];
   sight.step = last.number;
-  sight.step_at = last.at;
+  sight.step_at = last.time;
   // A worker whose step advanced is not inspected further.
   if (std::exchange(last.looked, last.number) != last.number) return sight;
   sight.written = processes_.copied(slot);
@@ -22704,7 +21990,7 @@ ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_
     if (each.pid == 0) continue;
     const auto& step = attempt_.steps[slot];
     started.push_back({each.identity.rank, each.identity.local_rank, each.pid, step.number,
-                       step.at, each.end ? each.end->status.text() : std::string()});
+                       step.time, each.end ? each.end->status.text() : std::string()});
   }
   return started;
 }
@@ -22772,7 +22058,7 @@ ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::prog
       last.number != progress.step || progress.step > attempt_.furthest_step.value_or(-1);
   if (last.number != progress.step) {
     last.number = progress.step;
-    last.at = time_->now();
+    last.time = time_->now();
   }
   if (is_news && on_step_) on_step_(progress.step);
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
@@ -22842,64 +22128,13 @@ ELASTIC_DECL void worker_group::warn_of_discarded_output(
       workers, spec_.log_dir);
 }
 
-ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
-    const worker_identity& identity, const job_context& job, const std::string& error_file) const {
-  environment_map variables = detail::program_environment(spec_.environment);
-  for (const auto& [name, value] : channels_.environment()) {
-    // An empty value removes the variable: otherwise the workers would write to a timer file that
-    // is not a FIFO.
-    if (value.empty()) {
-      variables.erase(name);
-    } else {
-      variables[name] = value;
-    }
-  }
-  if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
-  if (change_environment_) change_environment_(identity, variables);
-  const detail::macro_values macros = detail::macros_of(identity, job);
-  for (const auto& [name, value] : spec_.env) {
-    variables[name] = detail::substitute_macros(value, macros);
-  }
-  worker_identity shown = identity;
-  if (spec_.virtual_local_rank) {
-    detail::leave_one_device(variables, identity.local_rank);
-    shown.local_rank = 0;
-  }
-  return worker_environment(std::move(variables), shown, job, error_file);
-}
-
-ELASTIC_DECL process_spec worker_group::process_of(const worker_identity& identity,
-                                                   const job_context& job,
-                                                   const std::string& error_file) const {
-  process_spec process;
-  process.program = spec_.program;
-  const auto slot = static_cast<std::size_t>(identity.local_rank);
-  const detail::role_link::port_map ports =
-      roles_ ? roles_->ports(slot) : detail::role_link::port_map();
-  for (const std::string& argument : spec_.arguments) {
-    process.arguments.push_back(detail::substitute_ports(argument, identity.local_rank, ports));
-  }
-  if (spec_.wrap.is_for(identity.rank)) {
-    const detail::macro_values macros = detail::macros_of(identity, job);
-    detail::wrap_process(process, detail::substitute_macros(spec_.wrap.command, macros));
-  }
-  process.environment = environment_of(identity, job, error_file);
-  if (descriptor_of_) process.passed_fd = descriptor_of_(identity.local_rank);
-  if (!spec_.cpu_affinity.empty()) {
-    process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
-  }
-  process.ignored_signals = spec_.ignored_signals;
-  process.directory = spec_.directory;
-  return process;
-}
-
 ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::string run_id) const {
   std::vector<process_spec> processes;
   if (spec_.function) return processes;
   const rendezvous_round unknown;
   const job_context job = make_job_context(spec_, unknown, std::move(run_id), 0);
   for (const worker_identity& identity : worker_identities(spec_, unknown, assigned_ranks())) {
-    processes.push_back(process_of(identity, job, ""));
+    processes.push_back(builder_.make(identity, job, ""));
   }
   return processes;
 }
@@ -22909,7 +22144,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const std::string error_file = layout_.error_file(identity.local_rank);
   process_set::process process;
-  process.process = process_of(identity, job, error_file);
+  process.process = builder_.make(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
   attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
   attempt_.files.at(slot).err = detail::path_in(layout_, output.err.file);
@@ -23064,16 +22299,9 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   failure.host = host;
   failure.pid = failed.pid;
   failure.status = failed.end->status;
-  failure.at = failed.end->wall;
+  failure.time = failed.end->wall;
   failure.error_file = failed.error_file;
-  const auto position = attempt_.leftovers.find(slot);
-  leftovers content;
-  if (position != attempt_.leftovers.end()) {
-    content = position->second;
-  } else {
-    log_reader_of(failed)(content);
-    core_reader_of(failed)(content);
-  }
+  detail::worker_leftovers::content content = leftovers_.read(source_of(failed));
   failure.error = std::move(content.error);
   if (!failure.error) failure.error = failure_of_call(slot);
   failure.last_stderr = std::move(content.last_stderr);
@@ -23115,71 +22343,26 @@ ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layou
   layout_ = std::move(made);
 }
 
-ELASTIC_DECL auto worker_group::log_reader_of(const worker_group::worker& failed) const
-    -> leftovers_reader {
+ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
+    const worker_group::worker& failed) const {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  return [error_file = failed.error_file,
-          read_tail = processes_.tail_reader(slot)](leftovers& content) {
-    content.error = read_error_file(error_file);
-    content.last_stderr = read_tail();
-  };
-}
-
-ELASTIC_DECL auto worker_group::core_reader_of(const worker_group::worker& failed) const
-    -> leftovers_reader {
-  if (!failed.end->status.core_dumped()) return [](leftovers&) {};
-  // Relative core names refer to the directory in which the agent's programs start.
-  return [pid = failed.pid, directory = spec_.directory,
-          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& content) {
-    content.core_file = detail::find_core(pid, directory, since);
-  };
+  detail::worker_leftovers::source source;
+  source.slot = slot;
+  source.pid = failed.pid;
+  source.error_file = failed.error_file;
+  source.read_tail = processes_.tail_reader(slot);
+  source.core_dumped = failed.end->status.core_dumped();
+  source.since = std::chrono::system_clock::to_time_t(attempt_.started);
+  return source;
 }
 
 ELASTIC_DECL task<void> worker_group::read_leftovers() {
-  const bool cores_may_hang = detail::may_hang(spec_.directory.empty() ? "." : spec_.directory);
-  leftovers_readers logs;
-  leftovers_readers cores;
+  std::vector<detail::worker_leftovers::source> failed;
   for (const std::size_t slot : attempt_.ended) {
-    const worker_group::worker& entry = attempt_.workers[slot];
-    if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
-    const bool may_hang = entry.end->status.core_dumped() && cores_may_hang;
-    if (!layout_.may_hang() && !may_hang) continue;
-    logs.emplace_back(slot, log_reader_of(entry));
-    cores.emplace_back(slot, core_reader_of(entry));
+    const worker_group::worker& each = attempt_.workers[slot];
+    if (!each.end->status.success()) failed.push_back(source_of(each));
   }
-  if (logs.empty()) co_return;
-  // If the log directory was given up, its files are not read. The two readers have separate time
-  // limits: one may hang without the other.
-  const duration patience = limits::log_directory_patience;
-  const bool is_given_up = layout_.is_given_up();
-  std::optional<leftovers_by_slot> in_logs;
-  std::optional<leftovers_by_slot> in_cores;
-  std::vector<task<void>> reading;
-  reading.push_back(read_within(is_given_up ? duration::zero() : patience, logs, in_logs));
-  reading.push_back(read_within(patience, cores, in_cores));
-  co_await when_all(std::move(reading));
-  if (!in_logs) layout_.give_up();
-  if (!in_cores) {
-    log_.warning("the working directory does not answer: core files are not looked for there");
-  }
-  for (const auto& [slot, reader] : logs) {
-    leftovers& content = attempt_.leftovers[slot];
-    if (in_logs) content = std::move((*in_logs)[slot]);
-    if (in_cores) content.core_file = std::move((*in_cores)[slot].core_file);
-  }
-}
-
-ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_readers readers,
-                                                  std::optional<leftovers_by_slot>& read) {
-  std::function<leftovers_by_slot()> work = [readers = std::move(readers)] {
-    leftovers_by_slot contents;
-    for (const auto& [slot, reader] : readers) reader(contents[slot]);
-    return contents;
-  };
-  const time_point deadline = deadline_after(time_->now(), patience);
-  task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));
-  task<void> keeping = detail::keep_result(std::move(reading), read);
-  co_await with_deadline(*time_, deadline, std::move(keeping));
+  return leftovers_.read_ahead(std::move(failed));
 }
 
 }  // namespace elastic
@@ -24195,27 +23378,14 @@ ELASTIC_DECL job::~job() { journal_->remove(tracker_); }
 ELASTIC_DECL task<run_result> job::run() & {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
-  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
-  asio::cancellation_slot slot = cancellation.slot();
-  if (slot.is_connected()) {
-    slot.assign([agent = agent_](asio::cancellation_type requested) {
-      agent->stop(detail::as_stop_request(requested));
-    });
-  }
-  std::optional<run_result> result;
-  std::exception_ptr failure;
-  task<run_result> running = agent_->run();
-  try {
-    // The agent gets an empty cancellation slot: only `stop` ends it, so it always has a result.
-    task<void> keeping = detail::keep_result(std::move(running), result);
-    co_await detail::run_on(executor_, std::move(keeping), asio::cancellation_slot());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  co_await asio::this_coro::reset_cancellation_state();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  if (failure) std::rethrow_exception(failure);
-  co_return std::move(*result);
+  std::function<void(asio::cancellation_type)> on_cancel =
+      [agent = agent_](asio::cancellation_type requested) {
+        agent->stop(detail::as_stop_request(requested));
+      };
+  // Only `stop` ends the agent, so it always has a result.
+  task<run_result> running = detail::run_shielded<run_result>(executor_, agent_->run(),
+                                                              std::move(on_cancel));
+  co_return co_await std::move(running);
 }
 
 ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const { return tracker_->view(); }
@@ -24443,9 +23613,10 @@ ELASTIC_DECL bool address_filter::admits(const asio::ip::address& address) const
 
 namespace elastic {
 
-ELASTIC_DECL std::string to_text(const endpoint& at) {
-  const bool is_v6 = at.host.find(':') != std::string::npos;
-  return is_v6 ? fmt::format("[{}]:{}", at.host, at.port) : fmt::format("{}:{}", at.host, at.port);
+ELASTIC_DECL std::string to_text(const endpoint& address) {
+  const bool is_v6 = address.host.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", address.host, address.port)
+               : fmt::format("{}:{}", address.host, address.port);
 }
 
 namespace detail {
@@ -25529,12 +24700,12 @@ class reaper final : public asio::execution_context::service {
   /// Waits in the background until the process has ended, and then takes its status. If the context
   /// is shutting down, no background work survives, so it blocks instead, for at most 1 s: the
   /// process has been killed.
-  ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls);
+  ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& kernel);
 
  private:
   // Its last owner takes the status: the wait when it is over, or the context that drops the wait.
   struct dying {
-    ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& with);
+    ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& calls);
     ELASTIC_DECL ~dying();
 
     asio::posix::stream_descriptor pidfd;
@@ -26038,11 +25209,11 @@ ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_wo
 namespace elastic::detail {
 
 /// A numeric address by which other hosts probably reach this one: the source address on the route
-/// to one of `towards`, otherwise that of the default route, otherwise what its host name resolves
+/// to one of `hosts`, otherwise that of the default route, otherwise what its host name resolves
 /// to. Loopback only if there is no other address, because every host has it, or if `chosen`, the
 /// address that the user chose, is loopback: then the job stays on this host.
 ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
-                                                 std::vector<std::string> towards);
+                                                 std::vector<std::string> hosts);
 
 }  // namespace elastic::detail
 
@@ -26949,9 +26120,9 @@ struct node_contact {
 
   /// The node has a new link and no witness yet.
   /// @param has_second  the node will have a witness; nodes of earlier releases have none
-  ELASTIC_DECL void begin(connection from, bool has_second, time_point now);
+  ELASTIC_DECL void begin(connection first, bool has_second, time_point now);
 
-  ELASTIC_DECL void begin_witness(connection from);
+  ELASTIC_DECL void begin_witness(connection second);
   ELASTIC_DECL void end_link(time_point now);
   ELASTIC_DECL void end_witness(time_point now);
 
@@ -27056,17 +26227,17 @@ class rendezvous_coordinator {
 
   // ---- events ---------------------------------------------------------------------------------
 
-  void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
+  void connected(connection link, addresses ends) { ends_[link] = std::move(ends); }
 
   /// A node sends a message. The first one must be its `hello`, or the `witness` of a node that was
   /// welcomed. A connection that sends anything else first is dropped, and so is one that sends
   /// anything after it was refused or its node has left or was given up.
-  ELASTIC_DECL void received(connection from, const rendezvous_request& request, time_point now);
+  ELASTIC_DECL void received(connection link, const rendezvous_request& request, time_point now);
 
   /// The connection is gone. Its node may return over another one within the grace. If its witness
   /// is still connected, or ended long before, perhaps only the network failed: then the node has
   /// as long as it may be silent.
-  ELASTIC_DECL void disconnected(connection from, time_point now);
+  ELASTIC_DECL void disconnected(connection link, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
@@ -27170,6 +26341,8 @@ class rendezvous_coordinator {
     std::string name;
     bool knows_hold = false;
     bool is_kept_out = false;
+    /// It was told that it stands by.
+    bool knows_standby = false;
     /// It was in the newest complete round.
     bool was_in_newest = false;
   };
@@ -27178,10 +26351,10 @@ class rendezvous_coordinator {
 
   // ---- connections ----------------------------------------------------------------------------
 
-  ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
+  ELASTIC_DECL void welcome(connection link, const rendezvous_messages::hello& request,
                             time_point now);
 
-  ELASTIC_DECL void refuse(connection from, std::string why);
+  ELASTIC_DECL void refuse(connection link, std::string why);
 
   // Makes room for one more node with a connection. Result: whether there is room.
   ELASTIC_DECL bool make_room_for(const node_id& node, time_point now);
@@ -27193,7 +26366,7 @@ class rendezvous_coordinator {
   // A node has no connection any more.
   ELASTIC_DECL void note_absence(const node_id& node, member& entry, time_point now);
 
-  ELASTIC_DECL void welcome_witness(connection from, const node_id& node);
+  ELASTIC_DECL void welcome_witness(connection link, const node_id& node);
 
   // Ignores the connection from now on.
   ELASTIC_DECL void drop(connection link);
@@ -27278,6 +26451,8 @@ class rendezvous_coordinator {
   ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
   // Result: whether it was excluded before.
   ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
+  // Tells a node that waits whether it has begun to stand by: then its wait has no end.
+  ELASTIC_DECL void note_standby(const node_id& node, member& entry);
   ELASTIC_DECL std::vector<std::string> kept_out_names() const;
   // If the job has too few nodes without the excluded ones, and has waited for others, readmits the
   // one that was excluded first. Result: whether it did.
@@ -27489,14 +26664,14 @@ class rendezvous_service final : public store_extension,
   std::string_view greeting() const override { return first_words; }
 
   ELASTIC_DECL task<void> run() override;
-  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& peer) override;
 
  private:
   using connection = rendezvous_coordinator::connection;
 
   class node_conversation final : public conversation {
    public:
-    ELASTIC_DECL node_conversation(rendezvous_service& of, client& from);
+    ELASTIC_DECL node_conversation(rendezvous_service& owner, client& peer);
     ~node_conversation() override { of_.gone(id_); }
     node_conversation(const node_conversation&) = delete;
     node_conversation& operator=(const node_conversation&) = delete;
@@ -27529,11 +26704,11 @@ class rendezvous_service final : public store_extension,
 
   // ---- requests of clients --------------------------------------------------------------------
 
-  ELASTIC_DECL connection enter(client& from);
+  ELASTIC_DECL connection enter(client& peer);
   ELASTIC_DECL void gone(connection id);
   ELASTIC_DECL void received(connection id, std::string_view message);
   ELASTIC_DECL std::size_t held_by(connection id) const;
-  ELASTIC_DECL void introduce(connection id, node_connection& from, const std::string& run_id);
+  ELASTIC_DECL void introduce(connection id, node_connection& sender, const std::string& run_id);
   // Refuses a node that begins a role by another job file than that of the roles that are here.
   ELASTIC_DECL void compare_files(connection id, const rendezvous_messages::hello& greeting);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
@@ -27551,14 +26726,14 @@ class rendezvous_service final : public store_extension,
 
   // Sending may end connections, and that calls this object again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
-  ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
-  ELASTIC_DECL void hang_up(connection at);
+  ELASTIC_DECL void send(connection link, const rendezvous_answer& what);
+  ELASTIC_DECL void hang_up(connection link);
 
   // While the server may not speak, answers wait at each connection, and end with it. Some may
   // pass, and the answer to a keep-alive depends on no earlier answer.
-  ELASTIC_DECL bool passes(connection to, const rendezvous_answer& what) const;
-  ELASTIC_DECL bool holds_nothing_for(connection to) const;
-  ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
+  ELASTIC_DECL bool passes(connection link, const rendezvous_answer& what) const;
+  ELASTIC_DECL bool holds_nothing_for(connection link) const;
+  ELASTIC_DECL void hold(connection link, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
   // ---- viewers --------------------------------------------------------------------------------
@@ -27921,7 +27096,7 @@ class candidate final : public store_extension {
 
   std::string_view greeting() const override { return rendezvous_service::first_words; }
   ELASTIC_DECL task<void> run() override;
-  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& peer) override;
 
   /// Lets another candidate lead. Call it before the server stops and after this agent's node has
   /// left. If the job is over, stays until every node has been told, for at most twice the silence.
@@ -27964,12 +27139,12 @@ class candidate final : public store_extension {
     bool was_warned_of = false;
   };
 
-  ELASTIC_DECL void received(visitor& from, std::string_view message);
-  ELASTIC_DECL void take(visitor& from, const candidate_messages::peer& request);
-  ELASTIC_DECL void take(visitor& from, const candidate_messages::seek& request);
+  ELASTIC_DECL void received(visitor& sender, std::string_view message);
+  ELASTIC_DECL void take(visitor& sender, const candidate_messages::peer& request);
+  ELASTIC_DECL void take(visitor& sender, const candidate_messages::seek& request);
   template <class Request>
-  void take(visitor& from, const Request& request);
-  ELASTIC_DECL void gone(visitor& from);
+  void take(visitor& sender, const Request& request);
+  ELASTIC_DECL void gone(visitor& sender);
   ELASTIC_DECL std::string objection(const std::string& run_id, const std::string& list) const;
   ELASTIC_DECL std::string objection(const candidate_messages::peer& request) const;
   ELASTIC_DECL std::string objection_to_second(int index) const;
@@ -27980,8 +27155,8 @@ class candidate final : public store_extension {
   // address says the same: of two agents that claim one place, only one has the address.
 
   ELASTIC_DECL bool take(int peer, const candidate_messages::present& answer, std::string address);
-  ELASTIC_DECL void check_claim(visitor& from);
-  ELASTIC_DECL void admit(visitor& from);
+  ELASTIC_DECL void check_claim(visitor& sender);
+  ELASTIC_DECL void admit(visitor& sender);
   ELASTIC_DECL void look_again(int peer);
   ELASTIC_DECL void end_look(int peer);
   ELASTIC_DECL bool is_in_doubt(const visitor& node) const;
@@ -27998,7 +27173,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void note_return(int peer);
   ELASTIC_DECL void note_rejection(int peer, const std::string& why);
   ELASTIC_DECL void log_note(const vote_machine::note& note) const;
-  ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
+  ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& source);
 
   // ---- serving the job --------------------------------------------------------------------------
 
@@ -28110,10 +27285,10 @@ class leader_connector final : public message_connector {
  private:
   struct search;
 
-  ELASTIC_DECL task<void> ask(std::shared_ptr<search> of, std::size_t place);
-  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(std::shared_ptr<search> of,
+  ELASTIC_DECL task<void> ask(std::shared_ptr<search> state, std::size_t place);
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(std::shared_ptr<search> state,
                                                                   std::size_t place);
-  ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
+  ELASTIC_DECL task<void> converse(std::shared_ptr<search> state, std::size_t place,
                                    std::shared_ptr<message_channel> channel);
 
   ELASTIC_DECL std::string question() const;
@@ -28122,7 +27297,7 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // Notes that a server does not belong to this job.
-  ELASTIC_DECL void note_refusal(search& of, const std::string& why);
+  ELASTIC_DECL void note_refusal(search& state, const std::string& why);
 
   options chosen_;
   /// By the index of the candidate.
@@ -28148,7 +27323,7 @@ struct job_file_record {
   struct leader {
     /// Of the role, such as "grpo/trainer".
     std::string run_id;
-    endpoint at;
+    endpoint address;
     /// See `leader_record::password`.
     std::string password;
 
@@ -28234,7 +27409,7 @@ class rendezvous_host {
   /// A key in the store that shows clients that its server decides.
   static constexpr std::string_view native_key = "elastic.rendezvous.native";
 
-  /// Hosts the server at `at` if that is an address of this host that nobody serves yet. Of the
+  /// Hosts `server` if that is an address of this host that nobody serves yet. Of the
   /// nodes on one host, the first to arrive hosts it. The port is open as `detail::listen_point`
   /// describes, or at every address if the parameters say so.
   ///
@@ -28244,15 +27419,15 @@ class rendezvous_host {
   /// Result: null if another node hosts it.
   /// Errors: those of `tcp_store_server`, if `decided` is true.
   ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
-      endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+      endpoint server, std::optional<bool> decided, rendezvous_parameters parameters,
       rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
 
-  /// Whether `at` is an address of this host. Asks the resolver.
-  ELASTIC_DECL static task<bool> is_of_this_host(endpoint at);
+  /// Whether `server` is an address of this host. Asks the resolver.
+  ELASTIC_DECL static task<bool> is_of_this_host(endpoint server);
 
   /// Errors: those of `tcp_store_server`.
-  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, listen_point at, std::uint16_t port,
-                               const rendezvous_parameters& parameters,
+  ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, listen_point point,
+                               std::uint16_t port, const rendezvous_parameters& parameters,
                                rendezvous_protocol protocol,
                                std::shared_ptr<store_extension> service = nullptr);
 
@@ -28280,13 +27455,14 @@ class rendezvous_host {
   std::shared_ptr<rendezvous_service> meeting_;
 };
 
-/// Makes a connector to the rendezvous of the host at `at`, with the job's secret if it has one.
+/// Makes a connector to the rendezvous at `address`, with the job's secret if it has one.
 ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
-    endpoint at, const rendezvous_parameters& parameters,
+    endpoint address, const rendezvous_parameters& parameters,
     std::size_t most_bytes = limits::rendezvous_message_bytes);
 
 /// The same for its store.
-ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor,
+                                                      endpoint address,
                                                       const rendezvous_parameters& parameters);
 
 /// Logs that a job without a secret has a port open to others than this host.
@@ -28313,9 +27489,9 @@ class leader_network {
   /// See rendezvous_host.
   virtual void forget_rounds(const std::string& run_id, std::int64_t first_kept) = 0;
 
-  virtual std::shared_ptr<message_connector> connector_to(endpoint at) = 0;
+  virtual std::shared_ptr<message_connector> connector_to(endpoint address) = 0;
   /// The store of that server.
-  virtual task<std::shared_ptr<store>> store_at(endpoint at) = 0;
+  virtual task<std::shared_ptr<store>> store_at(endpoint address) = 0;
 
   /// Where others reach this agent.
   virtual std::string address() const = 0;
@@ -28331,8 +27507,8 @@ class tcp_leader_network final : public leader_network {
   ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> extension) override;
   ELASTIC_DECL task<void> stop() override;
   ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept) override;
-  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint at) override;
-  ELASTIC_DECL task<std::shared_ptr<store>> store_at(endpoint at) override;
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint address) override;
+  ELASTIC_DECL task<std::shared_ptr<store>> store_at(endpoint address) override;
   std::string address() const override { return address_; }
 
  private:
@@ -28355,7 +27531,7 @@ struct leader_record {
 
   /// Where the leader serves. Port 0: the last leader left in order, and another agent may lead at
   /// once.
-  endpoint at;
+  endpoint address;
   /// The password that nodes show only to this leader; new for each term.
   std::string password;
   /// The number of the leader's own node.
@@ -28475,7 +27651,7 @@ class registered_leader final : public store_extension,
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     candidacy() = default;
     /// Where it serves.
-    endpoint at;
+    endpoint address;
     leader_registry::sight former;
     /// A term that no node has seen, as far as is known.
     std::int64_t least_term = 1;
@@ -28503,7 +27679,7 @@ class registered_leader final : public store_extension,
 
   std::string_view greeting() const override { return rendezvous_service::first_words; }
   ELASTIC_DECL task<void> run() override;
-  ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
+  ELASTIC_DECL std::unique_ptr<conversation> begin(client& peer) override;
 
  private:
   class visitor;
@@ -28624,7 +27800,7 @@ class registry_connector final : public message_connector {
   const options& chosen() const { return chosen_; }
 
   /// The leader to which the node was last connected: its endpoint, and its store.
-  const endpoint& leader() const { return connected_.at; }
+  const endpoint& leader() const { return connected_.address; }
   ELASTIC_DECL task<std::shared_ptr<store>> agents();
   void forget_rounds(const std::string& run_id, std::int64_t first_kept) {
     chosen_.network->forget_rounds(run_id, first_kept);
@@ -28921,8 +28097,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL void say_hold(message_channel& channel) const;
 
+  // This node waits for a round from now on.
+  ELASTIC_DECL void begin_wait(duration timeout);
+
   // Another server was found, which restarts the time that this node waits for a round. Limits it
-  // to the remaining time, so that a series of leaders does not restart it each time.
+  // to the remaining time, so that a series of leaders does not restart it each time. If the former
+  // server had this node wait, however many nodes there were, the whole time remains.
   ELASTIC_DECL void limit_join();
 
   // ---- conversation ---------------------------------------------------------------------------
@@ -28998,9 +28178,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::deque<time_point> unanswered_;
   std::optional<time_point> second_word_at_;
   std::optional<rendezvous_request> standing_request_;
-  /// How long this node waits for a round, and whether a new leader may extend that once.
+  /// How long this node waits for a round, until when, and whether a new leader may extend that
+  /// once.
+  duration join_timeout_{};
   time_point join_limit_;
   bool may_extend_join_ = false;
+  /// The server had this node wait, for another reason than a lack of nodes.
+  bool was_on_hold_ = false;
   /// The nodes that the server excludes, for its successor.
   exclusion_list excluded_;
   /// Why this node holds back the next round.
@@ -29241,7 +28425,7 @@ inline constexpr std::chrono::seconds least_registry_grace{1};
 inline task<std::shared_ptr<registry_connector>> make_registry_connector(
     rendezvous_parameters parameters, registry_place place) {
   if (place.prepare) co_await place.prepare();
-  std::string address = co_await reachable_address(parameters.local_addr, place.towards);
+  std::string address = co_await reachable_address(parameters.local_addr, place.hosts);
   registry_connector::options options;
   options.run_id = parameters.run_id;
   options.settings = parameters.settings();
@@ -29725,10 +28909,10 @@ ELASTIC_DECL bool key_value_engine::cancel(wait_id wait) {
   const std::lock_guard lock(mutex_);
   const auto entry = waits_.find(wait);
   if (entry == waits_.end()) return false;
-  for (const place& at : entry->second.places) {
-    if (at.key == nullptr) continue;
-    at.key->second.erase(at.at);
-    if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
+  for (const place& each : entry->second.places) {
+    if (each.key == nullptr) continue;
+    each.key->second.erase(each.position);
+    if (each.key->second.empty()) waiting_.erase(waiting_.find(each.key->first));
   }
   waits_.erase(entry);
   return true;
@@ -29751,9 +28935,9 @@ ELASTIC_DECL void key_value_engine::register_for(pending_wait& wait, std::string
 }
 
 // The caller removes the registration itself from its list.
-ELASTIC_DECL void key_value_engine::count_down(registration at) {
-  pending_wait& wait = *at.wait;
-  wait.places[at.index].key = nullptr;
+ELASTIC_DECL void key_value_engine::count_down(registration entry) {
+  pending_wait& wait = *entry.wait;
+  wait.places[entry.index].key = nullptr;
   ELASTIC_ASSERT(wait.missing > 0);
   if (--wait.missing > 0) return;
   notices_.push_back(notice{std::move(wait.who), wait.id, nullptr});
@@ -29764,7 +28948,7 @@ ELASTIC_DECL void key_value_engine::wake_all(std::string_view key) {
   if (waiting_.empty()) return;
   const auto entry = waiting_.find(key);
   if (entry == waiting_.end()) return;
-  for (const registration& at : entry->second) count_down(at);
+  for (const registration& each : entry->second) count_down(each);
   waiting_.erase(entry);
 }
 
@@ -30253,17 +29437,17 @@ struct secure_session::engine {
     void operator()(SSL* freed) const { ::SSL_free(freed); }
   };
 
-  engine(const job_secret& of, session_role role)
-      : connection(::SSL_new(role == session_role::client ? of.state().client.get()
-                                                          : of.state().server.get())) {
-    BIO* in = ::BIO_new(::BIO_s_mem());
+  engine(const job_secret& secret, session_role role)
+      : connection(::SSL_new(role == session_role::client ? secret.state().client.get()
+                                                          : secret.state().server.get())) {
+    BIO* input = ::BIO_new(::BIO_s_mem());
     BIO* out = ::BIO_new(::BIO_s_mem());
-    if (connection == nullptr || in == nullptr || out == nullptr) {
-      ::BIO_free(in);
+    if (connection == nullptr || input == nullptr || out == nullptr) {
+      ::BIO_free(input);
       ::BIO_free(out);
       throw_no_openssl();
     }
-    ::SSL_set_bio(connection.get(), in, out);
+    ::SSL_set_bio(connection.get(), input, out);
     if (role == session_role::client) {
       ::SSL_set_connect_state(connection.get());
     } else {
@@ -30311,8 +29495,8 @@ ELASTIC_DECL void secure_session::received(std::string_view bytes, std::string& 
     engine_ = std::make_unique<engine>(secret_, role_);
   }
   std::size_t written = 0;
-  BIO* in = ::SSL_get_rbio(engine_->connection.get());
-  if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) throw_no_openssl();
+  BIO* input = ::SSL_get_rbio(engine_->connection.get());
+  if (::BIO_write_ex(input, bytes.data(), bytes.size(), &written) != 1) throw_no_openssl();
   if (!is_ready_) shake_hands();
   if (is_ready_) read_all(plain);
 }
@@ -30338,8 +29522,8 @@ ELASTIC_DECL void secure_session::check_first_record(std::string_view message) {
   // OpenSSL takes memory for a message as long as its header says, up to 128 KiB.
   constexpr std::size_t header = 4;
   constexpr char client_hello = 1;
-  const auto byte = [&](std::size_t at) {
-    return std::size_t{static_cast<unsigned char>(message[at])};
+  const auto byte = [&](std::size_t index) {
+    return std::size_t{static_cast<unsigned char>(message[index])};
   };
   if (message.size() >= header && message[0] == client_hello &&
       header + (byte(1) << 16 | byte(2) << 8 | byte(3)) == message.size()) {
@@ -30907,8 +30091,8 @@ ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, options settin
   if (!options_.time) options_.time = detail::new_shared<system_time>();
 }
 
-ELASTIC_DECL tcp_store::lease::lease(tcp_store& of, std::unique_ptr<link> held)
-    : of_(&of), held_(std::move(held)) {
+ELASTIC_DECL tcp_store::lease::lease(tcp_store& owner, std::unique_ptr<link> held)
+    : of_(&owner), held_(std::move(held)) {
   of_->in_use_.push_back(held_.get());
 }
 
@@ -30939,8 +30123,8 @@ ELASTIC_DECL task<void> tcp_store::connect() {
   for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
     bool is_connected = false;
     try {
-      lease on = co_await guarded(any_link(), "connecting");
-      on.keep();
+      lease connection = co_await guarded(any_link(), "connecting");
+      connection.keep();
       is_connected = true;
     } catch (const error& failure) {
       if (failure.code() != errc::connection_failed) throw;
@@ -30974,16 +30158,16 @@ ELASTIC_DECL std::unique_ptr<tcp_store::link> tcp_store::take_idle_link() {
 
 ELASTIC_DECL task<tcp_store::lease> tcp_store::new_link() {
   if (generation_ == tcp_store_generation::probe) co_await probe();
-  lease on = co_await dial();
-  write().greeting(on->out());
+  lease connection = co_await dial();
+  write().greeting(connection->out());
   // One round trip shows that the server is a store of that generation.
   last_problem_ = fmt::format(
       "{} does not answer; is it a store, and one of the PyTorch generation that was configured?",
       where());
-  co_await confirm(on);
+  co_await confirm(connection);
   last_problem_.clear();
-  if (options_.announce_worker && !is_announced_) co_await announce(on);
-  co_return on;
+  if (options_.announce_worker && !is_announced_) co_await announce(connection);
+  co_return connection;
 }
 
 ELASTIC_DECL task<tcp_store::lease> tcp_store::dial() {
@@ -31049,11 +30233,11 @@ ELASTIC_DECL task<void> tcp_store::probe() {
 }
 
 // When this returns, the server has executed everything sent before on this connection.
-ELASTIC_DECL task<void> tcp_store::confirm(lease& on) {
+ELASTIC_DECL task<void> tcp_store::confirm(lease& connection) {
   const std::vector<std::string> no_keys;
-  write().with_keys(on->out(), op::check, no_keys);
-  co_await on->flush();
-  const char reply = co_await on->read_byte();
+  write().with_keys(connection->out(), op::check, no_keys);
+  co_await connection->flush();
+  const char reply = co_await connection->read_byte();
   if (reply != detail::reply_ready) throw_no_store(reply);
 }
 
@@ -31066,10 +30250,10 @@ ELASTIC_DECL void tcp_store::throw_no_store(char reply) const {
   throw error(errc::protocol_violation, fmt::format("{} is not a TCPStore", where()));
 }
 
-ELASTIC_DECL task<void> tcp_store::announce(lease& on) {
-  write().with_number(on->out(), op::add, detail::workers_key, 1);
-  co_await on->flush();
-  co_await on->read_number();
+ELASTIC_DECL task<void> tcp_store::announce(lease& connection) {
+  write().with_number(connection->out(), op::add, detail::workers_key, 1);
+  co_await connection->flush();
+  co_await connection->read_number();
   is_announced_ = true;
 }
 
@@ -31078,13 +30262,13 @@ ELASTIC_DECL task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
   constexpr std::chrono::milliseconds pause{10};
   for (;;) {
     task<lease> connecting = any_link();
-    lease on = co_await guarded(std::move(connecting), "waiting for the workers");
-    write().with_number(on->out(), op::add, detail::workers_key, 0);
-    task<void> sending = on->flush();
+    lease connection = co_await guarded(std::move(connecting), "waiting for the workers");
+    write().with_number(connection->out(), op::add, detail::workers_key, 0);
+    task<void> sending = connection->flush();
     co_await guarded(std::move(sending), "waiting for the workers");
-    task<std::int64_t> reading = on->read_number();
+    task<std::int64_t> reading = connection->read_number();
     const std::int64_t count = co_await guarded(std::move(reading), "waiting for the workers");
-    on.keep();
+    connection.keep();
     if (count >= world_size) co_return;
     co_await options_.time->sleep_until(options_.time->now() + pause);
   }
@@ -31164,33 +30348,33 @@ ELASTIC_DECL task<void> tcp_store::multi_set(key_value_list pairs) {
 ELASTIC_DECL task<void> tcp_store::do_set(std::string key, std::string value) {
   const std::string wire = detail::store_wire_key(key);
   detail::check_store_value(value);
-  lease on = co_await any_link();
-  write().with_value(on->out(), op::set, wire, value);
-  co_await confirm(on);
-  on.keep();
+  lease connection = co_await any_link();
+  write().with_value(connection->out(), op::set, wire, value);
+  co_await confirm(connection);
+  connection.keep();
 }
 
 ELASTIC_DECL task<std::string> tcp_store::do_get(std::string key) {
   const std::vector<std::string> wire(1, detail::store_wire_key(key));
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
-  write().with_key(on->out(), op::get, wire.front());
-  co_await on->flush();
-  std::string value = co_await on->read_text(options_.value_bytes);
-  on.keep();
+  lease connection = co_await any_link();
+  co_await wait_on(connection, wire);
+  write().with_key(connection->out(), op::get, wire.front());
+  co_await connection->flush();
+  std::string value = co_await connection->read_text(options_.value_bytes);
+  connection.keep();
   co_return value;
 }
 
 ELASTIC_DECL task<std::int64_t> tcp_store::do_add(std::string key, std::int64_t delta) {
   const std::string wire = detail::store_wire_key(key);
-  lease on = co_await any_link();
-  write().with_number(on->out(), op::add, wire, delta);
+  lease connection = co_await any_link();
+  write().with_number(connection->out(), op::add, wire, delta);
   std::optional<detail::asio_system_error> hung_up;
   std::int64_t sum = 0;
   try {
-    co_await on->flush();
-    sum = co_await on->read_number();
-    on.keep();
+    co_await connection->flush();
+    sum = co_await connection->read_number();
+    connection.keep();
   } catch (const detail::asio_system_error& failure) {
     const bool may_be_refused =
         failure.code() == asio::error::eof || failure.code() == asio::error::connection_reset;
@@ -31209,29 +30393,31 @@ ELASTIC_DECL task<std::string> tcp_store::do_compare_set(std::string key, std::s
   const std::string wire = detail::store_wire_key(key);
   detail::check_store_value(expected);
   detail::check_store_value(desired);
-  lease on = co_await any_link();
-  write().compare_set(on->out(), wire, expected, desired);
-  co_await on->flush();
-  std::string stored = co_await on->read_text(options_.value_bytes);
-  on.keep();
+  lease connection = co_await any_link();
+  write().compare_set(connection->out(), wire, expected, desired);
+  co_await connection->flush();
+  std::string stored = co_await connection->read_text(options_.value_bytes);
+  connection.keep();
   co_return stored;
 }
 
 ELASTIC_DECL task<void> tcp_store::do_wait(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
-  on.keep();
+  lease connection = co_await any_link();
+  co_await wait_on(connection, wire);
+  connection.keep();
 }
 
-ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::string>& keys) {
-  write().with_keys(on->out(), op::wait, keys);
-  co_await on->flush();
+ELASTIC_DECL task<void> tcp_store::wait_on(lease& connection,
+                                           const std::vector<std::string>& keys) {
+  write().with_keys(connection->out(), op::wait, keys);
+  co_await connection->flush();
   char reply = 0;
   try {
-    reply = co_await on->read_byte();
+    reply = co_await connection->read_byte();
   } catch (const detail::asio_system_error& failure) {
-    if (failure.code() == asio::error::operation_aborted && on->cancel_wait(write())) on.keep();
+    if (failure.code() == asio::error::operation_aborted && connection->cancel_wait(write()))
+      connection.keep();
     throw;
   }
   if (reply != detail::reply_stop_waiting) {
@@ -31241,89 +30427,89 @@ ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::str
 
 ELASTIC_DECL task<bool> tcp_store::do_check(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  write().with_keys(on->out(), op::check, wire);
-  co_await on->flush();
-  const char reply = co_await on->read_byte();
+  lease connection = co_await any_link();
+  write().with_keys(connection->out(), op::check, wire);
+  co_await connection->flush();
+  const char reply = co_await connection->read_byte();
   if (reply != detail::reply_ready && reply != detail::reply_not_ready) {
     throw error(errc::protocol_violation, "the store did not answer CHECK");
   }
-  on.keep();
+  connection.keep();
   co_return reply == detail::reply_ready;
 }
 
 ELASTIC_DECL task<bool> tcp_store::do_erase(std::string key) {
   const std::string wire = detail::store_wire_key(key);
-  lease on = co_await any_link();
-  write().with_key(on->out(), op::erase, wire);
-  co_await on->flush();
-  const std::int64_t erased = co_await on->read_number();
-  on.keep();
+  lease connection = co_await any_link();
+  write().with_key(connection->out(), op::erase, wire);
+  co_await connection->flush();
+  const std::int64_t erased = co_await connection->read_number();
+  connection.keep();
   co_return erased != 0;
 }
 
 ELASTIC_DECL task<std::int64_t> tcp_store::do_num_keys() {
-  lease on = co_await any_link();
-  write().operation(on->out(), op::num_keys);
-  co_await on->flush();
-  const std::int64_t count = co_await on->read_number();
-  on.keep();
+  lease connection = co_await any_link();
+  write().operation(connection->out(), op::num_keys);
+  co_await connection->flush();
+  const std::int64_t count = co_await connection->read_number();
+  connection.keep();
   co_return count;
 }
 
 ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_list_keys() {
-  lease on = co_await any_link();
+  lease connection = co_await any_link();
   if (!write().knows(op::list_keys)) {
-    on.keep();
+    connection.keep();
     throw error(errc::not_supported,
                 fmt::format("the store at {} is of before PyTorch 2.2 and lists no keys", where()));
   }
-  write().operation(on->out(), op::list_keys);
-  co_await on->flush();
-  const std::int64_t count = co_await on->read_number();
+  write().operation(connection->out(), op::list_keys);
+  co_await connection->flush();
+  const std::int64_t count = co_await connection->read_number();
   if (count < 0 || count > static_cast<std::int64_t>(limits::store_keys_per_request)) {
     throw error(errc::protocol_violation,
                 fmt::format("the store at {} reports {} keys", where(), count));
   }
   std::vector<std::string> keys;
   for (std::int64_t index = 0; index < count; ++index) {
-    const std::string wire = co_await on->read_text(limits::store_key_bytes + 1);
+    const std::string wire = co_await connection->read_text(limits::store_key_bytes + 1);
     if (!wire.empty() && wire.front() == '/') keys.push_back(wire.substr(1));
   }
-  on.keep();
+  connection.keep();
   co_return keys;
 }
 
 ELASTIC_DECL task<void> tcp_store::do_append(std::string key, std::string value) {
   const std::string wire = detail::store_wire_key(key);
   detail::check_store_value(value);
-  lease on = co_await any_link();
+  lease connection = co_await any_link();
   if (!write().knows(op::append)) {
-    on.keep();
+    connection.keep();
     throw error(errc::not_supported,
                 fmt::format("the store at {} is of before PyTorch 2.1 and cannot append", where()));
   }
-  write().with_value(on->out(), op::append, wire, value);
-  co_await confirm(on);
-  on.keep();
+  write().with_value(connection->out(), op::append, wire, value);
+  co_await confirm(connection);
+  connection.keep();
 }
 
 ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
-  lease on = co_await any_link();
-  co_await wait_on(on, wire);
+  lease connection = co_await any_link();
+  co_await wait_on(connection, wire);
   if (write().knows(op::multi_get)) {
-    write().with_keys(on->out(), op::multi_get, wire);
+    write().with_keys(connection->out(), op::multi_get, wire);
   } else {
-    for (const std::string& key : wire) write().with_key(on->out(), op::get, key);
+    for (const std::string& key : wire) write().with_key(connection->out(), op::get, key);
   }
-  co_await on->flush();
+  co_await connection->flush();
   std::vector<std::string> values;
   values.reserve(wire.size());
   while (values.size() < wire.size()) {
-    values.push_back(co_await on->read_text(options_.value_bytes));
+    values.push_back(co_await connection->read_text(options_.value_bytes));
   }
-  on.keep();
+  connection.keep();
   co_return values;
 }
 
@@ -31334,20 +30520,20 @@ ELASTIC_DECL task<void> tcp_store::do_multi_set(key_value_list pairs) {
     wire.push_back(detail::store_wire_key(key));
   }
   detail::check_store_key_count(wire.size());
-  lease on = co_await any_link();
+  lease connection = co_await any_link();
   const bool at_once = write().knows(op::multi_set);
   if (at_once) {
-    write().operation(on->out(), op::multi_set);
-    detail::append_integer<std::uint64_t>(on->out(), wire.size());
+    write().operation(connection->out(), op::multi_set);
+    detail::append_integer<std::uint64_t>(connection->out(), wire.size());
   }
   for (std::size_t i = 0; i < wire.size(); ++i) {
-    if (!at_once) write().operation(on->out(), op::set);
-    detail::append_text(on->out(), wire[i]);
-    detail::append_text(on->out(), pairs[i].second);
+    if (!at_once) write().operation(connection->out(), op::set);
+    detail::append_text(connection->out(), wire[i]);
+    detail::append_text(connection->out(), pairs[i].second);
   }
-  detail::check_store_request(on->out().size());
-  co_await confirm(on);
-  on.keep();
+  detail::check_store_request(connection->out().size());
+  co_await confirm(connection);
+  connection.keep();
 }
 
 }  // namespace elastic
@@ -32560,31 +31746,31 @@ class ring : public std::enable_shared_from_this<ring> {
   /// Accepts connections until it is cancelled or fails. Each completion has a descriptor that is
   /// closed on exec and belongs to the receiver of the completion.
   /// After a failure such as EMFILE it has ended; start it again once it may succeed.
-  ELASTIC_DECL void accept(operation& on, int listener, std::shared_ptr<void> owner);
+  ELASTIC_DECL void accept(operation& op, int listener, std::shared_ptr<void> owner);
 
   /// Receives until the end of the stream, an error or a cancellation. There is one completion with
   /// bytes for each piece, and a last one without: result 0 at the end of the stream.
   /// After a cancellation, pieces that the kernel already has still arrive before the last
   /// completion.
-  ELASTIC_DECL void receive(operation& on, int socket, std::shared_ptr<void> owner);
+  ELASTIC_DECL void receive(operation& op, int socket, std::shared_ptr<void> owner);
 
   /// Sends all of `data` (less than 2 GiB), which must not change until the completion. One
   /// operation at a time per socket.
-  ELASTIC_DECL void send(operation& on, int socket, std::string_view data,
+  ELASTIC_DECL void send(operation& op, int socket, std::string_view data,
                          std::shared_ptr<void> owner);
 
-  /// Reads once, up to the size of `into`; result 0 at the end. For pipes: the descriptor must not
+  /// Reads once, at most the size of `buffer`. 0: the end. With pipes, the descriptor must not
   /// be in non-blocking mode; this blocks nothing else.
-  ELASTIC_DECL void read(operation& on, int descriptor, std::span<char> into,
+  ELASTIC_DECL void read(operation& op, int descriptor, std::span<char> buffer,
                          std::shared_ptr<void> owner);
 
   /// Waits once for `events` of poll(2), such as POLLIN of a pidfd.
-  ELASTIC_DECL void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
+  ELASTIC_DECL void poll(operation& op, int descriptor, short events, std::shared_ptr<void> owner);
 
   /// Ends an operation early. Its last completion still arrives, with ECANCELED unless the
   /// operation ended by itself. Does nothing if the operation does not run. Close a descriptor only
   /// after the last completion of the operations on it.
-  ELASTIC_DECL void cancel(operation& on);
+  ELASTIC_DECL void cancel(operation& op);
 
   /// The number of running operations.
   std::size_t running() const { return running_; }
@@ -32593,10 +31779,10 @@ class ring : public std::enable_shared_from_this<ring> {
   /// The ring lives at least until this ends.
   ELASTIC_DECL task<void> wait_readable(int descriptor);
 
-  /// `read` for a coroutine; `into` must stay valid until it ends. Result: 0 at the end of the
+  /// `read` for a coroutine; `buffer` must stay valid until it ends. Result: 0 at the end of the
   /// stream.
   /// Cancellation: all types; throws `operation_aborted`, or returns the result if bytes were read.
-  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> into);
+  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> buffer);
 
   /// `send` for a coroutine; `data` must stay valid until it ends.
   /// Cancellation: all types; throws `operation_aborted`, and some bytes may have been sent.
@@ -32620,21 +31806,21 @@ class ring : public std::enable_shared_from_this<ring> {
   class awaited;
   struct start_awaited;
   ELASTIC_DECL ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue);
-  ELASTIC_DECL void start(operation& on, const request& wanted, std::shared_ptr<void> owner);
+  ELASTIC_DECL void start(operation& op, const request& wanted, std::shared_ptr<void> owner);
   ELASTIC_DECL void want_turn();
   ELASTIC_DECL void turn();
   ELASTIC_DECL void arm();
   ELASTIC_DECL void submit_started();
   ELASTIC_DECL bool submit_due();
   ELASTIC_DECL bool submit();
-  ELASTIC_DECL bool prepare(operation& on);
+  ELASTIC_DECL bool prepare(operation& op);
   ELASTIC_DECL std::size_t take_answers();
   ELASTIC_DECL void take(const ring_answer& answer);
-  ELASTIC_DECL bool goes_on(operation& on, const ring_answer& answer);
-  ELASTIC_DECL void finish(operation& on, const completion& how);
+  ELASTIC_DECL bool goes_on(operation& op, const ring_answer& answer);
+  ELASTIC_DECL void finish(operation& op, const completion& how);
   ELASTIC_DECL void give_up();
   ELASTIC_DECL void drop(const ring_answer& answer);
-  ELASTIC_DECL void forget(operation& on);
+  ELASTIC_DECL void forget(operation& op);
 
   asio::any_io_executor executor_;
   std::unique_ptr<ring_queue> queue_;
@@ -32692,8 +31878,8 @@ class ring::member_operation final : public ring::operation {
   explicit member_operation(object_reference object) : operation(&call), object_(object) {}
 
  private:
-  static void call(operation& on, const completion& done) noexcept {
-    (static_cast<member_operation&>(on).object_.*Member)(done);
+  static void call(operation& op, const completion& done) noexcept {
+    (static_cast<member_operation&>(op).object_.*Member)(done);
   }
   object_reference object_;
 };
@@ -32745,22 +31931,22 @@ namespace elastic {
 
 namespace detail {
 
-ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
-  const int fd = ::socket(at.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& place) {
+  const int fd = ::socket(place.protocol().family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  const int on = 1;
-  const int off = 0;
-  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const int enabled = 1;
+  const int disabled = 0;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
   // Accepted sockets inherit these options, which saves calls for each of them.
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
   keep_alive(fd);
   call_socket_hook(fd);
-  if (at.address().is_v6()) {
+  if (place.address().is_v6()) {
     // "::" stands for the whole host, including IPv4; any other address only for itself.
-    const int* only = at.address().is_unspecified() ? &off : &on;
+    const int* only = place.address().is_unspecified() ? &disabled : &enabled;
     ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, only, sizeof *only);
   }
-  if (::bind(fd, at.data(), static_cast<socklen_t>(at.size())) == 0 &&
+  if (::bind(fd, place.data(), static_cast<socklen_t>(place.size())) == 0 &&
       ::listen(fd, SOMAXCONN) == 0) {
     return fd;
   }
@@ -32770,8 +31956,8 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   return -1;
 }
 
-[[noreturn]] inline void throw_cannot_listen(const elastic::endpoint& at, int failure) {
-  const std::string where = to_text(at);
+[[noreturn]] inline void throw_cannot_listen(const elastic::endpoint& address, int failure) {
+  const std::string where = to_text(address);
   switch (failure) {
     case EADDRINUSE:
       throw error(
@@ -32967,20 +32153,20 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
   constexpr int most_at_once = 64;
   for (int count = 0; count < most_at_once; ++count) {
     if (is_full()) return EMFILE;
-    sockaddr_storage from{};
-    socklen_t size = sizeof from;
+    sockaddr_storage origin{};
+    socklen_t size = sizeof origin;
     // A ring waits for a socket in blocking mode by itself, but not for a non-blocking one.
     const int mode = ring_ ? SOCK_CLOEXEC : SOCK_CLOEXEC | SOCK_NONBLOCK;
     const int fd =
-        ::accept4(listening.native_handle(), reinterpret_cast<sockaddr*>(&from), &size, mode);
-    if (fd >= 0 && !is_admitted(from, size)) {
+        ::accept4(listening.native_handle(), reinterpret_cast<sockaddr*>(&origin), &size, mode);
+    if (fd >= 0 && !is_admitted(origin, size)) {
       ::close(fd);
       continue;
     }
     if (fd >= 0) {
       has_backed_off_ = false;
       detail::call_socket_hook(fd);
-      serve(connect(fd, from.ss_family == AF_INET6));
+      serve(connect(fd, origin.ss_family == AF_INET6));
       continue;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
@@ -32992,10 +32178,11 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
   return 0;
 }
 
-ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& from, socklen_t size) {
+ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& origin,
+                                                     socklen_t size) {
   if (!filter_) return true;
   asio::ip::tcp::endpoint end;
-  std::memcpy(end.data(), &from, std::min<std::size_t>(size, end.capacity()));
+  std::memcpy(end.data(), &origin, std::min<std::size_t>(size, end.capacity()));
   const asio::ip::address address = plain_address(end.address());
   if (filter_->admits(address)) return true;
   note_stranger(address, "it is not an address of a node of this round");
@@ -33098,12 +32285,12 @@ ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
   }
 }
 
-ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& from,
+ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& origin,
                                                        const std::string& why) {
   if (strangers_.size() >= limits::store_refused_addresses) return;
-  if (!strangers_.insert(from).second) return;
+  if (!strangers_.insert(origin).second) return;
   options_.log.warning("port {}: turned away {}: {}; more of it is not logged", endpoint_.port,
-                       from.to_string(), why);
+                       origin.to_string(), why);
 }
 
 ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
@@ -33398,7 +32585,8 @@ ELASTIC_DECL void console_event_handler::record(const event& happened) {
 namespace elastic {
 
 ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured) {
-  const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
+  const auto micros =
+      std::chrono::floor<std::chrono::microseconds>(measured.time.time_since_epoch());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
   return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
                      measured.group, measured.name, measured.value);
@@ -34803,17 +33991,17 @@ inline chaos_plan::fault parse_fault(std::string_view part, std::string_view kin
     refuse_fault(part, allowed_faults);
   }
   const auto value = chaos_number<int>(*number);
-  const auto at = chaos_time(row->lasts ? *begin : rest);
+  const auto time = chaos_time(row->lasts ? *begin : rest);
   const auto span = row->lasts ? chaos_time(rest) : duration::zero();
-  if (!value || !at || !span || (row->lasts && *span == duration::zero())) {
+  if (!value || !time || !span || (row->lasts && *span == duration::zero())) {
     refuse_fault(part, allowed_faults);
   }
   chaos_plan::fault fault;
   fault.what = row->what;
-  fault.of = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
+  fault.scope = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
   fault.number = *value;
-  fault.at = *at;
-  fault.lasts = *span;
+  fault.start = *time;
+  fault.span = *span;
   return fault;
 }
 
@@ -34854,9 +34042,9 @@ ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault) {
   for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
     if (row.what == fault.what) text = row.name;
   }
-  text += fmt::format("={}:{}@{}", fault.of == chaos_plan::fault::target::node ? "node" : "rank",
-                      fault.number, detail::chaos_time_text(fault.at));
-  if (fault.lasts > duration::zero()) text += "+" + detail::chaos_time_text(fault.lasts);
+  text += fmt::format("={}:{}@{}", fault.scope == chaos_plan::fault::target::node ? "node" : "rank",
+                      fault.number, detail::chaos_time_text(fault.start));
+  if (fault.span > duration::zero()) text += "+" + detail::chaos_time_text(fault.span);
   return text;
 }
 
@@ -34875,7 +34063,7 @@ ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
 ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
   std::set<std::string> names;
   for (const chaos_plan::fault& fault : plan.faults) {
-    const bool is_node = fault.of == chaos_plan::fault::target::node;
+    const bool is_node = fault.scope == chaos_plan::fault::target::node;
     if (fault.number < (is_node ? nodes : world_size)) continue;
     names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
   }
@@ -35473,11 +34661,11 @@ class inspected_workers final : public process_launcher {
 
   /// Null: the process does not get the hook.
   ELASTIC_DECL std::shared_ptr<place> place_of(const process_spec& spec);
-  ELASTIC_DECL process_spec hooked(process_spec spec, const place& at) const;
-  ELASTIC_DECL static void describe(const process_spec& spec, place& at);
+  ELASTIC_DECL process_spec hooked(process_spec spec, const place& entry) const;
+  ELASTIC_DECL static void describe(const process_spec& spec, place& entry);
   ELASTIC_DECL task<void> inspect_one(worker_inspection& found, time_point deadline);
   ELASTIC_DECL task<void> ask_server(worker_inspection& found, time_point deadline);
-  ELASTIC_DECL task<void> ask_python(worker_inspection& found, std::shared_ptr<place> at,
+  ELASTIC_DECL task<void> ask_python(worker_inspection& found, std::shared_ptr<place> entry,
                                      time_point deadline);
 
   std::shared_ptr<process_launcher> next_;
@@ -35581,9 +34769,9 @@ class kept_recorders {
     std::map<std::string, std::size_t> files;
   };
 
-  ELASTIC_DECL static std::string write_all(room& within,
+  ELASTIC_DECL static std::string write_all(room& budget,
                                             const std::vector<worker_inspection>& found);
-  ELASTIC_DECL static bool write_one(room& within, const std::string& folder,
+  ELASTIC_DECL static bool write_one(room& budget, const std::string& folder,
                                      const worker_inspection& found);
 
   std::shared_ptr<room> room_;
@@ -36541,7 +35729,7 @@ class byte_stream {
   virtual ~byte_stream() = default;
 
   /// Waits until bytes have arrived. Result: how many; 0 after the last byte of the other side.
-  virtual task<std::size_t> read_some(asio::mutable_buffer into) = 0;
+  virtual task<std::size_t> read_some(asio::mutable_buffer buffer) = 0;
 
   /// Sends all of the bytes.
   virtual task<void> write(std::string bytes) = 0;
@@ -37901,7 +37089,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   struct own_deadline {
     torch_time written;
-    time_point at;
+    time_point time;
   };
 
   // A store that was reached before may come back.
@@ -37940,7 +37128,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 
   // Nodes that wait at the exit barrier are silent. To the nodes in the round they are not dead.
   ELASTIC_DECL task<std::vector<node_id>> without_ended(std::vector<node_id> silent,
-                                                        round_state in);
+                                                        round_state state);
 
   // PyTorch's newer barrier only counts: it shows how many nodes have arrived, but not which. Nodes
   // of elasticrun report their arrival separately, and are not among those that may be silent.
@@ -38401,7 +37589,7 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   const etcd_options options = etcd_options_of(parameters);
   registry_place place;
   place.name = etcd_client(options).name();
-  place.towards = hosts_of(options.members);
+  place.hosts = hosts_of(options.members);
   place.prepare = [options, parameters, prepare]() -> task<void> {
     const auto client = new_shared<etcd_client>(options);
     co_await prepare(client);
@@ -38462,10 +37650,10 @@ inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_paramet
                                                etcd_v2_form::plain, two_hours);
   const auto keys =
       new_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
-  std::vector<std::string> towards = hosts_of(client->options().members);
+  std::vector<std::string> hosts = hosts_of(client->options().members);
   dynamic_rendezvous_options options;
   options.node = new_unnumbered_node(parameters.shown_host());
-  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
+  options.address = co_await reachable_address(parameters.local_addr, std::move(hosts));
   options.parameters = parameters;
   const std::string dialect = conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
@@ -38504,8 +37692,8 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
         new_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
   options.keep_job = [job] { return job->refresh_directory(legacy_ttl::job); };
-  std::vector<std::string> towards = hosts_of(client->options().members);
-  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
+  std::vector<std::string> hosts = hosts_of(client->options().members);
+  options.address = co_await reachable_address(parameters.local_addr, std::move(hosts));
   parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
                       client->name(), to_text(options.dialect));
   options.parameters = std::move(parameters);
@@ -38544,7 +37732,7 @@ inline task<void> check_no_v3_round(rendezvous_parameters parameters,
   bool has_round = false;
   try {
     const leader_registry::sight seen = co_await registry.look();
-    has_round = seen.record && seen.record->at.port != 0 && seen.record->kept.round >= 0 &&
+    has_round = seen.record && seen.record->address.port != 0 && seen.record->kept.round >= 0 &&
                 !seen.record->kept.ending && !seen.record->kept.all_finished;
   } catch (const etcd_refusal&) {
     // These keys are not accessible to this user.
@@ -38756,7 +37944,7 @@ struct blocking_call {
 
 /// The coroutine's part of a call, which ends with its scope.
 struct blocking_wait {
-  explicit blocking_wait(std::shared_ptr<blocking_call> of) : call(std::move(of)) {}
+  explicit blocking_wait(std::shared_ptr<blocking_call> owner) : call(std::move(owner)) {}
   blocking_wait(const blocking_wait&) = delete;
   blocking_wait& operator=(const blocking_wait&) = delete;
 
@@ -39689,10 +38877,10 @@ ELASTIC_DECL ssize_t console_target::attempt(std::string_view bytes) {
 
 namespace elastic {
 
-ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_view text) {
+ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string_view text) {
   constexpr const char* names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-  const std::time_t seconds = std::chrono::system_clock::to_time_t(at);
-  const auto since_epoch = at.time_since_epoch();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(moment);
+  const auto since_epoch = moment.time_since_epoch();
   const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(since_epoch) -
                             std::chrono::floor<std::chrono::seconds>(since_epoch);
   std::tm local{};
@@ -39845,10 +39033,10 @@ class name_watch {
     for (;;) {
       const ssize_t size = ::read(stream_.native_handle(), buffer.data(), buffer.size());
       if (size <= 0) return is_named;
-      for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
+      for (std::size_t offset = 0; offset < static_cast<std::size_t>(size);) {
         inotify_event event;
-        std::memcpy(&event, buffer.data() + at, sizeof event);
-        const char* const name = buffer.data() + at + sizeof event;
+        std::memcpy(&event, buffer.data() + offset, sizeof event);
+        const char* const name = buffer.data() + offset + sizeof event;
         if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0) {
           is_lost_ = true;
         }
@@ -39859,7 +39047,7 @@ class name_watch {
           is_named = true;
           is_being_written_ = (event.mask & IN_CREATE) != 0;
         }
-        at += sizeof event + event.len;
+        offset += sizeof event + event.len;
       }
     }
   }
@@ -40070,15 +39258,15 @@ inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_age
 
 inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
                                     std::shared_ptr<local_agent> agent,
-                                    std::vector<task<void>> beside) {
+                                    std::vector<task<void>> companions) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const agent_services& services = plan->services;
   const std::string& drain_file = plan->options.drain_file;
   if (plan->extension) plan->extension->begin(executor, agent);
   if (!drain_file.empty()) {
-    beside.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
+    companions.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
-  task<run_result> running = run_watched(*agent, plan->signals, std::move(beside));
+  task<run_result> running = run_watched(*agent, plan->signals, std::move(companions));
   if (!plan->extension) co_return co_await std::move(running);
   task<void> ending = plan->extension->close();
   co_return co_await with_cleanup(std::move(running), std::move(ending));
@@ -40093,8 +39281,8 @@ ELASTIC_DECL program_run::program_run(named<launch_config> config, named<program
 ELASTIC_DECL const agent_services& program_run::services() const { return plan_->services; }
 
 ELASTIC_DECL task<run_result> program_run::run(std::shared_ptr<local_agent> agent,
-                                               std::vector<task<void>> beside) const {
-  return detail::run_planned(plan_, std::move(agent), std::move(beside));
+                                               std::vector<task<void>> companions) const {
+  return detail::run_planned(plan_, std::move(agent), std::move(companions));
 }
 
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
@@ -40447,11 +39635,11 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   return environment_entries(variables);
 }
 
-ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
-                                                          const process_spec& to) {
-  environment_map before = environment_from(from.environment);
+ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& source,
+                                                          const process_spec& target) {
+  environment_map before = environment_from(source.environment);
   std::erase_if(before, [](const auto& entry) { return is_of_attempt(entry.first); });
-  const environment_map after = environment_from(to.environment);
+  const environment_map after = environment_from(target.environment);
   std::vector<variable_change> changes;
   for (const auto& [name, value] : after) {
     if (find_variable(before, name) != value) changes.push_back({name, value});
@@ -41513,14 +40701,14 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 }  // namespace detail
 
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
-                                                      process_spec from, process_spec to,
+                                                      process_spec source, process_spec target,
                                                       std::string record_place,
                                                       bool has_run_script) {
   using kind = detail::standby_message::kind;
-  const std::vector<int> streams = detail::streams_of(to);
+  const std::vector<int> streams = detail::streams_of(target);
   if (streams.empty()) co_return "a standard stream of this program is closed";
   if (!standby.is_silent()) co_return "its standby has ended";
-  std::vector<detail::variable_change> changes = detail::standby_changes(from, to);
+  std::vector<detail::variable_change> changes = detail::standby_changes(source, target);
   if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
   const std::string preparation = detail::preparation_of(changes);
   std::string problem = standby.send(preparation, streams);
@@ -41550,8 +40738,8 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
 }
 
 ELASTIC_DECL task<detail::standby_message> standby_set::first_message(
-    detail::standby_process& standby, duration within) {
-  const time_point deadline = deadline_after(services_.time->now(), within);
+    detail::standby_process& standby, duration timeout) {
+  const time_point deadline = deadline_after(services_.time->now(), timeout);
   std::optional<detail::standby_message> message =
       co_await with_deadline(*services_.time, deadline, standby.next_message());
   if (message) co_return std::move(*message);
@@ -41950,55 +41138,6 @@ ELASTIC_DECL std::size_t standby_set::ready() const {
 
 #if defined(ELASTIC_WITH_ROLES)
 
-// ---- elastic/roles/detail/inbox_run.hpp ----
-
-namespace elastic::detail {
-
-/// Runs `work` on the strand to its end. To cancel the caller is a request to stop, through the
-/// inbox, so that there is a result in any case. The caller's cancellation state is afterwards as
-/// Asio makes it: terminal only, nothing pending.
-template <class Result>
-task<Result> run_by_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
-                          task<Result> work) {
-  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
-  asio::cancellation_slot slot = cancellation.slot();
-  if (slot.is_connected()) {
-    slot.assign([inbox](asio::cancellation_type requested) {
-      inbox->push(as_stop_request(requested));
-    });
-  }
-  std::optional<Result> result;
-  std::exception_ptr failure;
-  try {
-    // The body gets an empty slot: what is asked of it comes through the inbox alone.
-    task<void> running = keep_result(std::move(work), result);
-    co_await run_on(strand, std::move(running), asio::cancellation_slot());
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  co_await asio::this_coro::reset_cancellation_state();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  if (failure) std::rethrow_exception(failure);
-  co_return std::move(*result);
-}
-
-/// Runs a replica_set or a role_group, which the signals of this process stop.
-/// @param beside  tasks that end only when they are cancelled; one that fails ends the run
-template <class Result, class Runner>
-task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> beside) {
-  std::optional<Result> result;
-  signal_receiver receiver;
-  receiver.stop = [&runner](stop_request request) { runner.stop(std::move(request)); };
-  receiver.forward = [&runner](int number) { runner.signal(number); };
-  task<void> running = keep_result(runner.run(), result);
-  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
-                                      std::move(beside));
-  co_await std::move(relaying);
-  co_return std::move(*result);
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/roles/detail/replica_ledger.hpp ----
 
 namespace elastic::detail {
@@ -42152,6 +41291,27 @@ class replica_run {
 
 }  // namespace elastic::detail
 
+// ---- elastic/roles/detail/signalled_run.hpp ----
+
+namespace elastic::detail {
+
+/// Runs a replica_set or a role_group, which the signals of this process stop.
+/// @param companions  tasks that end only when they are cancelled; one that fails ends the run
+template <class Result, class Runner>
+task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> companions) {
+  std::optional<Result> result;
+  signal_receiver receiver;
+  receiver.stop = [&runner](stop_request request) { runner.stop(std::move(request)); };
+  receiver.forward = [&runner](int number) { runner.signal(number); };
+  task<void> running = keep_result(runner.run(), result);
+  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
+                                      std::move(companions));
+  co_await std::move(relaying);
+  co_return std::move(*result);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/roles/impl/replica_set.ipp ----
 
 namespace elastic {
@@ -42208,7 +41368,8 @@ ELASTIC_DECL task<run_result> replica_set::run() & {
   // The run owns the services: they may hold on to the context, which this object may outlive.
   const auto run = detail::new_shared<detail::replica_run>(strand, std::move(*prepared), run_id_);
   task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
-  task<run_result> running = detail::run_by_inbox(strand, inbox_, std::move(serving));
+  task<run_result> running =
+      detail::run_shielded<run_result>(strand, std::move(serving), inbox_->cancel_handler());
   co_return co_await std::move(running);
 }
 
@@ -42389,16 +41550,16 @@ class cycle_search {
   std::vector<std::size_t> path_;
 };
 
-inline void check_mention(const std::vector<role>& roles, const role& from,
+inline void check_mention(const std::vector<role>& roles, const role& source,
                           const std::string& mentioned, const char* relation) {
-  if (mentioned == from.name) {
-    refuse_role(fmt::format("role '{}' {} itself", from.name, relation));
+  if (mentioned == source.name) {
+    refuse_role(fmt::format("role '{}' {} itself", source.name, relation));
   }
   if (place_of(roles, mentioned)) return;
   std::vector<std::string> names;
   for (const role& each : roles) names.push_back(each.name);
   const std::string nearest = nearest_name(mentioned, names);
-  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", from.name,
+  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", source.name,
                           relation, mentioned,
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
@@ -43073,7 +42234,8 @@ ELASTIC_DECL task<role_group::result> role_group::run() & {
   const auto run = detail::new_shared<detail::role_run>(strand, plan);
   task<result> serving =
       detail::serve_inbox(strand, inbox_, run, detail::run_to_result(run, plan));
-  task<result> running = detail::run_by_inbox(strand, inbox_, std::move(serving));
+  task<result> running =
+      detail::run_shielded<result>(strand, std::move(serving), inbox_->cancel_handler());
   co_return co_await std::move(running);
 }
 
@@ -43434,15 +42596,15 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report&
     for (const viewed_node& other : nodes_) others += other.workers.size();
     if (others + size > limits::viewed_workers) return;
     node.workers.resize(size);
-    for (std::size_t at = 0; at < size; ++at) {
-      node.workers[at].local_rank = static_cast<std::int64_t>(at);
-      node.workers[at].rank = report.base_rank + static_cast<std::int64_t>(at);
+    for (std::size_t index = 0; index < size; ++index) {
+      node.workers[index].local_rank = static_cast<std::int64_t>(index);
+      node.workers[index].rank = report.base_rank + static_cast<std::int64_t>(index);
     }
   }
   for (const viewed_worker& update : report.workers) {
-    const auto at = static_cast<std::size_t>(update.local_rank);
-    if (at >= node.workers.size()) continue;
-    viewed_worker& worker = node.workers[at];
+    const auto index = static_cast<std::size_t>(update.local_rank);
+    if (index >= node.workers.size()) continue;
+    viewed_worker& worker = node.workers[index];
     const std::int64_t rank = worker.rank;
     news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
     news.has_steps = news.has_steps || update.step != worker.step;
@@ -43549,8 +42711,8 @@ ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
 ELASTIC_DECL void job_view::apply(const journal_record& record) {
   const job_event& event = record.event;
   // The failure that ends a job counts, but causes no restart.
-  const bool is_last = event.kind == job_event::type::failure_decided;
-  if (event.restarts && !is_last) restarts_ = *event.restarts;
+  const std::int64_t last = event.kind == job_event::type::failure_decided ? 1 : 0;
+  if (event.restarts) restarts_ = std::max<std::int64_t>(*event.restarts - last, 0);
   if (event.max_restarts) max_restarts_ = *event.max_restarts;
   switch (event.kind) {
     case job_event::type::agent_started:
@@ -43772,10 +42934,10 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
   const std::int64_t size =
       std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
   workers_.assign(static_cast<std::size_t>(size), {});
-  for (std::size_t at = 0; at < workers_.size(); ++at) {
-    workers_[at].local_rank = static_cast<std::int64_t>(at);
-    workers_[at].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
-                                                  static_cast<std::uint64_t>(at));
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    workers_[index].local_rank = static_cast<std::int64_t>(index);
+    workers_[index].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
+                                                     static_cast<std::uint64_t>(index));
   }
   show_replacements();
 }
@@ -43795,9 +42957,9 @@ ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
     viewed_attempt& last = attempts_[attempts_.size() - 2];
     last.lost_seconds = seconds_between(last.ended_us, record.time_us);
   }
-  for (std::size_t at = 0; at < workers_.size(); ++at) {
-    workers_[at].state = viewed_worker::condition::running;
-    if (at < event.pids.size()) workers_[at].pid = event.pids[at];
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    workers_[index].state = viewed_worker::condition::running;
+    if (index < event.pids.size()) workers_[index].pid = event.pids[index];
   }
 }
 
@@ -44025,9 +43187,9 @@ class metrics_writer {
 
   void histogram(const duration_histogram& durations) {
     std::int64_t below = 0;
-    for (std::size_t at = 0; at < durations.bounds.size(); ++at) {
-      below += durations.counts[at];
-      write_bucket(bound_text(durations.bounds[at]), below);
+    for (std::size_t index = 0; index < durations.bounds.size(); ++index) {
+      below += durations.counts[index];
+      write_bucket(bound_text(durations.bounds[index]), below);
     }
     write_bucket("+Inf", durations.count);
     write_sample("_sum", durations.sum, with_role({}));
@@ -44093,20 +43255,20 @@ inline std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
 }
 
-inline void write_state(metrics_writer& to, const job_view& view) {
-  to.family("elastic_job", "info", "What the agent runs.");
-  const std::string& role = to.role().empty() ? view.role() : to.role();
-  to.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
-                                   label_value(view.run_id()), label_value(role),
-                                   label_value(view.backend()), version_text));
-  to.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
-  for (std::size_t at = 0; at < agent_activity_names.size(); ++at) {
-    const bool is_it = view.activity() == static_cast<agent_activity>(at);
-    to.sample(is_it ? 1 : 0, label("state", agent_activity_names[at]));
+inline void write_state(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_job", "info", "What the agent runs.");
+  const std::string& role = writer.role().empty() ? view.role() : writer.role();
+  writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
+                                       label_value(view.run_id()), label_value(role),
+                                       label_value(view.backend()), version_text));
+  writer.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
+  for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
+    const bool is_it = view.activity() == static_cast<agent_activity>(index);
+    writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
   }
   if (view.attempts().empty() || view.attempts().back().round < 0) return;
-  to.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
-  to.sample(static_cast<double>(view.attempts().back().round));
+  writer.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
+  writer.sample(static_cast<double>(view.attempts().back().round));
 }
 
 /// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
@@ -44114,112 +43276,117 @@ inline bool tells_of_whole_job(const job_view& view) {
   return view.whole().is_known() || (view.group_rank() == 0 && !view.is_shown_elsewhere());
 }
 
-inline void write_nodes(metrics_writer& to, const job_view& view) {
+inline void write_nodes(metrics_writer& writer, const job_view& view) {
   const viewed_job& whole = view.whole();
   const bool is_running = view.activity() == agent_activity::running;
   if (!is_running && !whole.is_known()) return;
-  to.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
+  writer.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
   if (is_running) {
-    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+    writer.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
   } else {
-    to.sample(whole.active(), label("state", "active"));
+    writer.sample(whole.active(), label("state", "active"));
   }
   if (!whole.is_known()) return;
-  to.sample(whole.waiting(), label("state", "waiting"));
-  to.sample(whole.lost(), label("state", "lost"));
+  writer.sample(whole.waiting(), label("state", "waiting"));
+  writer.sample(whole.lost(), label("state", "lost"));
 }
 
-inline void write_whole_job(metrics_writer& to, const job_view& view) {
+inline void write_whole_job(metrics_writer& writer, const job_view& view) {
   if (!tells_of_whole_job(view)) return;
   if (view.activity() == agent_activity::running) {
-    to.family("elastic_world_size", "gauge", "Workers of the round.");
-    to.sample(static_cast<double>(view.attempts().back().world_size));
+    writer.family("elastic_world_size", "gauge", "Workers of the round.");
+    writer.sample(static_cast<double>(view.attempts().back().world_size));
   }
-  write_nodes(to, view);
-  to.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
-  to.sample(static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
-  to.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
+  write_nodes(writer, view);
+  writer.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
+  writer.sample(
+      static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
+  writer.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
   for (const attempt_end end :
        {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
-    const auto at = static_cast<std::size_t>(end);
-    to.sample(static_cast<double>(view.ends()[at]), label("cause", attempt_end_names[at]));
+    const auto index = static_cast<std::size_t>(end);
+    writer.sample(static_cast<double>(view.ends()[index]),
+                  label("cause", attempt_end_names[index]));
   }
 }
 
-inline void write_time(metrics_writer& to, const job_view& view, std::int64_t now_us) {
-  to.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
-  to.sample(view.seconds(time_use::training, now_us));
-  to.family("elastic_lost_seconds", "counter", "Time that went to something else.");
+inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
+  writer.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
+  writer.sample(view.seconds(time_use::training, now_us));
+  writer.family("elastic_lost_seconds", "counter", "Time that went to something else.");
   for (const time_use use : {time_use::rendezvous, time_use::start, time_use::stop,
                              time_use::exit_barrier, time_use::rollback}) {
-    to.sample(view.seconds(use, now_us),
-              label("phase", time_use_names[static_cast<std::size_t>(use)]));
+    writer.sample(view.seconds(use, now_us),
+                  label("phase", time_use_names[static_cast<std::size_t>(use)]));
   }
-  to.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
-  to.histogram(view.rendezvous_durations());
-  to.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
-  to.histogram(view.start_durations());
-  to.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
-  to.histogram(view.stop_durations());
+  writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
+  writer.histogram(view.rendezvous_durations());
+  writer.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
+  writer.histogram(view.start_durations());
+  writer.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
+  writer.histogram(view.stop_durations());
 }
 
 /// None in a job that does not replace ranks.
-inline void write_replacements(metrics_writer& to, const job_view& view) {
+inline void write_replacements(metrics_writer& writer, const job_view& view) {
   const viewed_replacements& replacements = view.replacements();
   if (!replacements.is_known()) return;
-  to.family("elastic_replacements", "counter", "Ranks replaced while other workers went on.");
-  to.sample(static_cast<double>(replacements.ranks));
-  to.family("elastic_replacement_duration_seconds", "histogram",
-            "Until the workers of the node were in the next epoch.");
-  to.histogram(replacements.durations);
-  to.family("elastic_replacements_abandoned", "counter",
-            "How often all workers started again instead.");
-  to.sample(static_cast<double>(replacements.abandoned));
+  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers went on.");
+  writer.sample(static_cast<double>(replacements.ranks));
+  writer.family("elastic_replacement_duration_seconds", "histogram",
+                "Until the workers of the node were in the next epoch.");
+  writer.histogram(replacements.durations);
+  writer.family("elastic_replacements_abandoned", "counter",
+                "How often all workers started again instead.");
+  writer.sample(static_cast<double>(replacements.abandoned));
 }
 
 /// A label for each of many would be a series for each of them.
 inline constexpr std::size_t most_named_ranks = 8;
 
-inline void write_suspicions(metrics_writer& to, const job_view& view) {
-  to.family("elastic_worker_suspected", "gauge", "1 for a rank that seems to hold up the others.");
+inline void write_suspicions(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_worker_suspected", "gauge",
+                "1 for a rank that seems to hold up the others.");
   std::size_t named = 0;
   for (const viewed_worker& worker : view.workers()) {
     if (!worker.is_suspected()) continue;
     if (named++ == most_named_ranks) break;
-    to.sample(1,
-              fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
+    writer.sample(
+        1, fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
   }
 }
 
 /// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
-inline void write_stall(metrics_writer& to, const job_view& view) {
-  to.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
+inline void write_stall(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
   const std::optional<viewed_stall>& stall = view.stall();
-  if (stall) to.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
+  if (stall) writer.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
 }
 
-inline void write_workers(metrics_writer& to, const job_view& view) {
-  to.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
+inline void write_workers(metrics_writer& writer, const job_view& view) {
+  writer.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
   for (const auto& [code, count] : view.exits()) {
-    to.sample(static_cast<double>(count), label("code", code));
+    writer.sample(static_cast<double>(count), label("code", code));
   }
-  write_suspicions(to, view);
-  write_stall(to, view);
+  write_suspicions(writer, view);
+  write_stall(writer, view);
   const viewed_worker* const slowest = view.slowest();
   if (!slowest) return;
-  to.family("elastic_progress_steps", "gauge", "The step of the worker that is furthest behind.");
-  to.sample(static_cast<double>(slowest->step));
+  writer.family("elastic_progress_steps", "gauge",
+                "The step of the worker that is furthest behind.");
+  writer.sample(static_cast<double>(slowest->step));
   std::int64_t last_us = 0;
   for (const viewed_worker& worker : view.workers()) {
     last_us = std::max(last_us, worker.progress_us);
   }
-  to.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
-            "When a worker last reported a step.");
-  to.sample(static_cast<double>(last_us) / 1e6);
+  writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
+                "When a worker last reported a step.");
+  writer.sample(static_cast<double>(last_us) / 1e6);
   const double median = view.median_step_seconds();
   if (median <= 0) return;
-  to.family("elastic_step_duration_seconds", "gauge", "What a step takes, the median of workers.");
-  to.sample(median);
+  writer.family("elastic_step_duration_seconds", "gauge",
+                "What a step takes, the median of workers.");
+  writer.sample(median);
   std::vector<const viewed_worker*> slow;
   for (const viewed_worker& worker : view.workers()) {
     if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
@@ -44228,20 +43395,21 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
     return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
   });
   slow.resize(std::min(slow.size(), most_named_ranks));
-  to.family("elastic_straggler_ratio", "gauge",
-            "The step time of a slow rank, as a multiple of the median.");
+  writer.family("elastic_straggler_ratio", "gauge",
+                "The step time of a slow rank, as a multiple of the median.");
   for (const viewed_worker* const worker : slow) {
-    to.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
+    writer.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
   }
 }
 
-inline void write_stores(metrics_writer& to, const viewed_stores& stores) {
-  to.family("elastic_store_requests", "counter", "What clients of the node's stores asked for.");
+inline void write_stores(metrics_writer& writer, const viewed_stores& stores) {
+  writer.family("elastic_store_requests", "counter",
+                "What clients of the node's stores asked for.");
   for (const auto& [operation, count] : stores.requests) {
-    to.sample(static_cast<double>(count), label("op", operation));
+    writer.sample(static_cast<double>(count), label("op", operation));
   }
-  to.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
-  to.sample(static_cast<double>(stores.keys));
+  writer.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
+  writer.sample(static_cast<double>(stores.keys));
 }
 
 ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
@@ -44256,14 +43424,14 @@ ELASTIC_DECL std::string_view content_type(metrics_format format) {
              : "text/plain; version=0.0.4; charset=utf-8";
 }
 
-inline void write_view(metrics_writer& to, const job_view& view, std::int64_t now_us,
+inline void write_view(metrics_writer& writer, const job_view& view, std::int64_t now_us,
                        const std::optional<viewed_stores>& stores) {
-  write_state(to, view);
-  write_whole_job(to, view);
-  write_time(to, view, now_us);
-  write_replacements(to, view);
-  write_workers(to, view);
-  if (stores) write_stores(to, *stores);
+  write_state(writer, view);
+  write_whole_job(writer, view);
+  write_time(writer, view, now_us);
+  write_replacements(writer, view);
+  write_workers(writer, view);
+  if (stores) write_stores(writer, *stores);
 }
 
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
@@ -44318,7 +43486,7 @@ class report_feed {
     std::int64_t step = -1;
   };
 
-  ELASTIC_DECL bool is_new(std::size_t at, const viewed_worker& worker, bool has_progress) const;
+  ELASTIC_DECL bool is_new(std::size_t index, const viewed_worker& worker, bool has_progress) const;
 
   bool begins_ = true;
   std::int64_t round_ = -1;
@@ -44718,7 +43886,7 @@ class stream_listener {
   /// Errors: `errc::address_in_use`; `errc::invalid_argument` if the address is not an IP address,
   /// is not one of this host, or may not be used.
   ELASTIC_DECL static stream_listener at_address(asio::any_io_executor executor,
-                                                 const endpoint& at);
+                                                 const endpoint& address);
 
   /// Listens at a Unix socket that only this user can connect to (mode 0600). Replaces a socket at
   /// which nobody listens because its agent was killed.
@@ -45411,8 +44579,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (command == nullptr) return read;
     if (!options_.roles->find(of_role->role)) {
       std::vector<std::string> names;
-      for (std::size_t at = 0; at < options_.roles->size(); ++at) {
-        names.push_back(options_.roles->name(at));
+      for (std::size_t index = 0; index < options_.roles->size(); ++index) {
+        names.push_back(options_.roles->name(index));
       }
       return unknown_role_answer(names);
     }
@@ -45518,9 +44686,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// A client that does not read in time is disconnected.
-  static task<void> send(self_pointer self, client_pointer to, std::string text) {
+  static task<void> send(self_pointer self, client_pointer client, std::string text) {
     time_source& time = *self->options_.time;
-    task<void> writing = to->stream->write(std::move(text));
+    task<void> writing = client->stream->write(std::move(text));
     const time_point deadline = time.now() + limits::status_request;
     const bool is_in_time = co_await with_deadline(time, deadline, std::move(writing));
     if (!is_in_time) throw error(errc::connection_failed, "it does not read");
@@ -45559,8 +44727,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     const std::shared_ptr<job_journal> journal = job.journal();
     if (!journal) return {};
     const std::int64_t epoch = journal->epoch();
-    const std::int64_t from = cursor.epoch == epoch ? cursor.sequence : 0;
-    return events_text(journal->after(from), epoch, cursor);
+    const std::int64_t start = cursor.epoch == epoch ? cursor.sequence : 0;
+    return events_text(journal->after(start), epoch, cursor);
   }
 
   /// The lines of a JSON document as the data of one event.
@@ -45571,7 +44739,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
-  static task<void> send_events(self_pointer self, client_pointer to, const shown_job& job,
+  static task<void> send_events(self_pointer self, client_pointer client, const shown_job& job,
                                 event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
     constexpr std::chrono::milliseconds short_tick(200);
@@ -45584,7 +44752,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     // A client that begins to follow may have looked before the last change.
     std::int64_t changes = 0;
     time_point next_change = time.now();
-    co_await send(self, to, "retry: 1000\n\n");
+    co_await send(self, client, "retry: 1000\n\n");
     for (;;) {
       std::string text = new_events(job, cursor);
       const time_point now = time.now();
@@ -45610,14 +44778,14 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
       if (text.empty() && now >= heartbeat) text = ":\n\n";
       if (!text.empty()) {
-        co_await send(self, to, std::move(text));
+        co_await send(self, client, std::move(text));
         heartbeat = time.now() + limits::status_heartbeat;
         continue;
       }
       if (self->is_stopping_) {
         // A request of the viewer's for the last state may come too late.
         const std::string last = job_json(*monitor.view(), monitor.now_us());
-        co_await send(self, to, last_event_text(last));
+        co_await send(self, client, last_event_text(last));
         co_return;
       }
       self->changed_.reset();
@@ -45627,7 +44795,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// To who follows the roles of a job: each change of any of them, but not what it is.
-  static task<void> send_changes(self_pointer self, client_pointer to) {
+  static task<void> send_changes(self_pointer self, client_pointer client) {
     constexpr std::chrono::milliseconds tick(200);
     time_source& time = *self->options_.time;
     const roles_monitor& roles = *self->options_.roles;
@@ -45635,7 +44803,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     time_point next_change = time.now();
     // A client that begins to follow may have looked before the last change.
     std::int64_t changes = -1;
-    co_await send(self, to, "retry: 1000\n\n");
+    co_await send(self, client, "retry: 1000\n\n");
     for (;;) {
       const time_point now = time.now();
       const bool has_changed = roles.changes() != changes;
@@ -45648,13 +44816,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         text = ":\n\n";
       }
       if (!text.empty()) {
-        co_await send(self, to, std::move(text));
+        co_await send(self, client, std::move(text));
         heartbeat = time.now() + limits::status_heartbeat;
         continue;
       }
       if (self->is_stopping_) {
         std::string last = self->overview();
-        co_await send(self, to, last_event_text(std::move(last)));
+        co_await send(self, client, last_event_text(std::move(last)));
         co_return;
       }
       self->changed_.reset();
@@ -46154,7 +45322,8 @@ namespace elastic::testing {
 
 class simulated_network::far_store final : public store {
  public:
-  far_store(simulated_network& at, int node) : at_(at), node_(node), inner_(at.engine_) {}
+  far_store(simulated_network& network, int node)
+      : at_(network), node_(node), inner_(network.engine_) {}
 
   task<void> set(std::string key, std::string value) override {
     std::function<bool()> act = [engine = at_.engine_, wire = elastic::detail::store_wire_key(key),
@@ -46235,7 +45404,7 @@ class simulated_network::far_store final : public store {
 
 class simulated_network::far_keys final : public versioned_keys {
  public:
-  far_keys(simulated_network& at, int node) : at_(at), node_(node) {}
+  far_keys(simulated_network& network, int node) : at_(network), node_(node) {}
 
   std::string place_of(const std::string& key) const override { return "the key '" + key + "'"; }
   task<versioned_keys::entry> get(std::string key) override {
@@ -46406,8 +45575,9 @@ ELASTIC_DECL void simulated_network::tell_watches() {
   for (const auto& flag : watches_) flag->set();
 }
 
-ELASTIC_DECL simulated_network::watch::watch(simulated_network& at, asio::any_io_executor executor)
-    : at_(at), flag_(std::make_shared<event_flag>(std::move(executor))) {
+ELASTIC_DECL simulated_network::watch::watch(simulated_network& network,
+                                             asio::any_io_executor executor)
+    : at_(network), flag_(std::make_shared<event_flag>(std::move(executor))) {
   at_.watches_.push_back(flag_);
 }
 
@@ -46557,11 +45727,11 @@ inline task<std::string> address_towards_store(std::string host) {
 /// The store of a node of torchrun, or of a node of elasticrun with a dialect.
 /// Errors: `errc::rendezvous_timeout`; a one-line error if nodes of elasticrun meet there.
 inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters parameters,
-                                                         endpoint at,
+                                                         endpoint address,
                                                          std::optional<torch_dialect> dialect) {
   tcp_store::options options;
-  options.host = at.host;
-  options.port = at.port;
+  options.host = address.host;
+  options.port = address.port;
   options.generation = tcp_store_generation::probe;
   options.log = parameters.log;
   options.time = parameters.time;
@@ -46571,10 +45741,10 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
       dialect ? parameters.settings().join_timeout : duration(torch_store_patience);
   const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
   if (!is_there) {
-    throw error(errc::rendezvous_timeout,
-                fmt::format("no store answered at {} within {} s: {}", to_text(at),
-                            std::chrono::duration<double>(patience).count(),
-                            client->last_problem()));
+    throw error(
+        errc::rendezvous_timeout,
+        fmt::format("no store answered at {} within {} s: {}", to_text(address),
+                    std::chrono::duration<double>(patience).count(), client->last_problem()));
   }
   std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
   const bool is_native = co_await client->check(std::move(keys));
@@ -46582,12 +45752,12 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
   if (!dialect) {
     throw error(errc::connection_failed, fmt::format("the store of torchrun at {} has gone, and "
                                                      "nodes of elasticrun meet there now",
-                                                     to_text(at)));
+                                                     to_text(address)));
   }
   throw error(errc::invalid_argument,
               fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
                           "every node of elasticrun with {}={}",
-                          to_text(at), parameters.name_of("dialect"), to_text(*dialect)));
+                          to_text(address), parameters.name_of("dialect"), to_text(*dialect)));
 }
 
 /// The dialect of the state; if nobody has written one, that of the server's generation.
@@ -46608,14 +45778,14 @@ inline task<torch_dialect> detect_dialect(rendezvous_parameters parameters,
 /// The rendezvous of nodes that meet like those of torchrun. With a dialect, this node may serve
 /// the store.
 inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
-    rendezvous_parameters parameters, endpoint at, std::optional<torch_dialect> dialect) {
+    rendezvous_parameters parameters, endpoint server, std::optional<torch_dialect> dialect) {
   dynamic_rendezvous_options options;
   options.parameters = parameters;
   options.node = new_node(parameters.shown_host());
-  options.address = co_await address_towards_store(at.host);
+  options.address = co_await address_towards_store(server.host);
   std::shared_ptr<key_value_engine> engine;
   if (dialect) {
-    options.host = co_await rendezvous_host::try_host(at, parameters.yes_or_no("is_host"),
+    options.host = co_await rendezvous_host::try_host(server, parameters.yes_or_no("is_host"),
                                                       parameters, rendezvous_protocol::torch);
   }
   if (options.host) {
@@ -46623,21 +45793,23 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
     options.agents = new_shared<memory_store>(engine);
     options.dialect = *dialect;
   } else {
-    const std::shared_ptr<tcp_store> client = co_await connect_to_torch(parameters, at, dialect);
+    const std::shared_ptr<tcp_store> client =
+        co_await connect_to_torch(parameters, server, dialect);
     options.agents = client;
     options.dialect = dialect ? *dialect : co_await detect_dialect(parameters, client);
   }
   options.backend = new_shared<store_rendezvous_backend>(
       options.agents, parameters.run_id, options.dialect, parameters.time, engine);
   parameters.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
-                      options.host ? "serving" : "using", to_text(at), to_text(options.dialect));
+                      options.host ? "serving" : "using", to_text(server),
+                      to_text(options.dialect));
   co_return new_shared<dynamic_rendezvous>(std::move(options));
 }
 
 /// The rendezvous of nodes of elasticrun, unless the store belongs to torchrun, or to a node with a
 /// dialect.
 inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
-    rendezvous_parameters parameters, endpoint at, std::shared_ptr<c10d_rendezvous> native,
+    rendezvous_parameters parameters, endpoint address, std::shared_ptr<c10d_rendezvous> native,
     std::shared_ptr<rendezvous_handler>& tried) {
   tried = native;
   try {
@@ -46650,7 +45822,7 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
   co_await native->shutdown();
   tried.reset();
   parameters.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
-  co_return co_await meet_as_torch(std::move(parameters), std::move(at), std::nullopt);
+  co_return co_await meet_as_torch(std::move(parameters), std::move(address), std::nullopt);
 }
 
 /// A rendezvous of nodes of elasticrun that rejects nodes of torchrun.
@@ -46677,20 +45849,20 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
   const std::optional<detail::torch_dialect> dialect = detail::announced_dialect(parameters);
   // With a dialect, it is only used to check the settings.
   auto native = detail::make_native_beside_torch(parameters);
-  const endpoint at =
+  const endpoint address =
       parse_endpoint(parameters.endpoint.empty() ? "localhost" : parameters.endpoint,
                      detail::rendezvous_host::default_port);
   const std::string run_id = parameters.run_id;
   rendezvous_factory::chooser choose;
   if (dialect) {
-    choose = [parameters = std::move(parameters), at,
+    choose = [parameters = std::move(parameters), address,
               dialect](std::shared_ptr<rendezvous_handler>&) {
-      return detail::meet_as_torch(parameters, at, dialect);
+      return detail::meet_as_torch(parameters, address, dialect);
     };
   } else {
-    choose = [parameters = std::move(parameters), at,
+    choose = [parameters = std::move(parameters), address,
               native = std::move(native)](std::shared_ptr<rendezvous_handler>& tried) {
-      return detail::choose_c10d(parameters, at, native, tried);
+      return detail::choose_c10d(parameters, address, native, tried);
     };
   }
   return {"c10d", run_id, std::move(choose)};
@@ -46894,12 +46066,16 @@ class pmi_node {
   ELASTIC_DECL bool is_silent(std::size_t slot) const;
 
   /// Serves the workers, which have been started. A worker that breaks the protocol loses its
-  /// connection; if the round's store cannot be reached, all do.
+  /// connection; if the round's store cannot be reached, all do. So does a worker that waits in a
+  /// barrier after another one of this node has gone, and MPI ends it.
   ///
   /// Ends by cancellation alone, of any type.
   ELASTIC_DECL task<void> serve();
 
  private:
+  /// From the end of a worker's connection until those that wait for it in a barrier lose theirs.
+  static constexpr std::chrono::seconds departure_grace{1};
+
   struct worker {
     worker(const asio::any_io_executor& executor, int ours, int its, pmi_session talk, int its_rank)
         : socket(executor, ours), theirs(its), session(std::move(talk)), rank(its_rank) {}
@@ -46910,11 +46086,13 @@ class pmi_node {
     int rank;
   };
 
+  ELASTIC_DECL task<void> attend(std::size_t slot);
   ELASTIC_DECL task<void> talk(std::size_t slot);
-  ELASTIC_DECL bool take_bytes(worker& with);
-  ELASTIC_DECL bool send(worker& with);
-  ELASTIC_DECL void hang_up(worker& with, const std::string& why);
+  ELASTIC_DECL bool take_bytes(worker& client);
+  ELASTIC_DECL bool send(worker& client);
+  ELASTIC_DECL void hang_up(worker& client, const std::string& why);
   ELASTIC_DECL void note_barrier();
+  ELASTIC_DECL void refuse_barrier(const std::string& why);
   ELASTIC_DECL task<void> keep_barriers();
   ELASTIC_DECL task<void> pass_barrier();
   ELASTIC_DECL task<void> exchange_news();
@@ -46927,6 +46105,8 @@ class pmi_node {
   /// All workers of this node wait in a barrier.
   event_flag all_wait_;
   int barriers_ = 0;
+  /// The rank of a worker that closed its connection: no barrier of this round can end any more.
+  std::optional<int> departed_;
 };
 
 }  // namespace elastic::detail
@@ -46972,6 +46152,7 @@ class wire_extension final : public agent_extension {
   ELASTIC_DECL task<wire_place> place_of_workers(rendezvous_round round, assigned_ranks ranks);
   ELASTIC_DECL void choose_ports(wire_place& mine);
   ELASTIC_DECL task<std::vector<wire_place>> learn_places(rendezvous_round round, wire_place mine);
+  ELASTIC_DECL task<void> warn_of_silence(int nodes);
   ELASTIC_DECL task<void> await_readers(rendezvous_round round);
   ELASTIC_DECL task<void> notice_other_mpi();
   ELASTIC_DECL bool has_other_mpi() const;
@@ -47763,7 +46944,7 @@ ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
   metric_handler::metric measured;
   measured.name = std::move(name);
   measured.value = value;
-  measured.at = services_.time->wall_now();
+  measured.time = services_.time->wall_now();
   try {
     services_.metrics->emit(measured);
   } catch (const std::exception& failure) {
@@ -47771,478 +46952,6 @@ ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
   } catch (...) {
     services_.log.warning("the metric handler failed");
   }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/process/detail/impl/port_use.ipp ----
-
-namespace elastic::detail {
-
-/// Removes the next word from a line and returns it.
-inline std::string_view take_word(std::string_view& line) {
-  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  line.remove_prefix(begin);
-  const std::string_view word = line.substr(0, line.find(' '));
-  line.remove_prefix(word.size());
-  return word;
-}
-
-/// A whole word as a number; empty if it is not a number.
-inline std::optional<std::uint64_t> number_in(std::string_view word, int base) {
-  std::uint64_t number = 0;
-  const char* const end = word.data() + word.size();
-  const auto [stop, failure] = std::from_chars(word.data(), end, number, base);
-  if (failure != std::errc() || stop != end || word.empty()) return std::nullopt;
-  return number;
-}
-
-ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
-  // Values of net/tcp_states.h.
-  constexpr std::uint64_t established = 1;
-  constexpr std::uint64_t syn_sent = 2;
-  constexpr std::uint64_t listen = 10;
-  const auto port_of = [](std::string_view end) {
-    return number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16);
-  };
-  while (!table.empty()) {
-    std::string_view line = table.substr(0, table.find('\n'));
-    table.remove_prefix(std::min(line.size() + 1, table.size()));
-    take_word(line);  // slot number
-    const auto own_port = port_of(take_word(line));
-    const auto peer_port = port_of(take_word(line));
-    const auto state = number_in(take_word(line), 16);
-    if (!state || (*state == listen ? own_port : peer_port) != port) continue;
-    // Queues, timer, retransmissions, user and time-out.
-    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
-    const auto inode = number_in(take_word(line), 10);
-    if (!inode) continue;
-    if (*state == established) found.connected.insert(*inode);
-    if (*state == syn_sent) found.connecting.insert(*inode);
-    if (*state == listen) found.listening.insert(*inode);
-  }
-}
-
-/// Calls `take` for the inode of each socket of one process, until that returns true; takes the
-/// descriptors that it looks at off `left`. Result: false: not all could be looked at.
-template <class Taker>
-bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  fs::directory_iterator entry(fmt::format("/proc/{}/fd", pid), failure);
-  if (failure) return false;
-  for (; entry != fs::directory_iterator(); entry.increment(failure)) {
-    if (failure || left == 0) return false;
-    --left;
-    std::error_code gone;
-    const std::string target = fs::read_symlink(entry->path(), gone).native();
-    constexpr std::string_view begin = "socket:[";
-    if (gone || !target.starts_with(begin) || !target.ends_with(']')) continue;
-    const std::string_view digits = std::string_view(target).substr(begin.size());
-    const auto inode = number_in(digits.substr(0, digits.size() - 1), 10);
-    if (inode && take(*inode)) return true;
-  }
-  return true;
-}
-
-/// The same for a process and its descendants.
-template <class Taker>
-bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
-  bool is_found = false;
-  const auto take_once = [&](std::uint64_t inode) { return is_found = take(inode); };
-  // `tree` grows during the loop. Descendants that vanish meanwhile are skipped.
-  std::vector<pid_t> tree{root};
-  for (std::size_t next = 0; next < tree.size() && !is_found; ++next) {
-    if (left == 0) return false;
-    --left;
-    const bool is_seen = look_at_sockets(tree[next], left, take_once);
-    if (!is_seen && (left == 0 || tree[next] == root)) return false;
-    const std::vector<pid_t> children = read_children(tree[next]);
-    tree.insert(tree.end(), children.begin(), children.end());
-  }
-  return true;
-}
-
-inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
-  sockets_to_port sockets;
-  for (const char* table : {"tcp", "tcp6"}) {
-    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
-    const std::string text = read_proc_file(path, limits::socket_table_bytes);
-    if (text.size() == limits::socket_table_bytes) sockets.is_whole = false;
-    find_sockets(text, port, sockets);
-  }
-  return sockets;
-}
-
-ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
-                                                      std::size_t most_files) {
-  const sockets_to_port sockets = sockets_of(root, port);
-  port_use best = port_use::none;
-  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
-    if (sockets.connected.contains(inode)) best = port_use::connected;
-    if (best != port_use::connected && sockets.connecting.contains(inode)) {
-      best = port_use::connecting;
-    }
-    return best == port_use::connected;
-  });
-  const bool is_sure = is_seen && (sockets.is_whole || best == port_use::connected);
-  return is_sure ? std::optional(best) : std::nullopt;
-}
-
-ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
-                                            std::size_t most_files) {
-  const sockets_to_port sockets = sockets_of(root, port);
-  bool is_found = false;
-  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
-    is_found = sockets.listening.contains(inode);
-    return is_found;
-  });
-  const bool is_sure = is_seen && (sockets.is_whole || is_found);
-  return is_sure ? std::optional(is_found) : std::nullopt;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/arrivals.ipp ----
-
-namespace elastic::detail {
-
-/// "rank 3", "ranks 3, 5 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more".
-inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
-  constexpr std::size_t most = 8;
-  const std::span<const std::int64_t> all(ranks);
-  if (all.size() == 1) return fmt::format("rank {}", all.front());
-  if (all.size() > most) {
-    return fmt::format("ranks {} and {} more", joined_text(all.first(most), ", "),
-                       all.size() - most);
-  }
-  return fmt::format("ranks {} and {}", joined_text(all.first(all.size() - 1), ", "), all.back());
-}
-
-ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
-    std::vector<worker_arrival> workers, std::uint16_t port) {
-  std::function<std::vector<worker_arrival>()> look = [workers = std::move(workers), port] {
-    std::vector<worker_arrival> seen = workers;
-    const std::size_t share = limits::watched_files / std::max<std::size_t>(seen.size(), 1);
-    for (worker_arrival& worker : seen) worker.use = look_at_port_use(worker.pid, port, share);
-    return seen;
-  };
-  task<std::vector<worker_arrival>> looking = run_blocking<std::vector<worker_arrival>>(look);
-  co_return co_await std::move(looking);
-}
-
-/// Where the missing ranks may be, as the end of a sentence.
-inline std::string_view place_of_missing(const arrivals& seen, std::size_t connected) {
-  if (!seen.do_all_run) return "; workers of this node have ended, and may not have come";
-  const auto is_seen = [](const worker_arrival& each) { return each.use.has_value(); };
-  const bool is_known = std::any_of(seen.own.begin(), seen.own.end(), is_seen);
-  if (connected == 0 && is_known) {
-    return "; no process of this node's workers has a connection to it";
-  }
-  if (connected < seen.own.size()) return "";
-  return "; all of this node have, and the logs of the other nodes name those that are missing "
-         "there";
-}
-
-ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
-  if (seen.come && *seen.come >= seen.world) return {};
-  std::vector<std::int64_t> missing;
-  std::vector<std::int64_t> connecting;
-  std::size_t connected = 0;
-  for (const worker_arrival& worker : seen.own) {
-    if (worker.use == port_use::connected) ++connected;
-    if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
-    if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
-  }
-  const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
-  if (!is_used) return {};
-  const std::string count =
-      seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
-  if (missing.empty() && count.empty()) return {};
-  // Workers that run where this node cannot inspect them, for example in a container, may have
-  // connected.
-  const bool sees_none = connected == 0 && connecting.empty();
-  if (missing.empty() || sees_none) {
-    return fmt::format("after {} s {} to init_process_group at {}{}", arrival_patience.count(),
-                       count, seen.store, place_of_missing(seen, connected));
-  }
-  const bool is_one = missing.size() == 1;
-  std::string text = fmt::format(
-      "{} {} not come to init_process_group after {} s: {} no connection to the store of the "
-      "workers at {}{}",
-      rank_list(missing), is_one ? "has" : "have", arrival_patience.count(),
-      is_one ? "it has" : "they have", seen.store,
-      count.empty() ? std::string() : fmt::format(" ({})", count));
-  if (connecting.empty()) return text;
-  const bool is_one_connecting = connecting.size() == 1;
-  return text + fmt::format(
-                    "; {} {} to connect and {} no answer: does a firewall let the port through, "
-                    "and does local_addr of the node there name an address that others reach?",
-                    rank_list(connecting), is_one_connecting ? "tries" : "try",
-                    is_one_connecting ? "gets" : "get");
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/request_inbox.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void request_inbox::push(agent_request request) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) return;
-  waiting_.push_back(std::move(request));
-  if (strand_) post_work(*strand_, [self = this->shared_from_this()] { self->deliver(); });
-}
-
-ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
-                                      std::function<void(const agent_request&)> take) {
-  take_ = std::move(take);
-  {
-    const std::lock_guard lock(mutex_);
-    strand_ = std::move(strand);
-  }
-  deliver();
-}
-
-ELASTIC_DECL void request_inbox::close() {
-  take_ = nullptr;
-  // Destroyed after the lock is released: their destructors notify waiting callers.
-  std::deque<agent_request> forgotten;
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  strand_.reset();
-  forgotten.swap(waiting_);
-}
-
-ELASTIC_DECL void request_inbox::deliver() {
-  while (take_) {
-    agent_request request;
-    {
-      const std::lock_guard lock(mutex_);
-      if (waiting_.empty()) return;
-      request = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
-    take_(request);
-  }
-}
-
-ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
-  const auto gentle = asio::cancellation_type::partial | asio::cancellation_type::total;
-  stop_request request;
-  const bool kill = (requested & gentle) == asio::cancellation_type::none;
-  request.signal = kill ? SIGKILL : SIGTERM;
-  request.reason = "cancelled";
-  request.escalates = true;
-  return request;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/job_pause.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
-                                  agent_journal& journal, const logger& log)
-    : rendezvous_(rendezvous), journal_(journal), log_(log) {}
-
-ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
-  if (is_own_ && reason_) {
-    return pending->settle(true, fmt::format("the job is {} already", *reason_));
-  }
-  if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
-  const std::string why =
-      fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
-  try {
-    rendezvous_->pause(why, true);
-  } catch (const error& refusal) {
-    return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
-  }
-  is_own_ = true;
-  note(why);
-  pending_ = std::move(pending);
-}
-
-ELASTIC_DECL void job_pause::resume(pending_command& pending) {
-  if (!is_own_) {
-    return pending.settle(
-        false, reason_ ? fmt::format("not resumed: the job is {}; resume it there", *reason_)
-                       : std::string("not resumed: this node has not paused the job"));
-  }
-  rendezvous_->resume();
-  is_own_ = false;
-  reason_.reset();
-  const std::string how = "resumed " + pending.command().reason;
-  log_.warning("the job is {}", how);
-  journal_.note(job_event::type::job_resumed, how);
-  pending_.reset();
-  pending.settle(true, "the job resumes: its nodes meet");
-}
-
-ELASTIC_DECL void job_pause::note(std::string why) {
-  if (reason_) return;
-  log_.warning("the job is {}", why);
-  journal_.note(job_event::type::job_paused, why);
-  reason_ = std::move(why);
-}
-
-ELASTIC_DECL void job_pause::settle() {
-  if (pending_) pending_->settle(true, "the job is paused: no worker of this node runs");
-  pending_.reset();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/node_checker.ipp ----
-
-#include <stdexcept>
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
-                                              const node_check_outcome& outcome) {
-  std::string sentence;
-  if (!outcome.problem.empty()) {
-    sentence = fmt::format("the node check went wrong: {}", printable_line(outcome.problem));
-  } else if (!outcome.status) {
-    sentence = fmt::format("the node check did not end within {} s",
-                           std::chrono::duration<double>(check.timeout).count());
-  } else if (!outcome.status->success()) {
-    sentence = fmt::format("the node check failed: {}", outcome.status->text());
-  } else {
-    return std::nullopt;
-  }
-  const std::string output = printable_line(outcome.output);
-  if (output.empty()) return sentence;
-  return fmt::format("{}; it wrote: {}{}", sentence, outcome.is_cut ? "…" : "", output);
-}
-
-/// Keeps the end of what is written to it.
-class end_of_output final : public output_sink {
- public:
-  task<void> write(std::string_view bytes) override {
-    constexpr std::size_t most = limits::node_check_bytes;
-    text += bytes.substr(bytes.size() - std::min(bytes.size(), most + 1));
-    is_cut = is_cut || bytes.size() > most || text.size() > most;
-    if (text.size() > most) text.erase(0, text.size() - most);
-    co_return;
-  }
-
-  std::string text;
-  bool is_cut = false;
-};
-
-/// One run of the command.
-struct node_look {
-  node_look(asio::any_io_executor strand, shell_command chosen, node_check_services services)
-      : check(std::move(chosen)),
-        time(services.time),
-        output(new_shared<end_of_output>()),
-        processes(std::move(strand), services_of(std::move(services), output)) {}
-
-  static process_set::services services_of(node_check_services services,
-                                           const std::shared_ptr<output_sink>& sink) {
-    process_set::services parts;
-    parts.launcher = std::move(services.launcher);
-    parts.time = std::move(services.time);
-    parts.log = std::move(services.log);
-    parts.console_out = sink;
-    parts.console_err = sink;
-    return parts;
-  }
-
-  task<void> run(process_set::process program) {
-    const time_point deadline = deadline_after(time->now(), check.timeout);
-    co_await processes.start(0, program);
-    task<process_set::process_end> ending = processes.next_end();
-    const std::optional<process_set::process_end> end =
-        co_await with_deadline(*time, deadline, std::move(ending));
-    if (end) outcome.status = end->status;
-  }
-
-  /// Kills whatever is left of the command's processes.
-  task<void> end_all() {
-    stop_plan at_once;
-    at_once.signal = SIGKILL;
-    at_once.grace = duration::zero();
-    co_await processes.stop(at_once);
-  }
-
-  shell_command check;
-  std::shared_ptr<time_source> time;
-  std::shared_ptr<end_of_output> output;
-  process_set processes;
-  node_check_outcome outcome;
-};
-
-ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
-                                                   shell_command check,
-                                                   environment_map environment,
-                                                   std::string directory,
-                                                   node_check_services services) {
-  node_look look(std::move(strand), check, std::move(services));
-  process_set::process program;
-  program.process.program = "/bin/sh";
-  program.process.arguments = {"-c", check.command};
-  program.process.environment = environment_entries(environment);
-  program.process.directory = directory;
-  program.has_empty_input = true;
-  program.out.kind = output_plan::how::copy;
-  program.err.kind = output_plan::how::copy;
-  task<void> running = with_cleanup(look.run(program), look.end_all());
-  try {
-    co_await std::move(running);
-  } catch (const std::runtime_error& failure) {
-    if (is_cancellation(std::current_exception())) throw;
-    look.outcome.problem = failure.what();
-  }
-  look.outcome.output = look.output->text;
-  look.outcome.is_cut = look.output->is_cut;
-  co_return std::move(look.outcome);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/replacement_line.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string end_clause(const exit_status& status) {
-  if (const auto code = status.code()) return fmt::format("ended with exit code {}", *code);
-  const auto number = status.signal();
-  if (!number) return "ended: " + status.text();
-  const std::string name = signal_name(*number);
-  std::string clause = fmt::format("ended by signal {}", *number);
-  // The name of an unnamed signal only repeats its number.
-  if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
-  return status.core_dumped() ? clause + ", core dumped" : clause;
-}
-
-inline std::string failure_clause(const worker_group::worker& failed) {
-  const std::string who =
-      fmt::format("rank {} (local rank {}, pid {})", failed.identity.rank,
-                  failed.identity.local_rank, failed.pid);
-  if (!failed.hung.empty()) return fmt::format("{} was hung: {}", who, failed.hung);
-  return failed.end ? fmt::format("{} {}", who, end_clause(failed.end->status)) : who + " failed";
-}
-
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
-                                          const std::string& change, const std::string& decision) {
-  if (failed.empty()) {
-    return fmt::format("{}; the workers of this node keep their processes: {}", change, decision);
-  }
-  constexpr std::size_t most_clauses = 8;
-  std::string line;
-  for (std::size_t at = 0; at < failed.size() && at < most_clauses; ++at) {
-    line += (at == 0 ? "" : ", ") + failure_clause(*failed[at]);
-  }
-  if (failed.size() > most_clauses) {
-    line += fmt::format(" and {} more", failed.size() - most_clauses);
-  }
-  return fmt::format("{}; replacing {}, the others keep their processes: {}", line,
-                     failed.size() == 1 ? "it" : "them", decision);
 }
 
 }  // namespace elastic::detail
@@ -48405,6 +47114,208 @@ ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_i
   }
   agreement.ranks = parse_assigned_ranks(ranks);
   co_return agreement;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/epoch_record.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL epoch_record::epoch_record(const worker_spec& spec, worker_group& group,
+                                        agent_journal& journal, agent_telemetry& telemetry,
+                                        time_source& time, const logger& log)
+    : spec_(spec),
+      group_(group),
+      journal_(journal),
+      telemetry_(telemetry),
+      time_(time),
+      log_(log) {}
+
+ELASTIC_DECL std::optional<node_epoch> epoch_record::last() {
+  if (!group_.stayers().is_on()) return std::nullopt;
+  last_.survivors = group_.stayers().ready();
+  return last_;
+}
+
+ELASTIC_DECL epoch_record::entry epoch_record::take(const epoch_agreement& agreement,
+                                                    rendezvous_round& round) {
+  const bool is_first = last_.round < 0;
+  if (!agreement.is_possible && is_first) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} replace: {}", spec_.name_of("on_failure"), agreement.reason));
+  }
+  if (!agreement.keeps_survivors && !is_first) {
+    log_.warning("all workers of the job start again: {}", agreement.reason);
+    journal_.note(job_event::type::replacement_abandoned, agreement.reason);
+  }
+  round.group_rank = agreement.place;
+  last_ = node_epoch();
+  last_.term = round.term;
+  last_.round = round.round;
+  last_.place = agreement.place;
+  return {agreement.keeps_survivors, agreement.keeps_survivors && !is_first};
+}
+
+ELASTIC_DECL void epoch_record::end() {
+  if (ended_) return;
+  ended_ = time_.now();
+  behind_since_.reset();
+  const std::optional<std::int64_t> step = group_.furthest_step();
+  if (step) furthest_ = std::max(furthest_.value_or(*step), *step);
+}
+
+ELASTIC_DECL time_point epoch_record::begin(time_point starting) {
+  const time_point ended = std::exchange(ended_, std::nullopt).value_or(starting);
+  behind_since_ = ended;
+  return ended;
+}
+
+ELASTIC_DECL void epoch_record::report_replacement(worker_observer::started_workers& start,
+                                                   time_point ended) {
+  for (const worker_group::worker& each : group_.workers()) {
+    if (each.has_stayed) {
+      ++start.stayed;
+      continue;
+    }
+    start.replaced.push_back(each.identity.rank);
+    replacements_.add(each.identity.rank);
+  }
+  if (change_) journal_.note_replacement(*change_, ended);
+  telemetry_.record_replacement(start.replaced.size(), time_.now() - ended);
+}
+
+ELASTIC_DECL void epoch_record::log_replacement(const std::vector<int>& replaced,
+                                                time_point ended) const {
+  const double seconds = std::chrono::duration<double>(time_.now() - ended).count();
+  if (replaced.empty()) {
+    return log_.info("all workers of this node went on after {:.3f} s", seconds);
+  }
+  log_.info("rank{} {} of this node {} a new process after {:.3f} s; the others went on",
+            replaced.size() == 1 ? "" : "s", rank_ranges(replaced),
+            replaced.size() == 1 ? "has" : "have each", seconds);
+}
+
+ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
+  if (!behind_since_ || step < furthest_.value_or(step)) return;
+  journal_.note_step(step, *std::exchange(behind_since_, std::nullopt));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/job_pause.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
+                                  agent_journal& journal, const logger& log)
+    : rendezvous_(rendezvous), journal_(journal), log_(log) {}
+
+ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
+  if (is_own_ && reason_) {
+    return pending->settle(true, fmt::format("the job is {} already", *reason_));
+  }
+  if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
+  const std::string why =
+      fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
+  try {
+    rendezvous_->pause(why, true);
+  } catch (const error& refusal) {
+    return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
+  }
+  is_own_ = true;
+  note(why);
+  pending_ = std::move(pending);
+}
+
+ELASTIC_DECL void job_pause::resume(pending_command& pending) {
+  if (!is_own_) {
+    return pending.settle(
+        false, reason_ ? fmt::format("not resumed: the job is {}; resume it there", *reason_)
+                       : std::string("not resumed: this node has not paused the job"));
+  }
+  rendezvous_->resume();
+  is_own_ = false;
+  reason_.reset();
+  const std::string how = "resumed " + pending.command().reason;
+  log_.warning("the job is {}", how);
+  journal_.note(job_event::type::job_resumed, how);
+  pending_.reset();
+  pending.settle(true, "the job resumes: its nodes meet");
+}
+
+ELASTIC_DECL void job_pause::note(std::string why) {
+  if (reason_) return;
+  log_.warning("the job is {}", why);
+  journal_.note(job_event::type::job_paused, why);
+  reason_ = std::move(why);
+}
+
+ELASTIC_DECL void job_pause::settle() {
+  if (pending_) pending_->settle(true, "the job is paused: no worker of this node runs");
+  pending_.reset();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/request_inbox.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void request_inbox::push(agent_request request) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  waiting_.push_back(std::move(request));
+  if (strand_) post_work(*strand_, [self = this->shared_from_this()] { self->deliver(); });
+}
+
+ELASTIC_DECL std::function<void(asio::cancellation_type)> request_inbox::cancel_handler() {
+  return [inbox = shared_from_this()](asio::cancellation_type requested) {
+    inbox->push(as_stop_request(requested));
+  };
+}
+
+ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
+                                      std::function<void(const agent_request&)> take) {
+  take_ = std::move(take);
+  {
+    const std::lock_guard lock(mutex_);
+    strand_ = std::move(strand);
+  }
+  deliver();
+}
+
+ELASTIC_DECL void request_inbox::close() {
+  take_ = nullptr;
+  // Destroyed after the lock is released: their destructors notify waiting callers.
+  std::deque<agent_request> forgotten;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  strand_.reset();
+  forgotten.swap(waiting_);
+}
+
+ELASTIC_DECL void request_inbox::deliver() {
+  while (take_) {
+    agent_request request;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return;
+      request = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    take_(request);
+  }
+}
+
+ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
+  const auto gentle = asio::cancellation_type::partial | asio::cancellation_type::total;
+  stop_request request;
+  const bool kill = (requested & gentle) == asio::cancellation_type::none;
+  request.signal = kill ? SIGKILL : SIGTERM;
+  request.reason = "cancelled";
+  request.escalates = true;
+  return request;
 }
 
 }  // namespace elastic::detail
@@ -48636,205 +47547,1240 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/impl/endless.ipp ----
+// ---- elastic/agent/detail/impl/worker_orders.ipp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<void> endless(task<void> work) {
-  auto executor = co_await asio::this_coro::executor;
-  co_await std::move(work);
-  event_flag never(executor);
-  co_await never.wait();
+ELASTIC_DECL worker_orders::worker_orders(asio::any_io_executor strand, worker_group& group,
+                                          agent_extension& extension, agent_journal& journal,
+                                          time_source& time, const logger& log)
+    : group_(group),
+      extension_(extension),
+      journal_(journal),
+      time_(time),
+      log_(log),
+      requests_(strand),
+      inspections_(strand) {}
+
+ELASTIC_DECL void worker_orders::push(const worker_request& request) {
+  if (group_.state() == worker_state::healthy) requests_.push({request, nullptr});
+}
+
+ELASTIC_DECL void worker_orders::push_checkpoint(std::shared_ptr<pending_command> pending) {
+  if (group_.state() != worker_state::healthy) {
+    return pending->settle(false, "no checkpoint: no workers run on this node now");
+  }
+  const duration timeout = pending->command().within;
+  requests_.push({{worker_request::kind::checkpoint, timeout}, std::move(pending)});
+}
+
+ELASTIC_DECL void worker_orders::push_inspection(std::shared_ptr<pending_command> pending) {
+  if (group_.state() != worker_state::healthy) {
+    return pending->settle(false, "no workers run on this node now");
+  }
+  inspections_.push(std::move(pending));
+}
+
+ELASTIC_DECL task<void> worker_orders::carry_out() {
+  co_await race(pass_on_requests(), answer_inspections());
+}
+
+ELASTIC_DECL void worker_orders::clear() {
+  requests_.clear();
+  inspections_.clear();
+}
+
+ELASTIC_DECL task<void> worker_orders::pass_on_requests() {
+  for (;;) {
+    const order ordered = co_await requests_.pop();
+    switch (ordered.request.what) {
+      case worker_request::kind::pause: group_.pause(); break;
+      case worker_request::kind::resume: group_.resume(); break;
+      case worker_request::kind::checkpoint: co_await save_as_ordered(ordered); break;
+    }
+  }
+}
+
+ELASTIC_DECL task<void> worker_orders::save_as_ordered(order ordered) {
+  const job_command::outcome outcome = co_await save(ordered.request.within);
+  if (ordered.command) ordered.command->settle(outcome.is_done, outcome.text);
+}
+
+ELASTIC_DECL task<void> worker_orders::answer_inspections() {
+  for (;;) {
+    const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
+    const job_command::outcome outcome = co_await extension_.carry_out(pending->command());
+    pending->settle(outcome.is_done, outcome.text);
+  }
+}
+
+ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
+  const time_point began = time_.now();
+  const checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
+  const duration elapsed = time_.now() - began;
+  journal_.note_checkpoint(outcome, began);
+  job_command::outcome answer;
+  if (outcome.asked == 0) {
+    answer.text = "no worker accepts requests for a checkpoint";
+    log_.info("{}", answer.text);
+    co_return answer;
+  }
+  answer.is_done = outcome.saved == outcome.asked;
+  answer.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
+                            outcome.asked, worker_liveness::text_of(elapsed));
+  log_.info("{}", answer.text);
+  for (const std::string& problem : outcome.problems) {
+    log_.warning("checkpoint: {}", problem);
+    answer.text += "; " + problem;
+  }
+  co_return answer;
 }
 
 }  // namespace elastic::detail
 
-// ---- elastic/health/detail/impl/worker_liveness.ipp ----
+// ---- elastic/agent/detail/impl/worker_stop.ipp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL learned_timeouts::learned_timeouts(const liveness_settings& settings)
-    : factor_(settings.learn_timeouts), least_(settings.least_learned) {}
+ELASTIC_DECL worker_stop::worker_stop(asio::any_io_executor strand, const worker_spec& spec,
+                                      worker_group& group, agent_journal& journal,
+                                      time_source& time)
+    : spec_(spec), group_(group), journal_(journal), time_(time), requested_(std::move(strand)) {}
 
-ELASTIC_DECL void learned_timeouts::observe(const std::string& name, duration took) {
-  if (factor_ <= 0) return;
-  auto entry = seen_.find(name);
-  if (entry == seen_.end()) {
-    if (seen_.size() >= limits::learned_names) return;
-    entry = seen_.emplace(name, record()).first;
+ELASTIC_DECL void worker_stop::take(const stop_request& request) {
+  if (!request_) request_ = request;
+  requested_.set();
+}
+
+ELASTIC_DECL task<void> worker_stop::run_until_requested(task<void> work) {
+  co_await race(std::move(work), requested_.wait());
+}
+
+ELASTIC_DECL task<void> worker_stop::stop(stop_plan plan, duration limit) {
+  return journal_.time_stop(plan, carry_out(plan, limit));
+}
+
+ELASTIC_DECL task<void> worker_stop::carry_out(stop_plan plan, duration limit) {
+  if (!request_) co_await run_until_requested(stop_after_hooks(plan, limit));
+  if (!request_) co_return;
+  plan.signal = request_->signal;
+  plan.grace = request_->grace.value_or(spec_.shutdown_timeout);
+  co_await group_.stop(plan);
+}
+
+/// The hooks have until their deadline, as long as the other nodes wait.
+ELASTIC_DECL task<void> worker_stop::stop_after_hooks(stop_plan plan, duration limit) {
+  const time_point began = time_.now();
+  co_await group_.finish_hooks(limit);
+  plan.grace = std::min(plan.grace, std::max(limit - (time_.now() - began), duration::zero()));
+  co_await group_.stop(plan);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/port_use.hpp ----
+
+namespace elastic::detail {
+
+/// Whether a process has a TCP connection to a port of another.
+enum class port_use { none, connecting, connected };
+
+/// The inodes of sockets whose peer has a given port, and of those that listen at it.
+struct sockets_to_port {
+  std::set<std::uint64_t> connected = {};
+  std::set<std::uint64_t> connecting = {};
+  std::set<std::uint64_t> listening = {};
+  /// Whether the tables were read to their ends.
+  bool is_whole = true;
+};
+
+/// Parses the format of /proc/net/tcp and tcp6; skips other lines.
+ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found);
+
+/// Inspects the connections of a process and its descendants. Takes milliseconds on a host with
+/// many connections.
+///
+/// @param most_files  the most processes and descriptors to inspect
+/// Result: empty if `most_files` was not enough, if the host has more sockets than
+/// `limits::socket_table_bytes` hold, or if /proc does not show them.
+ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
+                                                      std::size_t most_files);
+
+/// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
+/// above.
+ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std::size_t most_files);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/arrivals.hpp ----
+
+namespace elastic::detail {
+
+/// How long workers may take to reach `init_process_group` before the log names the missing ones.
+inline constexpr std::chrono::seconds arrival_patience{30};
+
+/// A running worker of this node.
+struct worker_arrival {
+  std::int64_t rank = 0;
+  pid_t pid = 0;
+  /// Whether it is connected to the workers' store; empty: unknown.
+  std::optional<port_use> use = {};
+};
+
+/// Which workers have connected to the workers' store.
+struct arrivals {
+  /// The workers of this node, by rank.
+  std::vector<worker_arrival> own = {};
+  /// Whether all workers of this node still run.
+  bool do_all_run = true;
+  /// How many ranks of the job have connected; empty: this node does not serve the store.
+  std::optional<std::int64_t> come = {};
+  std::int64_t world = 1;
+  /// "10.0.0.7:29500".
+  std::string store = {};
+};
+
+/// Inspects the connections of workers to a port, on a separate thread.
+///
+/// @param workers  without `use`
+/// Cancellation: all types.
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port);
+
+/// Names the missing workers in one sentence. Empty if no worker is missing, if none has connected
+/// (so that the job may not use the store), or if nothing is known.
+ELASTIC_DECL std::string missing_workers(const arrivals& seen);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/node_checker.hpp ----
+
+namespace elastic::detail {
+
+/// The outcome of a node check.
+struct node_check_outcome {
+  /// Why the command could not be started or killed; empty: no such problem.
+  std::string problem;
+  /// How the command ended; empty: not in time.
+  std::optional<exit_status> status;
+  /// The end of its output, and whether there was more.
+  std::string output;
+  bool is_cut = false;
+};
+
+/// What is wrong with the node, in one sentence without line ends; empty: nothing.
+ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
+                                              const node_check_outcome& outcome);
+
+/// The services that `look_at_node` uses.
+struct node_check_services {
+  std::shared_ptr<process_launcher> launcher;
+  std::shared_ptr<time_source> time;
+  logger log;
+};
+
+/// Runs the check of a node, and then kills what is left of its processes.
+///
+/// Result: the outcome; nothing that the command does is thrown as an error.
+/// Cancellation: all types; throws `operation_aborted` once none of its processes is left.
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
+                                                   shell_command check,
+                                                   environment_map environment,
+                                                   std::string directory,
+                                                   node_check_services services);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/replacement_line.hpp ----
+
+namespace elastic::detail {
+
+/// "ended by signal 9 (SIGKILL)", "ended with exit code 1".
+ELASTIC_DECL std::string end_clause(const exit_status& status);
+
+/// The log line of an agent that replaces ranks.
+/// @param failed    the workers of this node that failed by themselves; may be empty
+/// @param change    why the round ended, as a clause
+/// @param decision  the clause of the restart decision: "restart 1 of 3"
+ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
+                                          const std::string& change, const std::string& decision);
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/endless.hpp ----
+
+namespace elastic::detail {
+
+/// Runs `work`, and then waits until it is cancelled: a part of a `race` whose end ends nothing.
+///
+/// Errors: those of `work`. Cancellation: all types.
+ELASTIC_DECL task<void> endless(task<void> work);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/agent_run.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spec& spec,
+                                  rendezvous_factory rendezvous, agent_services services,
+                                  std::string notice, std::string meeting, bool job_may_grow)
+    : spec_(spec),
+      notice_(std::move(notice)),
+      meeting_(std::move(meeting)),
+      factory_(std::move(rendezvous)),
+      rendezvous_(factory_.handler()),
+      job_may_grow_(job_may_grow),
+      extension_(make_extension(strand, services)),
+      services_(by_extension(std::move(services))),
+      log_(services_.log),
+      strand_(strand),
+      time_(*services_.time),
+      files_(*services_.journal, time_, log_),
+      group_(strand, spec, services_, files_.layout()),
+      journal_(*services_.journal, spec, group_, time_),
+      telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
+      pause_(rendezvous_, journal_, log_),
+      ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
+      epochs_(spec, group_, journal_, telemetry_, time_, log_),
+      stop_(strand, spec, group_, journal_, time_),
+      orders_(strand, group_, *extension_, journal_, time_, log_),
+      started_(strand),
+      fenced_(strand) {
+  // The other workers must stop whether the group restarts or the job ends, in the same way as by
+  // `usual_stop`.
+  group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
+  if (extension_->looks_last()) {
+    group_.look_last([this] { return extension_->last_look(); });
   }
-  ++entry->second.count;
-  entry->second.longest = std::max(entry->second.longest, took);
+  group_.on_step([this](std::int64_t step) {
+    epochs_.note_step(step);
+    extension_->stepped(step);
+  });
+  group_.on_prepared([this] { extension_->prepared(); });
+  group_.equip(
+      [this](const worker_identity& worker, environment_map& variables) {
+        extension_->change_environment(worker, variables);
+      },
+      [this](int local_rank) { return extension_->passed_descriptor(local_rank); });
 }
 
-ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& name) const {
-  const auto entry = seen_.find(name);
-  if (entry == seen_.end() || entry->second.count < enough) return std::nullopt;
-  const double allowed = static_cast<double>(entry->second.longest.count()) * factor_;
-  constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
-  const double bounded = std::min(allowed, static_cast<double>(most.count()));
-  return std::max(duration(static_cast<duration::rep>(bounded)), least_);
+ELASTIC_DECL void agent_run::take(const signal_request& request) {
+  log_.info("{} passed on to {} workers", signal_name(request.number),
+            group_.running() + group_.starting());
+  group_.signal(request.number);
 }
 
-ELASTIC_DECL worker_liveness::worker_liveness(const liveness_settings& settings,
-                                              learned_timeouts& learned)
-    : settings_(settings), learned_(&learned) {}
-
-ELASTIC_DECL void worker_liveness::start(time_point now) {
-  *this = worker_liveness(settings_, *learned_);
-  running_ = true;
-  started_ = now;
-}
-
-ELASTIC_DECL void worker_liveness::beat(time_point now, std::optional<duration> timeout) {
-  if (timeout) own_timeout_ = timeout;
-  if (last_sign_ && !awaits_section() && !paused_) {
-    learned_->observe(beats_name, now - *last_sign_);
+ELASTIC_DECL void agent_run::take(const rank_signal_request& request) {
+  for (const worker_group::worker& entry : group_.workers()) {
+    if (entry.identity.rank != request.rank || entry.pid == 0) continue;
+    const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
+    std::string text = fmt::format("rank {} does not run", request.rank);
+    if (!entry.end) {
+      group_.signal(slot, request.number);
+      text = fmt::format("{} sent to rank {} (local rank {}, pid {})", signal_name(request.number),
+                         request.rank, slot, entry.pid);
+    }
+    if (request.reason.empty()) {
+      log_.debug("{}", text);
+    } else {
+      log_.warning("{}: {}", request.reason, text);
+      if (!entry.end) {
+        journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
+      }
+    }
   }
-  last_sign_ = now;
 }
 
-ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name,
-                                         std::optional<duration> timeout) {
-  const auto position = find_section(name);
-  if (position != sections_.end()) sections_.erase(position);
-  if (sections_.size() >= limits::worker_sections) return false;
-  if (!timeout) timeout = learned_->of(section_name(name));
-  sections_.push_back({name, now, timeout});
-  sign_of_life(now);
-  return true;
-}
-
-ELASTIC_DECL void worker_liveness::leave(time_point now, const std::string& name) {
-  const auto position = find_section(name);
-  if (position == sections_.end()) return;
-  if (!paused_) learned_->observe(section_name(name), now - position->entered);
-  sections_.erase(position);
-  sign_of_life(now);
-}
-
-ELASTIC_DECL bool worker_liveness::arm(time_point now, const std::string& name, duration after,
-                                       int signal) {
-  if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
-  timers_[name] = {deadline_after(now, after), after, signal};
-  return true;
-}
-
-ELASTIC_DECL void worker_liveness::pause(time_point now) {
-  if (!paused_) paused_ = now;
-}
-
-ELASTIC_DECL void worker_liveness::resume(time_point now) {
-  if (const auto since = std::exchange(paused_, std::nullopt)) shift(now - *since);
-}
-
-ELASTIC_DECL void worker_liveness::renew(time_point now) {
-  started_ = now;
-  if (last_sign_) last_sign_ = now;
-  for (section& entry : sections_) entry.entered = now;
-  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(now, entry.after);
-  if (paused_) paused_ = now;
-}
-
-ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point now) const {
-  const due first = first_due();
-  if (first.at > now) return std::nullopt;
-  liveness_verdict verdict;
-  switch (first.what) {
-    case due::kind::first_heartbeat:
-      verdict.reason =
-          fmt::format("no heartbeat since its start {} ago (allowed {})", text_of(now - started_),
-                      text_of(settings_.first_heartbeat_timeout));
-      break;
-    case due::kind::heartbeat:
-      verdict.reason = fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
-                                   text_of(*beat_timeout()), where());
-      break;
-    case due::kind::section:
-      verdict.reason =
-          fmt::format("section '{}' took {} (allowed {})", first.section->name,
-                      text_of(now - first.section->entered), text_of(*first.section->timeout));
-      break;
-    case due::kind::timer:
-      verdict.reason = fmt::format("timer '{}' expired after {}", *first.timer_name,
-                                   text_of(first.armed->after));
-      verdict.signal = first.armed->signal;
-      break;
+ELASTIC_DECL void agent_run::take(const std::shared_ptr<pending_command>& pending) {
+  switch (pending->command().what) {
+    case job_command::kind::pause: return pause(pending);
+    case job_command::kind::resume: return resume(*pending);
+    case job_command::kind::checkpoint: return save_by_command(pending);
+    case job_command::kind::drain: return drain(*pending);
+    case job_command::kind::stacks: return orders_.push_inspection(pending);
   }
-  return verdict;
 }
 
-ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
-  const double seconds = std::chrono::duration<double>(span).count();
-  const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
-  return fmt::format("{:g} s", tenths);
+ELASTIC_DECL void agent_run::take(const stop_request& request) {
+  if (stop_.is_requested() && !request.escalates) return;
+  const bool is_urgent = stop_.is_requested() || request.signal == SIGKILL;
+  const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
+  if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
+  const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
+  log_.warning("{}: {}", reason, effect);
+  stop_.take(request);
+  journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
+  if (is_urgent) {
+    group_.kill();
+  } else {
+    group_.end_hooks();
+    const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
+    if (request.is_node_bad) stop_others(request.reason, saves);
+  }
 }
 
-ELASTIC_DECL void worker_liveness::shift(duration span) {
-  started_ += span;
-  if (last_sign_) *last_sign_ += span;
-  for (section& entry : sections_) entry.entered += span;
-  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(entry.expiry, span);
+ELASTIC_DECL task<run_result> agent_run::run() {
+  agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
+  const time_point began = time_.now();
+  journal_.note_start(factory_.run_id(), factory_.backend());
+  std::optional<run_result> result;
+  std::string breakdown = "unknown error";
+  std::exception_ptr failure;
+  try {
+    task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
+    co_await race(keep_result(std::move(living), result), kill_at_fence());
+  } catch (const std::exception& thrown) {
+    failure = std::current_exception();
+    breakdown = thrown.what();
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  journal_.note_end(result ? result->state : worker_state::failed,
+                    result ? result->reason : breakdown, began);
+  task<void> leaving = files_.leave(result ? &*result : nullptr);
+  co_await std::move(leaving);
+  if (failure) {
+    telemetry_.record_agent(group_, restarts_, breakdown);
+    std::rethrow_exception(failure);
+  }
+  if (result->state == worker_state::stopped) timer.fail();
+  report(*result);
+  co_return std::move(*result);
 }
 
-ELASTIC_DECL auto worker_liveness::find_section(const std::string& name)
-    -> std::vector<section>::iterator {
-  return std::find_if(sections_.begin(), sections_.end(),
-                      [&](const section& entry) { return entry.name == name; });
-}
-
-ELASTIC_DECL bool worker_liveness::awaits_section() const {
-  return std::any_of(sections_.begin(), sections_.end(),
-                     [](const section& entry) { return entry.timeout.has_value(); });
-}
-
-ELASTIC_DECL void worker_liveness::sign_of_life(time_point now) {
-  if (last_sign_) last_sign_ = now;
-}
-
-ELASTIC_DECL std::optional<duration> worker_liveness::beat_timeout() const {
-  if (own_timeout_) return own_timeout_;
-  if (settings_.heartbeat_timeout > duration::zero()) return settings_.heartbeat_timeout;
-  return learned_->of(beats_name);
-}
-
-ELASTIC_DECL std::string worker_liveness::where() const {
-  return sections_.empty() ? std::string() : fmt::format(" in section '{}'", sections_.back().name);
-}
-
-ELASTIC_DECL auto worker_liveness::first_due() const -> due {
-  due first;
-  // The workers may be halted by a debugger, and their own time-outs with them.
-  const bool is_off = settings_.heartbeat_timeout == duration::max();
-  if (!running_ || paused_ || is_off) return first;
-  const auto consider = [&first](time_point at, due::kind kind) {
-    if (at >= first.at) return false;
-    first = due();
-    first.at = at;
-    first.what = kind;
-    return true;
+ELASTIC_DECL std::unique_ptr<agent_extension> agent_run::make_extension(
+    asio::any_io_executor strand, const agent_services& services) {
+  if (!services.extension) return std::make_unique<agent_extension>();
+  agent_extension::context context;
+  context.strand = std::move(strand);
+  context.launcher = services.launcher;
+  context.time = services.time;
+  context.log = services.log;
+  context.local_world_size = spec_.nproc_per_node;
+  context.job_may_grow = job_may_grow_;
+  context.first_workers = [this] { return group_.expected_processes(factory_.run_id()); };
+  context.workers = [this] { return group_.attempt_workers(); };
+  context.end_hung = [this](int local_rank, const std::string& reason) {
+    group_.end_hung(local_rank, reason);
   };
-  if (!last_sign_ && settings_.first_heartbeat_timeout > duration::zero()) {
-    consider(deadline_after(started_, settings_.first_heartbeat_timeout),
-             due::kind::first_heartbeat);
+  context.journal = services.journal;
+  context.process_ended = [this](const exit_status& end) {
+    if (end.signal() == SIGKILL) group_.forgive_oom_kill();
+  };
+  return services.extension(std::move(context));
+}
+
+/// Replaces the launcher by that of the extension, if it has one.
+ELASTIC_DECL agent_services agent_run::by_extension(agent_services services) {
+  if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
+  return services;
+}
+
+// ---- commands ---------------------------------------------------------------------------------
+
+ELASTIC_DECL void agent_run::pause(const std::shared_ptr<pending_command>& pending) {
+  if (stop_.is_requested()) {
+    return pending->settle(false, "not paused: this node leaves the job");
   }
-  if (last_sign_ && !awaits_section()) {
-    const auto allowed = beat_timeout();
-    if (allowed) consider(deadline_after(*last_sign_, *allowed), due::kind::heartbeat);
+  if (is_between_epochs()) return pause_later(pending);
+  pause_.begin(pending);
+  // At the exit barrier, the other nodes may still succeed before they learn of the pause.
+  if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
+}
+
+/// Whether workers are leaving an epoch or wait for the next one.
+ELASTIC_DECL bool agent_run::is_between_epochs() const {
+  if (!group_.stayers().is_on() || group_.running() == 0) return false;
+  const rendezvous_change* const change = round_end();
+  return group_.stayers().ready() > 0 || (change && !ends_all(*change));
+}
+
+/// Whether a change pauses the whole job. A pause without checkpoints comes from a node that
+/// leaves the job.
+ELASTIC_DECL bool agent_run::ends_all(const rendezvous_change& change) {
+  return change.is_pause && change.saves_first;
+}
+
+/// Postpones a pause: workers that wait for the next epoch can neither save now nor give up their
+/// memory.
+ELASTIC_DECL void agent_run::pause_later(const std::shared_ptr<pending_command>& pending) {
+  if (pause_for_epoch_) return pending->settle(false, "not paused: a pause is asked for already");
+  log_.warning("the job pauses when the workers have begun the next epoch");
+  pause_for_epoch_ = pending;
+}
+
+ELASTIC_DECL void agent_run::resume(pending_command& pending) {
+  if (!pause_for_epoch_) return pause_.resume(pending);
+  std::exchange(pause_for_epoch_, nullptr)->settle(false, "not paused: resumed before");
+  pending.settle(true, "the job is not paused");
+}
+
+ELASTIC_DECL void agent_run::save_by_command(const std::shared_ptr<pending_command>& pending) {
+  if (stop_.is_requested()) {
+    return pending->settle(false, "no checkpoint: this node leaves the job");
   }
-  for (const section& entry : sections_) {
-    if (entry.timeout &&
-        consider(deadline_after(entry.entered, *entry.timeout), due::kind::section)) {
-      first.section = &entry;
+  orders_.push_checkpoint(pending);
+}
+
+/// Stops the workers of the other nodes. They would fail once their peers here end, which would
+/// count as a failure of the job. They get time to save if the workers of this node do.
+ELASTIC_DECL void agent_run::stop_others(const std::string& why, bool saves_first) {
+  if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
+  try {
+    const std::string reason = fmt::format("paused while {} leaves: {}", journal_.node(), why);
+    rendezvous_->pause(reason, saves_first);
+  } catch (const error& refusal) {
+    log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
+  }
+}
+
+/// Saves a checkpoint before a pause. All nodes do so at about the same time.
+ELASTIC_DECL task<void> agent_run::save_before_pause() {
+  const duration timeout =
+      spec_.preempt_grace > duration::zero() ? spec_.preempt_grace : job_command().within;
+  if (group_.state() == worker_state::healthy) co_await orders_.save(timeout);
+}
+
+/// Does the same as a drain file.
+ELASTIC_DECL void agent_run::drain(pending_command& pending) {
+  if (stop_.is_requested()) return pending.settle(true, "this node leaves the job already");
+  stop_request request;
+  request.reason = "drained " + pending.command().reason;
+  request.is_node_bad = true;
+  take(request);
+  pending.settle(true, "this node leaves the job");
+}
+
+// ---- the loop ---------------------------------------------------------------------------------
+
+/// Runs until the job ends or a stop is requested. All nodes may be asked to stop at the same
+/// time, and the one that hosts the rendezvous may end before another has seen its own request.
+/// That node should then still report its stop.
+ELASTIC_DECL task<run_result> agent_run::run_to_stop() {
+  std::optional<run_result> result;
+  std::exception_ptr closed;
+  try {
+    result = co_await run_attempts();
+  } catch (const error& failure) {
+    if (failure.code() != errc::rendezvous_closed) throw;
+    closed = std::current_exception();
+  }
+  if (result) co_return std::move(*result);
+  if (!stop_.is_requested()) {
+    const time_point limit = deadline_after(time_.now(), limits::stop_request_patience);
+    co_await stop_.run_until_requested(time_.sleep_until(limit));
+  }
+  if (!stop_.is_requested()) std::rethrow_exception(closed);
+  co_return co_await finish_stopped();
+}
+
+/// Runs attempts until the job ends on this node.
+ELASTIC_DECL task<run_result> agent_run::run_attempts() {
+  using action = agent_step::action;
+  task<void> opening = files_.open(factory_.run_id(), spec_.log_dir, spec_.log_name, spec_.journal);
+  co_await stop_.run_until_requested(std::move(opening));
+  co_await begin_attempt();
+  emit_early_outcome();
+  for (;;) {
+    journal_.note_verdict();
+    const agent_view view = look();
+    const agent_step step = next_step(view);
+    log_.debug("next step of the agent: {}", step.reason);
+    switch (step.what) {
+      case action::watch: co_await watch(); break;
+      case action::wait_for_others: co_await wait_for_others(); break;
+      case action::report_failure: co_await report_failure(); break;
+      case action::restart:
+        log_change(*view.after_round);
+        co_await telemetry_.timed("SimpleElasticAgent._restart_workers",
+                                  restart(view.after_round->delay));
+        emit_early_outcome();
+        break;
+      case action::give_up:
+        log_change(*view.after_round);
+        co_await stop_usually();
+        note_cause();
+        if (!stop_.is_requested()) co_return finish_given_up(*view.after_round);
+        break;
+      case action::leave_job: co_return co_await leave_job();
+      case action::stop: co_return co_await finish_stopped();
+      case action::finish_succeeded: co_return finish_succeeded();
+      case action::finish_failed: co_return finish_unreported();
+      case action::finish_late: co_return finish_late();
     }
   }
-  for (const auto& [name, entry] : timers_) {
-    if (consider(entry.expiry, due::kind::timer)) {
-      first.timer_name = &name;
-      first.armed = &entry;
+}
+
+/// Kills the workers of each attempt once the other nodes may continue without this one.
+ELASTIC_DECL task<void> agent_run::kill_at_fence() {
+  for (;;) {
+    co_await started_.wait();
+    started_.reset();
+    co_await race(rendezvous_->wait_for_fence(), started_.wait());
+    if (started_.is_set()) continue;
+    if (group_.running() > 0 && !group_.stayers().are_apart()) {
+      log_.error("killing the workers: other nodes may go on without this one");
+      journal_.note(job_event::type::fence_reached, "other nodes may go on without this one");
     }
+    // Workers that have left their epoch disturb no other node.
+    if (!group_.stayers().are_apart()) group_.kill();
+    fenced_.set();
   }
-  return first;
+}
+
+ELASTIC_DECL agent_view agent_run::look() const {
+  agent_view view;
+  view.is_late = is_late_;
+  view.is_stopping = stop_.is_requested();
+  view.is_node_bad = bad_node().has_value();
+  view.workers = group_.state();
+  view.is_reported = attempt_ && attempt_->is_reported;
+  if (const rendezvous_change* change = round_end()) view.after_round = decide(*change);
+  return view;
+}
+
+/// Why this node must leave the job; empty: it need not.
+ELASTIC_DECL const std::optional<std::string>& agent_run::bad_node() const {
+  return failed_check_ ? failed_check_ : group_.bad_node();
+}
+
+ELASTIC_DECL const rendezvous_change* agent_run::round_end() const {
+  return attempt_ && attempt_->change ? &*attempt_->change : nullptr;
+}
+
+ELASTIC_DECL restart_ledger::decision agent_run::decide(const rendezvous_change& change) const {
+  if (change.kind == rendezvous_change::cause::worker_failed && group_.no_restart()) {
+    restart_ledger::decision refused;
+    refused.reason = *group_.no_restart();
+    refused.is_hopeless = group_.is_hopeless();
+    return refused;
+  }
+  // A worker that ended because of another node's failure does not influence the decision.
+  const worker_group::worker* const failed = change.on_other_node ? nullptr : group_.first_failed();
+  const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
+  return ledger_.decide(change.kind, status, time_.now());
+}
+
+// ---- beginning an attempt ---------------------------------------------------------------------
+
+/// Returns once the workers run, a stop is requested, or nothing is left to do.
+ELASTIC_DECL task<void> agent_run::begin_attempt() {
+  if (stop_.is_requested()) co_return;
+  if (!spec_.node_check.command.empty()) co_await stop_.run_until_requested(check_node());
+  if (stop_.is_requested() || failed_check_) co_return;
+  try {
+    co_await race(
+        telemetry_.timed("SimpleElasticAgent._initialize_workers", join_round_and_start()),
+        stop_.requested());
+  } catch (const error& failure) {
+    if (failure.code() != errc::rendezvous_finished) throw;
+    is_late_ = true;
+    end_reason_ = failure.what();
+  }
+}
+
+/// Runs the user's command that checks whether this node may take part.
+ELASTIC_DECL task<void> agent_run::check_node() {
+  task<node_check_outcome> looking =
+      look_at_node(strand_, spec_.node_check, program_environment(spec_.environment),
+                   spec_.directory, {services_.hook_launcher, services_.time, log_});
+  const node_check_outcome outcome = co_await std::move(looking);
+  failed_check_ = judge(spec_.node_check, outcome);
+  if (!failed_check_) log_.info("the node check has ended well");
+}
+
+ELASTIC_DECL task<void> agent_run::join_round_and_start() {
+  pause_.settle();
+  std::optional<assigned_ranks> ranks;
+  co_await race(meet(ranks), endless(extension_->prepare_attempt()));
+  if (!ranks) co_return;
+  co_await end_survivors();
+  if (stop_.is_requested()) co_return;
+  const rendezvous_round round = attempt_->round;
+  const time_point starting = time_.now();
+  journal_.note(job_event::type::workers_starting);
+  if (attempt_->epoch.keeps_survivors) {
+    extension_->begin_replacement(round);
+  } else {
+    extension_->begin_attempt(round);
+  }
+  group_.on_start([this, round, ranks = *ranks, starting] {
+    const std::optional<worker_starts> starts = extension_->starts();
+    journal_.note_workers(round, ranks, starts, starting);
+    if (starts) starts_.add(*starts);
+  });
+  const bool all_run = co_await start_before_fence(round, *ranks);
+  if (!all_run) co_return;
+  // The last workers may have been started after the fence.
+  started_.set();
+  ledger_.started(time_.now());
+  telemetry_.record_start(group_);
+  const time_point ended = epochs_.begin(starting);
+  worker_observer::started_workers start{round.round,      ranks->world_size,
+                                         round.group_rank, round.group_world_size,
+                                         restarts_,        spec_.max_restarts};
+  if (attempt_->epoch.replaces) epochs_.report_replacement(start, ended);
+  group_.announce(start);
+  if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
+  log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
+            round.group_rank, round.group_world_size, ranks->base_rank,
+            ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
+            round.master.port);
+  if (attempt_->epoch.replaces) epochs_.log_replacement(start.replaced, ended);
+  if (pause_for_epoch_) pause(std::exchange(pause_for_epoch_, nullptr));
+}
+
+/// Meets the other nodes. `ranks` stays empty if the job's restarts are used up.
+ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
+  if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
+  const time_point began = time_.now();
+  journal_.note(job_event::type::rendezvous_started);
+  std::optional<std::optional<assigned_ranks>> joined;
+  task<void> joining =
+      keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
+  if (meeting_.empty()) {
+    co_await std::move(joining);
+  } else {
+    co_await race(std::move(joining), report_wait());
+  }
+  if (!joined || !*joined) co_return;
+  ranks = **joined;
+  restarts_ = ledger_.failures();
+  journal_.begin_attempt(restarts_);
+  pause_.forget();
+  journal_.note_round(attempt_->round, *ranks, began);
+}
+
+/// Starts the workers. Result: false if the other nodes may meanwhile continue without this one;
+/// no worker runs then.
+ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
+                                                      assigned_ranks ranks) {
+  fenced_.reset();
+  started_.set();
+  bool all_run = false;
+  task<void> working = attempt_->epoch.keeps_survivors
+                           ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
+                           : group_.start(round, ranks, factory_.run_id(), restarts_);
+  task<void> starting = note_end(std::move(working), all_run);
+  co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
+                fenced_.wait());
+  co_return all_run;
+}
+
+ELASTIC_DECL task<void> agent_run::note_end(task<void> work, bool& has_ended) {
+  co_await std::move(work);
+  has_ended = true;
+}
+
+/// Logs from time to time that this node waits for others, so that its silence is explained.
+ELASTIC_DECL task<void> agent_run::report_wait() {
+  const time_point begun = time_.now();
+  for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
+    co_await time_.sleep_until(begun + waited);
+    if (const std::optional<std::string>& why = pause_.reason()) {
+      log_.warning("the job is {}, for {} s", *why, waited.count());
+      continue;
+    }
+    const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
+    if (!obstacle.empty()) {
+      log_.warning("waiting for {} s: {}", waited.count(), obstacle);
+      continue;
+    }
+    log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
+  }
+}
+
+/// Joins a round and learns the ranks of this node's workers; repeats that if a node is lost
+/// before all have exchanged their ranks. Result: empty if the job's restarts are used up, which
+/// a node that had lost the others may learn only now.
+ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
+  for (;;) {
+    co_await telemetry_.phase("RENDEZVOUS", next_round());
+    if (ledger_.is_used_up(time_.now())) {
+      attempt_->change =
+          rendezvous_change{rendezvous_change::cause::worker_failed, "workers of the job failed"};
+      co_return std::nullopt;
+    }
+    std::optional<assigned_ranks> ranks;
+    co_await race(
+        keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
+                                     telemetry_.phase("ASSIGN_WORKER_RANKS", agree_in_round())),
+                    ranks),
+        note_change());
+    if (ranks) co_return ranks;
+    if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
+    log_.warning("joining another round: {}", attempt_->change->what);
+  }
+}
+
+ELASTIC_DECL task<void> agent_run::next_round() {
+  const bool is_first = !attempt_;
+  if (is_first) {
+    task<std::shared_ptr<rendezvous_handler>> making = factory_.make(rendezvous_);
+    rendezvous_ = co_await std::move(making);
+  }
+  rendezvous_round round = co_await rendezvous_->next_round();
+  check_round(round, factory_.backend());
+  journal_.begin_round(round.round);
+  attempt_ = attempt();
+  attempt_->round = std::move(round);
+  const int restarts = attempt_->round.restarts;
+  if (is_first) ledger_.begin_at(restarts);
+  ledger_.count(restarts, time_.now());
+  telemetry_.set_restarts(ledger_.failures());
+}
+
+ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
+  role_info role;
+  role.role = spec_.role;
+  role.local_world_size = spec_.nproc_per_node;
+  role.is_same_everywhere =
+      find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
+  if (group_.stayers().is_on() && factory_.backend() == "static" &&
+      attempt_->round.group_world_size > 1) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} replace: several nodes of the static rendezvous have one store "
+                            "for all rounds; use the backend c10d",
+                            spec_.name_of("on_failure")));
+  }
+  place_teller places;
+  if (services_.roles) {
+    places = [this](const round_agreement& agreed) { return places_in(agreed); };
+  }
+  task<round_agreement> agreeing =
+      agree_on_round(services_.time, attempt_->round, role, epochs_.last(), places);
+  const round_agreement agreement = co_await std::move(agreeing);
+  attempt_->round.master = agreement.master;
+  if (agreement.epoch) attempt_->epoch = epochs_.take(*agreement.epoch, attempt_->round);
+  if (services_.roles) services_.roles->met(agreement.places);
+  co_await extension_->agree(attempt_->round, agreement.ranks);
+  co_return agreement.ranks;
+}
+
+/// Where the workers of this node will be, for workers of other roles. Returns the same text when
+/// called again in the attempt.
+ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
+  std::string& places = attempt_->places;
+  if (!places.empty()) return places;
+  std::vector<std::size_t> fresh;
+  const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
+  for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
+    if (!keeps || !group_.stayers().is_ready(slot)) fresh.push_back(slot);
+  }
+  services_.roles->choose_ports(fresh);
+  return places = services_.roles->places(agreed.ranks.base_rank);
+}
+
+// ---- epochs: workers that outlive a round -----------------------------------------------------
+
+/// Makes the workers that can stay leave their epoch and stops the others; stops all if the whole
+/// job restarts.
+ELASTIC_DECL task<void> agent_run::end_epoch() {
+  const rendezvous_change& change = *attempt_->change;
+  std::optional<std::string> obstacle;
+  if (!group_.bad_node() && group_.stayers().is_on()) {
+    task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
+    co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
+    if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
+    epochs_.note_obstacle(obstacle.value_or("a node stops its workers"));
+  }
+  co_await stop_usually();
+}
+
+/// Whether a failure leads to a replacement, as far as this node knows.
+ELASTIC_DECL bool agent_run::may_replace(const restart_ledger::decision& decision,
+                                         std::size_t failed) const {
+  if (!decision.restart || !group_.stayers().is_on() || group_.workers().empty()) return false;
+  const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
+  return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
+}
+
+/// Stops survivors if the nodes have agreed that all workers restart.
+ELASTIC_DECL task<void> agent_run::end_survivors() {
+  if (!attempt_->epoch.keeps_survivors && group_.running() > 0) co_await stop_usually();
+}
+
+// ---- while workers run ------------------------------------------------------------------------
+
+/// Returns once the workers' outcome is known, the round must end or a stop is requested.
+ELASTIC_DECL task<void> agent_run::watch() {
+  std::exception_ptr closed;
+  try {
+    co_await race(group_.wait_for_outcome(), until_round_ends(), stop_.requested(), report_state(),
+                  orders_.carry_out(), group_.watch_uninterruptible(), group_.watch_work(),
+                  group_.answer_questions(), report_missing(), run_beside_workers());
+  } catch (const error& failure) {
+    if (failure.code() != errc::rendezvous_closed) throw;
+    closed = std::current_exception();
+  }
+  if (group_.state() != worker_state::succeeded) epochs_.end();
+  // Pending requests were meant for these workers, not for the next ones.
+  orders_.clear();
+  if (closed) {
+    // All nodes may have been asked to stop, and the one that hosts the rendezvous may end first.
+    co_await stop_usually();
+    if (!stop_.is_requested()) std::rethrow_exception(closed);
+  }
+  if (!stop_.is_requested()) emit_state();
+  const bool has_succeeded = group_.state() == worker_state::succeeded;
+  if (!stop_.is_requested() && !has_succeeded) extension_->end_attempt();
+}
+
+/// Logs once which workers have not connected to the store through which they find each other.
+ELASTIC_DECL task<void> agent_run::report_missing() {
+  const rendezvous_round::master_endpoint master = attempt_->round.master;
+  if (master.served_by_agent) {
+    co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
+    arrivals seen;
+    seen.store = to_text(endpoint{master.address, master.port});
+    std::vector<worker_arrival> running;
+    for (const worker_group::worker& each : group_.workers()) {
+      seen.world = each.identity.world_size;
+      seen.do_all_run = seen.do_all_run && !each.end;
+      if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
+    }
+    task<std::vector<worker_arrival>> looking = look_for_arrivals(std::move(running), master.port);
+    seen.own = co_await std::move(looking);
+    seen.come = rendezvous_->arrived_workers();
+    const std::string missing = missing_workers(seen);
+    if (!missing.empty()) log_.warning("{}", missing);
+  }
+  co_await group_.wait_for_outcome();
+}
+
+/// Returns once the round must end. Healthy workers continue for as long as the extension asks.
+ELASTIC_DECL task<void> agent_run::until_round_ends() {
+  co_await note_change();
+  // Workers that stay need no standbys.
+  if (group_.stayers().obstacle().empty()) co_return;
+  co_await wait_for_extension(extension_->stop_delay(*attempt_->change));
+}
+
+ELASTIC_DECL task<void> agent_run::wait_for_extension(duration timeout) {
+  if (timeout <= duration::zero()) co_return;
+  co_await with_deadline(time_, deadline_after(time_.now(), timeout), extension_->until_ready());
+}
+
+/// Runs the extension beside the workers. Ends only by cancellation or by a stop.
+ELASTIC_DECL task<void> agent_run::run_beside_workers() {
+  // With a window, restarts that were used up may become available again.
+  const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
+  const bool is_windowed = spec_.restart.window > duration::zero();
+  task<void> working = extension_->beside_workers(may_change || is_windowed ||
+                                                  ledger_.has_restart_left(time_.now()));
+  co_await std::move(working);
+  co_await stop_.requested();
+}
+
+ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
+  epochs_.end();
+  epochs_.note_change(change);
+  ledger_.reached(group_.furthest_step());
+  ledger_.count(change.restarts, time_.now());
+  note_missing_steps();
+  journal_.note_round_end(change, ledger_.failures());
+  if (change.is_pause) pause_.note(change.what);
+  attempt_->change = std::move(change);
+}
+
+/// Logs once that this node cannot tell whether the job makes progress.
+ELASTIC_DECL void agent_run::note_missing_steps() {
+  if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
+  log_.warning(
+      "{} {}: no worker of this node has reported a step, so that this node cannot tell whether "
+      "the job gets on",
+      spec_.name_of("restart.while_progress"), spec_.restart.while_progress);
+}
+
+/// Emits the periodic state metrics. Without a handler it waits forever.
+ELASTIC_DECL task<void> agent_run::report_state() {
+  if (!services_.metrics) co_await time_.sleep_until(time_point::max());
+  for (;;) {
+    co_await time_.sleep_until(deadline_after(time_.now(), spec_.monitor_interval));
+    emit_state();
+  }
+}
+
+/// Emits the state of workers that are never watched because their outcome was known as soon as
+/// all were started.
+ELASTIC_DECL void agent_run::emit_early_outcome() {
+  const bool has_begun = !stop_.is_requested() && !is_late_ && !failed_check_ && !round_end();
+  if (has_begun && group_.state() != worker_state::healthy) emit_state();
+}
+
+// ---- ending an attempt ------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> agent_run::wait_for_others() {
+  // The workers have ended. The endless grace period waits for a slow reader of their output.
+  co_await stop_workers({SIGKILL, duration::max()});
+  co_await wait_at_exit_barrier();
+  attempt_->is_reported = true;
+}
+
+/// Returns once the other nodes have succeeded, too, or the round must end.
+ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
+  const time_point began = time_.now();
+  const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
+  journal_.note(job_event::type::exit_barrier_started);
+  bool has_passed = false;
+  is_at_exit_barrier_ = true;
+  try {
+    task<void> barrier = rendezvous_->exit_barrier();
+    task<void> waiting = keep_bool(with_deadline(time_, deadline, std::move(barrier)), has_passed);
+    co_await race(std::move(waiting), note_change(), stop_.requested());
+  } catch (const error& failure) {
+    if (failure.code() == errc::rendezvous_closed) throw;
+    log_.warning("cannot wait for the other agents at the end: {}", failure.what());
+    is_at_exit_barrier_ = false;
+    journal_.note_exit_barrier("failed", failure.what(), began);
+    co_return;
+  }
+  is_at_exit_barrier_ = false;
+  std::string how = attempt_->change || stop_.is_requested() ? "changed" : "timed_out";
+  if (has_passed) how = "passed";
+  journal_.note_exit_barrier(std::move(how), "", began);
+  if (has_passed) {
+    job_end_ = rendezvous_handler::job_end::succeeded;
+    attempt_->change.reset();
+  } else if (!attempt_->change && !stop_.is_requested()) {
+    log_.warning("some other agents did not end within the exit barrier's time-out");
+  }
+}
+
+ELASTIC_DECL task<void> agent_run::report_failure() {
+  co_await stop_.run_until_requested(report_first_failure());
+  attempt_->is_reported = true;
+}
+
+ELASTIC_DECL task<void> agent_run::report_first_failure() {
+  bool is_sent = true;
+  try {
+    take_change(co_await rendezvous_->report_failure(first_failure()));
+  } catch (const error& failure) {
+    is_sent = false;
+    end_reason_ = failure.what();
+  }
+  // If the others cannot be reached, no attempt follows; this node still reports its own failure.
+  if (!is_sent) co_await stop_workers(usual_stop());
+}
+
+/// The first failure, as a text for the other nodes.
+ELASTIC_DECL std::string agent_run::first_failure() const {
+  const worker_group::worker* const first = group_.first_failed();
+  if (!first) return "workers failed";
+  const int rank = first->identity.rank;
+  if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
+  return fmt::format("rank {} ended: {}", rank, first->end->status.text());
+}
+
+/// Notes what was left by the worker whose failure ended the attempt.
+ELASTIC_DECL void agent_run::note_cause() {
+  const rendezvous_change* const change = round_end();
+  if (!change || !change->on_other_node) journal_.note_cause();
+}
+
+ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision) {
+  std::vector<const worker_group::worker*> failed = group_.failed();
+  // Leaves out workers that the agent stopped itself.
+  std::erase_if(failed, [](const worker_group::worker* entry) {
+    return entry->stopped_by_agent && entry->hung.empty();
+  });
+  const bool replaces = may_replace(decision, failed.size());
+  journal_.note_decision(decision, ledger_.failures(), replaces);
+  if (replaces) {
+    return log_.warning("{}", replacement_line(failed, attempt_->change->what, decision.reason));
+  }
+  for (const worker_group::worker* const entry : failed) {
+    log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
+                 entry->identity.rank, entry->identity.local_rank, entry->pid,
+                 entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
+  }
+  log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
+               failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
+}
+
+/// Ends the attempt and waits for `delay` before the next, unless a stop is requested meanwhile.
+ELASTIC_DECL task<void> agent_run::restart(duration delay) {
+  if (attempt_->change->saves_first) co_await stop_.run_until_requested(save_before_pause());
+  co_await end_epoch();
+  orders_.clear();
+  note_cause();
+  if (delay > duration::zero() && !stop_.is_requested()) {
+    co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_.requested(),
+                  endless(extension_->prepare_attempt()));
+  }
+  if (!stop_.is_requested()) co_await begin_attempt();
+}
+
+// ---- stopping ---------------------------------------------------------------------------------
+
+/// The usual way to stop workers. A node that has lost the others only has the time until they
+/// continue without it.
+ELASTIC_DECL stop_plan agent_run::usual_stop() const {
+  duration grace = spec_.shutdown_timeout;
+  if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
+  return {SIGTERM, grace};
+}
+
+ELASTIC_DECL task<void> agent_run::stop_usually() {
+  return telemetry_.timed("LocalElasticAgent._stop_workers", stop_workers(usual_stop()));
+}
+
+/// Stops the workers by `plan`, or by the stop request if there is one or one arrives meanwhile.
+ELASTIC_DECL task<void> agent_run::stop_workers(stop_plan plan) {
+  const rendezvous_change* const change = round_end();
+  return stop_.stop(plan, change ? change->grace : duration::max());
+}
+
+/// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
+/// request kills the workers, which ends the wait.
+ELASTIC_DECL task<void> agent_run::save_before_stop(int signal) {
+  const duration timeout = spec_.preempt_grace;
+  if (signal != SIGTERM || timeout <= duration::zero()) co_return;
+  const bool is_between = group_.stayers().is_on() && group_.stayers().ready() > 0;
+  if (group_.state() != worker_state::healthy || is_between) co_return;
+  log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
+  co_await orders_.save(timeout);
+}
+
+// ---- ending the job ---------------------------------------------------------------------------
+
+ELASTIC_DECL run_result agent_run::finish_succeeded() {
+  run_result result = finish(worker_state::succeeded, "all workers ended with success");
+  result.return_values = group_.return_values();
+  return result;
+}
+
+/// The job succeeded before this node could join or rejoin.
+ELASTIC_DECL run_result agent_run::finish_late() {
+  log_.warning("this node has nothing left to do: {}", end_reason_);
+  return finish(worker_state::succeeded, end_reason_);
+}
+
+ELASTIC_DECL run_result agent_run::finish_given_up(const restart_ledger::decision& decision) {
+  run_result result =
+      finish(worker_state::failed, fmt::format("{}: {}", attempt_->change->what, decision.reason));
+  result.is_hopeless = decision.is_hopeless;
+  return result;
+}
+
+/// Workers failed, and the other nodes could not be told. They may continue without this node, so
+/// it must not end the job, which it could do once it reached them again.
+ELASTIC_DECL run_result agent_run::finish_unreported() {
+  run_result result = finish(worker_state::failed, end_reason_);
+  job_end_.reset();
+  return result;
+}
+
+ELASTIC_DECL task<run_result> agent_run::finish_stopped() {
+  const stop_request request = *stop_.request();
+  co_await save_before_stop(request.signal);
+  co_await stop_workers(usual_stop());
+  run_result result =
+      finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
+  result.stop_signal = request.signal;
+  if (request.is_node_bad) keep_out(result.reason);
+  co_return result;
+}
+
+/// Leaves the job because this node is bad. The job is not over: the others continue as after the
+/// loss of a node.
+ELASTIC_DECL task<run_result> agent_run::leave_job() {
+  const std::string reason = *bad_node();
+  log_.error("this node leaves the job: {}", reason);
+  stop_others(reason, false);
+  co_await stop_workers(usual_stop());
+  run_result result = finish(worker_state::failed, reason);
+  job_end_.reset();
+  result.left_as_bad = true;
+  keep_out(reason);
+  co_return result;
+}
+
+ELASTIC_DECL void agent_run::keep_out(const std::string& reason) {
+  if (rendezvous_) rendezvous_->keep_out(reason);
+}
+
+ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason) {
+  if (state == worker_state::failed) job_end_ = rendezvous_handler::job_end::failed;
+  end_reason_ = reason;
+  run_result result;
+  result.state = state;
+  result.failures = group_.failures(host_name());
+  result.max_restarts = spec_.max_restarts;
+  result.restarts = restarts_;
+  result.starts = starts_;
+  result.replacements = epochs_.replacements();
+  result.reason = std::move(reason);
+  return result;
+}
+
+/// Leaves the rendezvous, however the run ended. If the job ended, this closes it for the other
+/// nodes, too; an agent that was stopped or failed only leaves.
+ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
+  std::exception_ptr failure;
+  try {
+    co_await stop_workers(usual_stop());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  try {
+    co_await extension_->close();
+  } catch (...) {
+    if (!failure) failure = std::current_exception();
+  }
+  attempt_.reset();
+  journal_.leave_rounds();
+  if (rendezvous_) {
+    if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
+    co_await run_and_log(rendezvous_->shutdown());
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+/// Runs one step of leaving the rendezvous. A failure is only logged.
+ELASTIC_DECL task<void> agent_run::run_and_log(task<void> step) {
+  try {
+    co_await std::move(step);
+  } catch (const std::exception& failure) {
+    log_.warning("the rendezvous could not be left in order: {}", failure.what());
+  }
+}
+
+ELASTIC_DECL void agent_run::report(const run_result& result) {
+  if (const std::string starts = starts_.text(); !starts.empty()) {
+    log_.info("the workers' starts on this node: {}", starts);
+  }
+  if (!epochs_.replacements().empty()) log_.info("{}", epochs_.replacements().text());
+  if (result.state != worker_state::stopped) telemetry_.emit_result(result);
+  telemetry_.record_workers(group_, result);
+  telemetry_.record_agent(group_, result.restarts,
+                          result.state == worker_state::stopped
+                              ? std::optional<std::string>(result.reason)
+                              : std::nullopt);
+}
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/shielded_run.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<void> run_shielded(asio::any_io_executor executor, task<void> work,
+                                     std::function<void(asio::cancellation_type)> on_cancel) {
+  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+  asio::cancellation_slot slot = cancellation.slot();
+  if (slot.is_connected()) slot.assign(std::move(on_cancel));
+  std::exception_ptr failure;
+  try {
+    co_await run_on(executor, std::move(work), asio::cancellation_slot());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  // This also takes `on_cancel` out of the slot.
+  co_await asio::this_coro::reset_cancellation_state();
+  co_await asio::this_coro::throw_if_cancelled(true);
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace elastic::detail
@@ -49003,12 +48949,12 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
   const std::size_t close = text.rfind(')');
   if (open == text.npos || close == text.npos || close < open) return std::nullopt;
 
-  std::size_t at = close + 1;
+  std::size_t index = close + 1;
   const auto field = [&]() -> std::string_view {
-    const std::size_t first = text.find_first_not_of(" \n", at);
+    const std::size_t first = text.find_first_not_of(" \n", index);
     if (first == text.npos) return {};
-    at = std::min(text.find_first_of(" \n", first), text.size());
-    return text.substr(first, at - first);
+    index = std::min(text.find_first_of(" \n", first), text.size());
+    return text.substr(first, index - first);
   };
   const auto read = [](std::string_view digits, auto& value) {
     const auto [end, failure] =
@@ -49113,13 +49059,13 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
     for (ssize_t size; (size = ::read(file.get(), bytes.data(), bytes.size())) > 0;) {
       text.append(bytes.data(), static_cast<std::size_t>(size));
     }
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at < end) {
+    const char* cursor = text.data();
+    const char* const end = cursor + text.size();
+    while (cursor < end) {
       pid_t child = 0;
-      const auto [after, failure] = std::from_chars(at, end, child);
+      const auto [after, failure] = std::from_chars(cursor, end, child);
       if (failure == std::errc()) children.push_back(child);
-      at = failure == std::errc() ? after + 1 : at + 1;
+      cursor = failure == std::errc() ? after + 1 : cursor + 1;
     }
   };
   // A directory has two links, plus one for each subdirectory: here, one per thread.
@@ -49430,6 +49376,196 @@ ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
   const bool is_known = kind_index(fields, agent_message_kinds) < agent_message_kinds.size();
   if (!is_known) return std::nullopt;
   return read_message<control_messages::agent_message>(fields, agent_message_kinds);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/health/detail/impl/worker_liveness.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL learned_timeouts::learned_timeouts(const liveness_settings& settings)
+    : factor_(settings.learn_timeouts), least_(settings.least_learned) {}
+
+ELASTIC_DECL void learned_timeouts::observe(const std::string& name, duration took) {
+  if (factor_ <= 0) return;
+  auto entry = seen_.find(name);
+  if (entry == seen_.end()) {
+    if (seen_.size() >= limits::learned_names) return;
+    entry = seen_.emplace(name, record()).first;
+  }
+  ++entry->second.count;
+  entry->second.longest = std::max(entry->second.longest, took);
+}
+
+ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& name) const {
+  const auto entry = seen_.find(name);
+  if (entry == seen_.end() || entry->second.count < enough) return std::nullopt;
+  const double allowed = static_cast<double>(entry->second.longest.count()) * factor_;
+  constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
+  const double bounded = std::min(allowed, static_cast<double>(most.count()));
+  return std::max(duration(static_cast<duration::rep>(bounded)), least_);
+}
+
+ELASTIC_DECL worker_liveness::worker_liveness(const liveness_settings& settings,
+                                              learned_timeouts& learned)
+    : settings_(settings), learned_(&learned) {}
+
+ELASTIC_DECL void worker_liveness::start(time_point now) {
+  *this = worker_liveness(settings_, *learned_);
+  running_ = true;
+  started_ = now;
+}
+
+ELASTIC_DECL void worker_liveness::beat(time_point now, std::optional<duration> timeout) {
+  if (timeout) own_timeout_ = timeout;
+  if (last_sign_ && !awaits_section() && !paused_) {
+    learned_->observe(beats_name, now - *last_sign_);
+  }
+  last_sign_ = now;
+}
+
+ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name,
+                                         std::optional<duration> timeout) {
+  const auto position = find_section(name);
+  if (position != sections_.end()) sections_.erase(position);
+  if (sections_.size() >= limits::worker_sections) return false;
+  if (!timeout) timeout = learned_->of(section_name(name));
+  sections_.push_back({name, now, timeout});
+  sign_of_life(now);
+  return true;
+}
+
+ELASTIC_DECL void worker_liveness::leave(time_point now, const std::string& name) {
+  const auto position = find_section(name);
+  if (position == sections_.end()) return;
+  if (!paused_) learned_->observe(section_name(name), now - position->entered);
+  sections_.erase(position);
+  sign_of_life(now);
+}
+
+ELASTIC_DECL bool worker_liveness::arm(time_point now, const std::string& name, duration after,
+                                       int signal) {
+  if (timers_.count(name) == 0 && timers_.size() >= limits::worker_timers) return false;
+  timers_[name] = {deadline_after(now, after), after, signal};
+  return true;
+}
+
+ELASTIC_DECL void worker_liveness::pause(time_point now) {
+  if (!paused_) paused_ = now;
+}
+
+ELASTIC_DECL void worker_liveness::resume(time_point now) {
+  if (const auto since = std::exchange(paused_, std::nullopt)) shift(now - *since);
+}
+
+ELASTIC_DECL void worker_liveness::renew(time_point now) {
+  started_ = now;
+  if (last_sign_) last_sign_ = now;
+  for (section& entry : sections_) entry.entered = now;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(now, entry.after);
+  if (paused_) paused_ = now;
+}
+
+ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point now) const {
+  const due first = first_due();
+  if (first.time > now) return std::nullopt;
+  liveness_verdict verdict;
+  switch (first.what) {
+    case due::kind::first_heartbeat:
+      verdict.reason =
+          fmt::format("no heartbeat since its start {} ago (allowed {})", text_of(now - started_),
+                      text_of(settings_.first_heartbeat_timeout));
+      break;
+    case due::kind::heartbeat:
+      verdict.reason = fmt::format("no heartbeat for {} (allowed {}){}", text_of(now - *last_sign_),
+                                   text_of(*beat_timeout()), where());
+      break;
+    case due::kind::section:
+      verdict.reason =
+          fmt::format("section '{}' took {} (allowed {})", first.section->name,
+                      text_of(now - first.section->entered), text_of(*first.section->timeout));
+      break;
+    case due::kind::timer:
+      verdict.reason = fmt::format("timer '{}' expired after {}", *first.timer_name,
+                                   text_of(first.armed->after));
+      verdict.signal = first.armed->signal;
+      break;
+  }
+  return verdict;
+}
+
+ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
+  const double seconds = std::chrono::duration<double>(span).count();
+  const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
+  return fmt::format("{:g} s", tenths);
+}
+
+ELASTIC_DECL void worker_liveness::shift(duration span) {
+  started_ += span;
+  if (last_sign_) *last_sign_ += span;
+  for (section& entry : sections_) entry.entered += span;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(entry.expiry, span);
+}
+
+ELASTIC_DECL auto worker_liveness::find_section(const std::string& name)
+    -> std::vector<section>::iterator {
+  return std::find_if(sections_.begin(), sections_.end(),
+                      [&](const section& entry) { return entry.name == name; });
+}
+
+ELASTIC_DECL bool worker_liveness::awaits_section() const {
+  return std::any_of(sections_.begin(), sections_.end(),
+                     [](const section& entry) { return entry.timeout.has_value(); });
+}
+
+ELASTIC_DECL void worker_liveness::sign_of_life(time_point now) {
+  if (last_sign_) last_sign_ = now;
+}
+
+ELASTIC_DECL std::optional<duration> worker_liveness::beat_timeout() const {
+  if (own_timeout_) return own_timeout_;
+  if (settings_.heartbeat_timeout > duration::zero()) return settings_.heartbeat_timeout;
+  return learned_->of(beats_name);
+}
+
+ELASTIC_DECL std::string worker_liveness::where() const {
+  return sections_.empty() ? std::string() : fmt::format(" in section '{}'", sections_.back().name);
+}
+
+ELASTIC_DECL auto worker_liveness::first_due() const -> due {
+  due first;
+  // The workers may be halted by a debugger, and their own time-outs with them.
+  const bool is_off = settings_.heartbeat_timeout == duration::max();
+  if (!running_ || paused_ || is_off) return first;
+  const auto consider = [&first](time_point moment, due::kind kind) {
+    if (moment >= first.time) return false;
+    first = due();
+    first.time = moment;
+    first.what = kind;
+    return true;
+  };
+  if (!last_sign_ && settings_.first_heartbeat_timeout > duration::zero()) {
+    consider(deadline_after(started_, settings_.first_heartbeat_timeout),
+             due::kind::first_heartbeat);
+  }
+  if (last_sign_ && !awaits_section()) {
+    const auto allowed = beat_timeout();
+    if (allowed) consider(deadline_after(*last_sign_, *allowed), due::kind::heartbeat);
+  }
+  for (const section& entry : sections_) {
+    if (entry.timeout &&
+        consider(deadline_after(entry.entered, *entry.timeout), due::kind::section)) {
+      first.section = &entry;
+    }
+  }
+  for (const auto& [name, entry] : timers_) {
+    if (consider(entry.expiry, due::kind::timer)) {
+      first.timer_name = &name;
+      first.armed = &entry;
+    }
+  }
+  return first;
 }
 
 }  // namespace elastic::detail
@@ -49746,8 +49882,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   }
   client.worker = message.local_rank;
   client.checkpoints = message.checkpoints;
-  place& at = places[static_cast<std::size_t>(message.local_rank)];
-  if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
+  place& entry = places[static_cast<std::size_t>(message.local_rank)];
+  if (std::exchange(entry.said_bye, false) && entry.running) entry.liveness.start(time().now());
   send(client, to_line(control_messages::agent_message(control_messages::welcome())));
 }
 
@@ -50073,13 +50209,13 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
 }
 
 ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
-                                                                      duration within) {
+                                                                      duration timeout) {
   if (!self || self->is_closing()) co_return checkpoint_outcome();
   const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
   control_messages::checkpoint wanted;
   wanted.id = pending->id;
-  wanted.within = within;
+  wanted.within = timeout;
   const std::string line = to_line(control_messages::agent_message(wanted));
   const std::vector<connection_pointer> connected(self->connections.begin(),
                                                   self->connections.end());
@@ -50097,49 +50233,14 @@ ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_point
     ~forget_question() { self->questions.remove(pending); }
   } forgetting{self, pending};
   time_source& time = self->time();
-  within = std::min<duration>(within, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, deadline_after(time.now(), within), pending->answered.wait());
+  timeout = std::min<duration>(timeout, std::chrono::hours(24 * 365));
+  co_await with_deadline(time, deadline_after(time.now(), timeout), pending->answered.wait());
   const std::set<int> silent = pending->waiting;
   const std::string problem = self->is_closing() ? "was stopped before it answered"
                                                  : fmt::format("did not answer within {}",
-                                                               worker_liveness::text_of(within));
+                                                               worker_liveness::text_of(timeout));
   for (const int rank : silent) pending->settle(rank, problem);
   co_return pending->outcome;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/uninterruptible_watch.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment) {
-  const std::string text =
-      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
-  double seconds = 0;
-  const char* const end = text.data() + text.size();
-  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
-  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
-  constexpr double most = 1e9;
-  return std::chrono::duration_cast<duration>(
-      std::chrono::duration<double>(std::min(seconds, most)));
-}
-
-ELASTIC_DECL duration uninterruptible_watch::period() const {
-  constexpr duration least = std::chrono::milliseconds(10);
-  constexpr duration most = std::chrono::seconds(1);
-  return std::clamp(limit_ / 4, least, most);
-}
-
-ELASTIC_DECL std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
-                                                                 time_point now) {
-  if (state != 'D') {
-    since_.erase(slot);
-    return std::nullopt;
-  }
-  const time_point since = since_.emplace(slot, now).first->second;
-  if (now - since < limit_) return std::nullopt;
-  return now - since;
 }
 
 }  // namespace elastic::detail
@@ -50155,15 +50256,15 @@ namespace elastic::detail {
 inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid) {
   std::string result;
   bool has_pid = false;
-  for (std::size_t at = 0; at < pattern.size(); ++at) {
-    const char letter = pattern[at];
+  for (std::size_t index = 0; index < pattern.size(); ++index) {
+    const char letter = pattern[index];
     if (letter != '%') {
       if (letter == '*' || letter == '?' || letter == '[' || letter == '\\') result += '\\';
       result += letter;
       continue;
     }
-    if (++at == pattern.size()) break;
-    switch (pattern[at]) {
+    if (++index == pattern.size()) break;
+    switch (pattern[index]) {
       case '%': result += '%'; break;
       case 'p':
         result += std::to_string(pid);
@@ -50214,6 +50315,41 @@ ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std:
     path = (here / directory / path).string();
   }
   return newest_file(path, since);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/uninterruptible_watch.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment) {
+  const std::string text =
+      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
+  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
+  constexpr double most = 1e9;
+  return std::chrono::duration_cast<duration>(
+      std::chrono::duration<double>(std::min(seconds, most)));
+}
+
+ELASTIC_DECL duration uninterruptible_watch::period() const {
+  constexpr duration least = std::chrono::milliseconds(10);
+  constexpr duration most = std::chrono::seconds(1);
+  return std::clamp(limit_ / 4, least, most);
+}
+
+ELASTIC_DECL std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
+                                                                 time_point now) {
+  if (state != 'D') {
+    since_.erase(slot);
+    return std::nullopt;
+  }
+  const time_point since = since_.emplace(slot, now).first->second;
+  if (now - since < limit_) return std::nullopt;
+  return now - since;
 }
 
 }  // namespace elastic::detail
@@ -50922,8 +51058,8 @@ ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const sysc
   held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio_error_code) {});
 }
 
-ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& with)
-    : pidfd(std::move(descriptor)), calls(with) {}
+ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& kernel)
+    : pidfd(std::move(descriptor)), calls(kernel) {}
 
 ELASTIC_DECL reaper::dying::~dying() {
   pollfd end{pidfd.native_handle(), POLLIN, 0};
@@ -51323,13 +51459,13 @@ ELASTIC_DECL void guarded_child::lose_guard() noexcept {
 namespace elastic::detail {
 
 ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
-                                                 std::vector<std::string> towards) {
+                                                 std::vector<std::string> hosts) {
   if (is_loopback(chosen)) co_return std::string("127.0.0.1");
   auto executor = co_await asio::this_coro::executor;
   // Documentation addresses: no host has them, and nothing is sent.
-  towards.push_back("192.0.2.1");
-  towards.push_back("2001:db8::1");
-  for (const std::string& host : towards) {
+  hosts.push_back("192.0.2.1");
+  hosts.push_back("2001:db8::1");
+  for (const std::string& host : hosts) {
     const auto addresses = co_await resolve_addresses(host);
     for (const auto& address : addresses) {
       const asio::ip::address own = address_towards(executor, address);
@@ -51403,13 +51539,13 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
 ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
     std::string reachable, bool is_alone, meeting_place meeting,
     std::shared_ptr<store_extension> besides) {
-  rendezvous_round::master_endpoint at;
-  at.address = address_.empty() ? reachable : address_;
-  at.served_by_agent = share_;
+  rendezvous_round::master_endpoint master;
+  master.address = address_.empty() ? reachable : address_;
+  master.served_by_agent = share_;
   if (!share_) {
     master_port_ = lease_port();
-    at.port = master_port_.port();
-    co_return at;
+    master.port = master_port_.port();
+    co_return master;
   }
   tcp_store_server::options options;
   // The user's choice of address matters more than the fact that no other host needs the port.
@@ -51423,9 +51559,9 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
   options.log = log_;
   options.meter = meter_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
-  at.port = server_->port();
-  if (choice_ == ports::kept) kept_port_ = at.port;
-  co_return at;
+  master.port = server_->port();
+  if (choice_ == ports::kept) kept_port_ = master.port;
+  co_return master;
 }
 
 ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable,
@@ -52305,15 +52441,15 @@ ELASTIC_DECL bool former_world::is_accounted_for() const {
 
 namespace elastic::detail {
 
-ELASTIC_DECL void node_contact::begin(connection from, bool has_second, time_point now) {
+ELASTIC_DECL void node_contact::begin(connection first, bool has_second, time_point now) {
   *this = node_contact();
-  link = from;
+  link = first;
   heard = now;
   has_witness_ = has_second;
 }
 
-ELASTIC_DECL void node_contact::begin_witness(connection from) {
-  witness = from;
+ELASTIC_DECL void node_contact::begin_witness(connection second) {
+  witness = second;
   witness_ended_at_.reset();
 }
 
@@ -52418,24 +52554,24 @@ ELASTIC_DECL round_register rendezvous_coordinator::content() const {
   return value;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::received(connection from,
+ELASTIC_DECL void rendezvous_coordinator::received(connection link,
                                                    const rendezvous_request& request,
                                                    time_point now) {
-  if (ends_.count(from) == 0) {
-    dropped_.push_back(from);
+  if (ends_.count(link) == 0) {
+    dropped_.push_back(link);
     return;
   }
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
-    welcome(from, *greeting, now);
+    welcome(link, *greeting, now);
     return;
   }
   if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
-    welcome_witness(from, second->node);
+    welcome_witness(link, second->node);
     return;
   }
-  const auto position = nodes_.find(from);
+  const auto position = nodes_.find(link);
   if (position == nodes_.end()) {
-    dropped_.push_back(from);
+    dropped_.push_back(link);
     return;
   }
   const node_id node = position->second;
@@ -52444,17 +52580,17 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
   settle(now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_point now) {
-  ends_.erase(from);
-  if (const auto second = witnesses_.find(from); second != witnesses_.end()) {
-    member& of = members_.at(second->second);
+ELASTIC_DECL void rendezvous_coordinator::disconnected(connection link, time_point now) {
+  ends_.erase(link);
+  if (const auto second = witnesses_.find(link); second != witnesses_.end()) {
+    member& entry = members_.at(second->second);
     witnesses_.erase(second);
-    of.contact.end_witness(now);
-    wake_at(of.contact.lost_at(settings_));
+    entry.contact.end_witness(now);
+    wake_at(entry.contact.lost_at(settings_));
     wake_for_fence(now);
     return;
   }
-  const auto position = nodes_.find(from);
+  const auto position = nodes_.find(link);
   if (position == nodes_.end()) return;
   const node_id node = position->second;
   member& gone = members_.at(node);
@@ -52507,15 +52643,15 @@ ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   plan_next(now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
+ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
                                                   const rendezvous_messages::hello& request,
                                                   time_point now) {
-  if (nodes_.count(from) != 0) {
-    dropped_.push_back(from);
+  if (nodes_.count(link) != 0) {
+    dropped_.push_back(link);
     return;
   }
-  if (const auto why = objection(request)) return refuse(from, *why);
-  if (!make_room_for(request.node, now)) return refuse(from, no_room());
+  if (const auto why = objection(request)) return refuse(link, *why);
+  if (!make_room_for(request.node, now)) return refuse(link, no_room());
   if (members_.empty() && !has_settings_) {
     settings_ = request.settings;
     if (most_patience_) settings_.bound_patience(*most_patience_);
@@ -52526,9 +52662,9 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   member& node = position->second;
   // The node knows before the server does that its former connections are useless.
   for (const connection former : node.contact.connections()) drop(former);
-  nodes_[from] = request.node;
-  node.contact.begin(from, request.has_witness, now);
-  node.ends = ends_[from];
+  nodes_[link] = request.node;
+  node.contact.begin(link, request.has_witness, now);
+  node.ends = ends_[link];
   note_arrival(request.node, node);
   node.hosts = request.hosts;
   node.former = request.former;
@@ -52538,15 +52674,17 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   wake_at(now + settings_.silence());
   take_over(request, node, now);
   list(request.node, node);
-  answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
+  // The others go on without a node that this leader fenced, even if it is back at once.
+  const bool is_fenced = is_own_fenced_ && request.node.number.high == own_node_;
+  answer(request.node, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
   ask_for_reports(node);
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node, now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::refuse(connection from, std::string why) {
-  ends_.erase(from);
-  answers_.push_back({from, rendezvous_messages::refused{false, std::move(why)}});
+ELASTIC_DECL void rendezvous_coordinator::refuse(connection link, std::string why) {
+  ends_.erase(link);
+  answers_.push_back({link, rendezvous_messages::refused{false, std::move(why)}});
 }
 
 ELASTIC_DECL std::size_t rendezvous_coordinator::most_connected() const {
@@ -52596,23 +52734,23 @@ ELASTIC_DECL std::size_t rendezvous_coordinator::bytes_of(connection link) const
   // The node's name is stored in several tables.
   constexpr std::size_t copies = 6;
   const node_id& node = position->second;
-  const member& of = members_.at(node);
-  return sizeof(member) + copies * (sizeof(node_id) + node.host.size()) + of.name.size() +
-         of.offer.address.size() + of.own_addresses.size() +
-         (of.former ? of.former->server.size() : 0) + (of.pause ? of.pause->size() : 0);
+  const member& entry = members_.at(node);
+  return sizeof(member) + copies * (sizeof(node_id) + node.host.size()) + entry.name.size() +
+         entry.offer.address.size() + entry.own_addresses.size() +
+         (entry.former ? entry.former->server.size() : 0) + (entry.pause ? entry.pause->size() : 0);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection link, const node_id& node) {
   const auto position = members_.find(node);
-  const bool has_spoken = nodes_.count(from) != 0 || witnesses_.count(from) != 0;
+  const bool has_spoken = nodes_.count(link) != 0 || witnesses_.count(link) != 0;
   if (position == members_.end() || has_spoken) {
-    dropped_.push_back(from);
+    dropped_.push_back(link);
     return;
   }
   node_contact& contact = position->second.contact;
   if (contact.witness) drop(*contact.witness);
-  contact.begin_witness(from);
-  witnesses_[from] = node;
+  contact.begin_witness(link);
+  witnesses_[link] = node;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
@@ -52720,6 +52858,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   }
   entry.join_timeout = request.timeout;
   entry.join_deadline = now + request.timeout;
+  entry.knows_standby = false;
   entry.offer = request.offer;
   entry.own_addresses = request.addresses;
   joining_.insert(node);
@@ -52833,10 +52972,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   remove(node, "left", now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& sender,
                                                const rendezvous_messages::close_job& request,
                                                time_point) {
-  if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
+  if (ending_) return answer(sender, rendezvous_messages::closed{ending_->how, ending_->why});
   // It must fit into the register of several servers, along with everything else there.
   ending_ = job_ending{request.end, short_line(request.why, limits::ending_text_bytes)};
   ++content_version_;
@@ -52893,7 +53032,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
     const round_decision decision = decide_join(
         state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
-      case round_action::wait: return;
+      case round_action::wait: return note_standby(node, entry);
       case round_action::placed:
         end_joining(node, entry);
         return answer_placed(node, entry, now);
@@ -53031,6 +53170,12 @@ ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_k
   if (is_kept_out && !was_kept_out) ++kept_out_;
   if (was_kept_out && !is_kept_out) --kept_out_;
   return was_kept_out;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
+  const bool stands_by = state_.redundancy_list.count(node) != 0;
+  const bool knew_it = std::exchange(entry.knows_standby, stands_by);
+  if (stands_by && !knew_it) answer_hold(node, "it stands by until a round has a place for it");
 }
 
 ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {
@@ -53474,13 +53619,13 @@ ELASTIC_DECL task<void> rendezvous_service::run() {
   }
 }
 
-ELASTIC_DECL auto rendezvous_service::begin(client& from) -> std::unique_ptr<conversation> {
-  return std::make_unique<node_conversation>(*this, from);
+ELASTIC_DECL auto rendezvous_service::begin(client& peer) -> std::unique_ptr<conversation> {
+  return std::make_unique<node_conversation>(*this, peer);
 }
 
-ELASTIC_DECL rendezvous_service::node_conversation::node_conversation(rendezvous_service& of,
-                                                                      client& from)
-    : of_(of), id_(of.enter(from)), frames_(limits::first_message_bytes) {}
+ELASTIC_DECL rendezvous_service::node_conversation::node_conversation(rendezvous_service& owner,
+                                                                      client& peer)
+    : of_(owner), id_(owner.enter(peer)), frames_(limits::first_message_bytes) {}
 
 ELASTIC_DECL void rendezvous_service::node_conversation::received(std::string_view bytes) {
   frames_.append(bytes);
@@ -53494,8 +53639,8 @@ ELASTIC_DECL bool rendezvous_service::node_conversation::has_begun() const {
   return of_.connections_.at(id_).job != nullptr;
 }
 
-ELASTIC_DECL auto rendezvous_service::enter(client& from) -> connection {
-  connections_[++last_] = node_connection{&from};
+ELASTIC_DECL auto rendezvous_service::enter(client& peer) -> connection {
+  connections_[++last_] = node_connection{&peer};
   return last_;
 }
 
@@ -53511,26 +53656,26 @@ ELASTIC_DECL void rendezvous_service::gone(connection id) {
 
 ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view message) {
   const rendezvous_request request = parse_rendezvous_request(message);
-  node_connection& from = connections_.at(id);
+  node_connection& sender = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
-    if (!from.job) {
+    if (!sender.job) {
       compare_files(id, *greeting);
-      introduce(id, from, greeting->run_id);
+      introduce(id, sender, greeting->run_id);
     }
-    limit_nodes(id, *from.job, greeting->node);
+    limit_nodes(id, *sender.job, greeting->node);
   } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
     // Only for a job that exists.
-    if (!from.job && jobs_.count(second->run_id) != 0) introduce(id, from, second->run_id);
+    if (!sender.job && jobs_.count(second->run_id) != 0) introduce(id, sender, second->run_id);
   }
-  if (!from.job) {
+  if (!sender.job) {
     throw error(errc::protocol_violation,
                 "a node of the rendezvous did not say which job it is "
                 "of");
   }
-  const std::shared_ptr<rendezvous_coordinator> job = from.job;
+  const std::shared_ptr<rendezvous_coordinator> job = sender.job;
   job->received(id, request, time_->now());
   const bool is_sign = std::holds_alternative<rendezvous_messages::keep_alive>(request);
-  if (!is_sign) from.node_bytes = job->bytes_of(id);
+  if (!is_sign) sender.node_bytes = job->bytes_of(id);
   if (on_change_ && !is_sign) on_change_(*job);
   deliver(*job);
   plan(*job);
@@ -53571,20 +53716,20 @@ ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& w
   throw error(errc::protocol_violation, why);
 }
 
-ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
+ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& sender,
                                                 const std::string& run_id) {
   const auto position = jobs_.find(run_id);
   if (position == jobs_.end() && may_speak_) {
     throw error(errc::protocol_violation, "a node of another job than the one that meets here");
   }
   if (position == jobs_.end() && !is_own(run_id)) make_room(id);
-  from.job = position != jobs_.end() ? position->second : begin_job(run_id);
-  const auto here = from.peer->here();
-  const auto there = from.peer->there();
+  sender.job = position != jobs_.end() ? position->second : begin_job(run_id);
+  const auto here = sender.peer->here();
+  const auto there = sender.peer->there();
   const asio::ip::address node = plain_address(there.address());
   const asio::ip::address server = plain_address(here.address());
-  from.job->connected(id,
-                      {server.to_string(), node.to_string(), node.is_loopback() || node == server});
+  sender.job->connected(
+      id, {server.to_string(), node.to_string(), node.is_loopback() || node == server});
 }
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
@@ -53704,51 +53849,51 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
     is_told ? send(answer.to, answer.what) : hold(answer.to, answer.what);
   }
   for (const connection id : job.take_dropped()) {
-    const auto at = connections_.find(id);
-    if (at == connections_.end()) continue;
+    const auto position = connections_.find(id);
+    if (position == connections_.end()) continue;
     const bool ends_now = may_speak || (may_pass_ && holds_nothing_for(id));
     has_held_ = has_held_ || !ends_now;
-    at->second.ends_then = true;
+    position->second.ends_then = true;
     if (ends_now) hang_up(id);
   }
 }
 
-ELASTIC_DECL bool rendezvous_service::passes(connection to, const rendezvous_answer& what) const {
+ELASTIC_DECL bool rendezvous_service::passes(connection link, const rendezvous_answer& what) const {
   if (!may_pass_ || !may_pass_(what)) return false;
-  return holds_nothing_for(to) || std::holds_alternative<rendezvous_messages::alive>(what);
+  return holds_nothing_for(link) || std::holds_alternative<rendezvous_messages::alive>(what);
 }
 
-ELASTIC_DECL bool rendezvous_service::holds_nothing_for(connection to) const {
-  const auto position = connections_.find(to);
+ELASTIC_DECL bool rendezvous_service::holds_nothing_for(connection link) const {
+  const auto position = connections_.find(link);
   return position == connections_.end() || position->second.unsent.empty();
 }
 
-ELASTIC_DECL void rendezvous_service::hang_up(connection at) {
-  const auto position = connections_.find(at);
+ELASTIC_DECL void rendezvous_service::hang_up(connection link) {
+  const auto position = connections_.find(link);
   if (position != connections_.end()) position->second.peer->hang_up();
 }
 
-ELASTIC_DECL void rendezvous_service::hold(connection to, const rendezvous_answer& what) {
-  const auto position = connections_.find(to);
+ELASTIC_DECL void rendezvous_service::hold(connection link, const rendezvous_answer& what) {
+  const auto position = connections_.find(link);
   if (position == connections_.end() || position->second.ends_then) return;
-  node_connection& at = position->second;
+  node_connection& held = position->second;
   has_held_ = true;
-  append_frame(at.unsent, to_text(what));
-  if (at.unsent.size() <= limits::rendezvous_held_bytes) return;
+  append_frame(held.unsent, to_text(what));
+  if (held.unsent.size() <= limits::rendezvous_held_bytes) return;
   log_.info(
       "rendezvous of job '{}': disconnected a node: more than {} bytes of answers wait until a "
       "majority of the endpoints knows what they follow from",
-      at.job->run_id(), limits::rendezvous_held_bytes);
-  at.unsent = {};
-  at.ends_then = true;
-  hang_up(to);
+      held.job->run_id(), limits::rendezvous_held_bytes);
+  held.unsent = {};
+  held.ends_then = true;
+  hang_up(link);
 }
 
 ELASTIC_DECL void rendezvous_service::send_held() {
   if (!std::exchange(has_held_, false)) return;
   std::vector<connection> waiting;
-  for (const auto& [id, at] : connections_) {
-    if (!at.unsent.empty() || at.ends_then) waiting.push_back(id);
+  for (const auto& [id, each] : connections_) {
+    if (!each.unsent.empty() || each.ends_then) waiting.push_back(id);
   }
   for (const connection id : waiting) {
     const auto position = connections_.find(id);
@@ -53759,8 +53904,8 @@ ELASTIC_DECL void rendezvous_service::send_held() {
   }
 }
 
-ELASTIC_DECL void rendezvous_service::send(connection to, const rendezvous_answer& what) {
-  const auto position = connections_.find(to);
+ELASTIC_DECL void rendezvous_service::send(connection link, const rendezvous_answer& what) {
+  const auto position = connections_.find(link);
   if (position == connections_.end()) return;
   frame_.clear();
   append_frame(frame_, to_text(what));
@@ -54295,7 +54440,7 @@ namespace elastic::detail {
 /// Thread-safety: that of a server's extensions.
 class leader_visitor : public store_extension::conversation {
  public:
-  ELASTIC_DECL explicit leader_visitor(store_extension::client& from);
+  ELASTIC_DECL explicit leader_visitor(store_extension::client& peer);
   ELASTIC_DECL ~leader_visitor() override;
   leader_visitor(const leader_visitor&) = delete;
   leader_visitor& operator=(const leader_visitor&) = delete;
@@ -54343,7 +54488,7 @@ namespace elastic::detail {
 /// One connection to this candidate, from another candidate or from a node.
 class candidate::visitor final : public leader_visitor {
  public:
-  visitor(candidate& of, client& from) : leader_visitor(from), of_(of) {
+  visitor(candidate& owner, client& peer) : leader_visitor(peer), of_(owner) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
@@ -54417,8 +54562,8 @@ ELASTIC_DECL task<void> candidate::end_tasks() {
   }
 }
 
-ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation> {
-  return std::make_unique<visitor>(*this, from);
+ELASTIC_DECL auto candidate::begin(client& peer) -> std::unique_ptr<conversation> {
+  return std::make_unique<visitor>(*this, peer);
 }
 
 ELASTIC_DECL task<void> candidate::retire(bool is_over) {
@@ -54473,16 +54618,16 @@ ELASTIC_DECL time_point candidate::free_at() const {
 
 // ---- connections from others --------------------------------------------------------------------
 
-ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
+ELASTIC_DECL void candidate::received(visitor& sender, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
-    std::visit([&](const auto& content) { take(from, content); }, *request);
-  } else if (from.search && service_ && votes_->serves()) {
-    from.enter(service_, message);
+    std::visit([&](const auto& content) { take(sender, content); }, *request);
+  } else if (sender.search && service_ && votes_->serves()) {
+    sender.enter(service_, message);
   } else {
     // A node that asks who leads was told to wait before it sent this.
-    if (!from.search) from.refuse(chosen_.list);
-    from.dismiss();
+    if (!sender.search) sender.refuse(chosen_.list);
+    sender.dismiss();
   }
   wake();
 }
@@ -54537,49 +54682,49 @@ ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
       index, chosen_.list);
 }
 
-ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
-  if (from.claim || from.search) return from.dismiss();
+ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::peer& request) {
+  if (sender.claim || sender.search) return sender.dismiss();
   const std::string why = objection(request);
-  if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  from.claim = request;
-  from.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
-  check_claim(from);
+  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  sender.claim = request;
+  sender.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
+  check_claim(sender);
 }
 
-ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek& request) {
+ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::seek& request) {
   std::string why = objection(request.run_id, request.list);
   const bool is_second = request.index == chosen_.self && request.node != chosen_.node;
   if (why.empty() && is_second) why = objection_to_second(request.index);
-  if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  from.search = request;
+  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  sender.search = request;
   // The terms after it must fit into messages, too.
   if (request.most_term <= limits::rendezvous_told_number / 4) {
     votes_->told_term(request.most_term, chosen_.time->now());
   }
   // The node asked again before it got the answer.
-  if (from.knows_leader) return;
-  if (service_ && votes_->serves() && !is_in_doubt(from)) {
-    tell_leader(from);
+  if (sender.knows_leader) return;
+  if (service_ && votes_->serves() && !is_in_doubt(sender)) {
+    tell_leader(sender);
   } else {
-    from.say(candidate_messages::wait{chosen_.self});
+    sender.say(candidate_messages::wait{chosen_.self});
   }
 }
 
 template <class Request>
-void candidate::take(visitor& from, const Request& request) {
-  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
-    votes_->received(from.index, request, chosen_.time->now());
+void candidate::take(visitor& sender, const Request& request) {
+  if (sender.index >= 0 && peers_[static_cast<std::size_t>(sender.index)] == &sender) {
+    votes_->received(sender.index, request, chosen_.time->now());
   }
 }
 
 // ---- identities ---------------------------------------------------------------------------------
 
-ELASTIC_DECL void candidate::check_claim(visitor& from) {
-  const candidate_messages::peer& claim = *from.claim;
+ELASTIC_DECL void candidate::check_claim(visitor& sender) {
+  const candidate_messages::peer& claim = *sender.claim;
   route& way = route_to(claim.index);
-  if (way.node != 0 && way.node == claim.node) return admit(from);
+  if (way.node != 0 && way.node == claim.node) return admit(sender);
   if (way.is_met && way.stranger == claim.node) {
-    return from.say(candidate_messages::rejected{objection_to_second(claim.index)});
+    return sender.say(candidate_messages::rejected{objection_to_second(claim.index)});
   }
   // The agent may have restarted before the connection to its predecessor ended.
   if (!way.is_met || way.is_to_look) return way.arrival->set();
@@ -54633,15 +54778,15 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
   return true;
 }
 
-ELASTIC_DECL void candidate::admit(visitor& from) {
-  from.index = from.claim->index;
-  visitor*& place = peers_[static_cast<std::size_t>(from.index)];
-  visitor* const former = std::exchange(place, &from);
+ELASTIC_DECL void candidate::admit(visitor& sender) {
+  sender.index = sender.claim->index;
+  visitor*& place = peers_[static_cast<std::size_t>(sender.index)];
+  visitor* const former = std::exchange(place, &sender);
   if (former != nullptr) former->dismiss();
-  from.trust();
-  route& way = route_to(from.index);
-  votes_->entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
-  from.say(candidate_messages::accepted());
+  sender.trust();
+  route& way = route_to(sender.index);
+  votes_->entered(sender.index, way.node, chosen_.time->now(), way.is_in_place);
+  sender.say(candidate_messages::accepted());
   way.arrival->set();
 }
 
@@ -54664,11 +54809,11 @@ ELASTIC_DECL void candidate::tell_leader(visitor& node) {
   node.say(candidate_messages::leads{votes_->term(), chosen_.self});
 }
 
-ELASTIC_DECL void candidate::gone(visitor& from) {
-  std::erase(visitors_, &from);
-  if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
-    peers_[static_cast<std::size_t>(from.index)] = nullptr;
-    votes_->left(from.index, chosen_.time->now());
+ELASTIC_DECL void candidate::gone(visitor& sender) {
+  std::erase(visitors_, &sender);
+  if (sender.index >= 0 && peers_[static_cast<std::size_t>(sender.index)] == &sender) {
+    peers_[static_cast<std::size_t>(sender.index)] = nullptr;
+    votes_->left(sender.index, chosen_.time->now());
   }
   wake();
 }
@@ -54790,11 +54935,11 @@ ELASTIC_DECL void candidate::note_rejection(int peer, const std::string& why) {
 }
 
 ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answer,
-                                         message_channel& from) {
+                                         message_channel& source) {
   const time_point now = chosen_.time->now();
   route& way = route_to(peer);
   if (const auto* present = std::get_if<candidate_messages::present>(&answer)) {
-    return take(peer, *present, from.remote_address());
+    return take(peer, *present, source.remote_address());
   }
   if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
     note_rejection(peer, rejected->why);
@@ -54881,8 +55026,8 @@ ELASTIC_DECL void candidate::settle() {
       if (channel) channel->send(candidate_text(question.request));
     }
     for (const auto& reply : replies) {
-      visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
-      if (to != nullptr) to->say(reply.answer);
+      visitor* const receiver = peers_[static_cast<std::size_t>(reply.to)];
+      if (receiver != nullptr) receiver->say(reply.answer);
     }
     for (const vote_machine::note& note : votes_->take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;
@@ -54981,16 +55126,16 @@ ELASTIC_DECL std::string leader_connector::connected_to() const {
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
-  const auto of = new_shared<search>(executor);
+  const auto state = new_shared<search>(executor);
   task_group conversations(executor);
   for (std::size_t place = 0; place < chosen_.candidates.size(); ++place) {
-    conversations.spawn(ask(of, place));
+    conversations.spawn(ask(state, place));
   }
-  co_await with_cleanup(of->ended.wait(), conversations.stop());
-  if (!of->channel) throw error(errc::invalid_argument, of->refusal);
-  leader_ = of->leader;
-  term_ = of->term;
-  co_return of->channel;
+  co_await with_cleanup(state->ended.wait(), conversations.stop());
+  if (!state->channel) throw error(errc::invalid_argument, state->refusal);
+  leader_ = state->leader;
+  term_ = state->term;
+  co_return state->channel;
 }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
@@ -55022,19 +55167,19 @@ ELASTIC_DECL std::string leader_connector::objection(std::size_t place, int inde
       chosen_.list, chosen_.candidates[place]->name(), index, place);
 }
 
-ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> of, std::size_t place) {
+ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> state, std::size_t place) {
   duration pause = first_search_pause;
-  while (!of->ended.is_set()) {
-    const std::shared_ptr<message_channel> channel = co_await try_connect(of, place);
-    if (channel) co_await converse(of, place, channel);
-    if (channel && channel != of->channel) channel->close();
-    if (of->ended.is_set()) co_return;
+  while (!state->ended.is_set()) {
+    const std::shared_ptr<message_channel> channel = co_await try_connect(state, place);
+    if (channel) co_await converse(state, place, channel);
+    if (channel && channel != state->channel) channel->close();
+    if (state->ended.is_set()) co_return;
     co_await chosen_.time->sleep_until(chosen_.time->now() + pause);
     pause = std::min<duration>(pause * 2, longest_search_pause);
   }
 }
 
-ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std::size_t place)
+ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> state, std::size_t place)
     -> task<std::shared_ptr<message_channel>> {
   const auto connector = chosen_.candidates[place];
   const time_point limit = chosen_.time->now() + search_attempt;
@@ -55046,13 +55191,13 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one: the other candidates will not help.
-    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
+    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
   }
   co_return channel;
 }
 
-ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& why) {
+ELASTIC_DECL void leader_connector::note_refusal(search& state, const std::string& why) {
   if (term_ > 0) {
     // This node has been in the job before, so this is a program that now has a lost host's port.
     if (std::exchange(last_refusal_, why) != why) {
@@ -55060,11 +55205,11 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
     }
     return;
   }
-  of.refusal = why;
-  of.ended.set();
+  state.refusal = why;
+  state.ended.set();
 }
 
-ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
+ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> state, std::size_t place,
                                                    std::shared_ptr<message_channel> channel) {
   constexpr int most_silences = 2;
   try {
@@ -55081,28 +55226,28 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         const auto* leads = std::get_if<candidate_messages::leads>(&answer);
         const auto* waits = std::get_if<candidate_messages::wait>(&answer);
         const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
-        if (of->ended.is_set()) continue;
+        if (state->ended.is_set()) continue;
         std::string why;
         if (rejected) why = rejected->why;
         if (leads) why = objection(place, leads->index);
         if (waits) why = objection(place, waits->index);
         if (waits) problems_[place] = "it knows of no leader yet";
         if (!why.empty()) {
-          note_refusal(*of, why);
+          note_refusal(*state, why);
           co_return;
         }
         if (!leads || leads->term < term_) continue;
-        of->channel = channel;
-        of->leader = static_cast<int>(place);
-        of->term = leads->term;
-        of->ended.set();
+        state->channel = channel;
+        state->leader = static_cast<int>(place);
+        state->term = leads->term;
+        state->ended.set();
         co_return;
       }
     }
   } catch (const error& failure) {
     problems_[place] = failure.what();
     // The secrets differ, or only one side has one.
-    if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
+    if (failure.code() == errc::invalid_argument) note_refusal(*state, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
                       failure.what());
   }
@@ -55180,8 +55325,8 @@ ELASTIC_DECL bool job_file_record::note(leader newest) {
 
 inline void describe(job_file_record::leader& leader, record_rows& rows) {
   rows.text("run_id", leader.run_id, limits::run_id_bytes);
-  rows.text("host", leader.at.host, limits::host_name_bytes);
-  rows.number("port", leader.at.port, 1, std::numeric_limits<std::uint16_t>::max());
+  rows.text("host", leader.address.host, limits::host_name_bytes);
+  rows.number("port", leader.address.port, 1, std::numeric_limits<std::uint16_t>::max());
   rows.text("password", leader.password, limits::registry_password_bytes);
 }
 
@@ -55282,7 +55427,7 @@ class tcp_message_channel final : public message_channel,
 /// Connects to a port whose protocol is a greeting followed by messages.
 class tcp_message_connector final : public message_connector {
  public:
-  ELASTIC_DECL tcp_message_connector(endpoint at, std::string greeting, std::size_t bound,
+  ELASTIC_DECL tcp_message_connector(endpoint address, std::string greeting, std::size_t bound,
                                      std::optional<job_secret> secret = std::nullopt);
   ELASTIC_DECL std::string name() const override;
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
@@ -55305,25 +55450,25 @@ class tcp_message_connector final : public message_connector {
 namespace elastic::detail {
 
 ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
-    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+    endpoint server, std::optional<bool> decided, rendezvous_parameters parameters,
     rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
   if (decided == false) co_return nullptr;
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(at.host);
+  const auto addresses = co_await resolve_addresses(server.host);
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
   const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
   if (!is_ours && !decided) co_return nullptr;
   listen_point point;
-  const bool is_alone = is_loopback(at.host);
+  const bool is_alone = is_loopback(server.host);
   if (is_alone || !parameters.listens_everywhere()) {
-    point = choose_listen_point(at.host, addresses, is_own);
+    point = choose_listen_point(server.host, addresses, is_own);
   }
   const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
   try {
-    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
-                                                  protocol, std::move(service));
-    note_open_port(parameters, at.host, at.port, reached);
+    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), server.port,
+                                                  parameters, protocol, std::move(service));
+    note_open_port(parameters, server.host, server.port, reached);
     co_return host;
   } catch (const error& failure) {
     if (failure.code() != errc::address_in_use || decided) throw;
@@ -55331,23 +55476,23 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   co_return nullptr;
 }
 
-ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint at) {
+ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint server) {
   const auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(at.host);
+  const auto addresses = co_await resolve_addresses(server.host);
   const auto is_own = [&executor](const asio::ip::address& address) {
     return is_local_address(executor, address);
   };
   co_return std::any_of(addresses.begin(), addresses.end(), is_own);
 }
 
-ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
-                                              listen_point at, std::uint16_t port,
+ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor, listen_point point,
+                                              std::uint16_t port,
                                               const rendezvous_parameters& parameters,
                                               rendezvous_protocol protocol,
                                               std::shared_ptr<store_extension> service) {
   tcp_store_server::options options;
-  options.address = std::move(at.address);
-  options.besides = std::move(at.besides);
+  options.address = std::move(point.address);
+  options.besides = std::move(point.besides);
   options.port = port;
   options.use_ring = parameters.use_ring;
   options.secret = parameters.secret;
@@ -55394,17 +55539,18 @@ ELASTIC_DECL void rendezvous_host::show(std::string run_id,
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
 
 ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
-    endpoint at, const rendezvous_parameters& parameters, std::size_t most_bytes) {
-  return new_shared<tcp_message_connector>(std::move(at),
-                                           std::string(rendezvous_service::first_words),
-                                           most_bytes, parameters.secret);
+    endpoint address, const rendezvous_parameters& parameters, std::size_t most_bytes) {
+  return new_shared<tcp_message_connector>(std::move(address),
+                                           std::string(rendezvous_service::first_words), most_bytes,
+                                           parameters.secret);
 }
 
-ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor,
+                                                      endpoint address,
                                                       const rendezvous_parameters& parameters) {
   tcp_store::options options;
-  options.host = std::move(at.host);
-  options.port = at.port;
+  options.host = std::move(address.host);
+  options.port = address.port;
   options.secret = parameters.secret;
   options.log = parameters.log;
   return new_shared<tcp_store>(std::move(executor), std::move(options));
@@ -55452,13 +55598,13 @@ ELASTIC_DECL void tcp_leader_network::forget_rounds(const std::string& run_id,
   if (host_) host_->forget_rounds(run_id, first_kept);
 }
 
-ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint at) {
-  return make_rendezvous_connector(std::move(at), parameters_);
+ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint address) {
+  return make_rendezvous_connector(std::move(address), parameters_);
 }
 
-ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint at) {
+ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint address) {
   const auto executor = co_await asio::this_coro::executor;
-  co_return make_agents_store(executor, std::move(at), parameters_);
+  co_return make_agents_store(executor, std::move(address), parameters_);
 }
 
 }  // namespace elastic::detail
@@ -55468,8 +55614,8 @@ ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint 
 namespace elastic::detail {
 
 inline void describe(leader_record& record, record_rows& rows) {
-  rows.text("host", record.at.host, limits::host_name_bytes);
-  rows.number("port", record.at.port, 0, std::numeric_limits<std::uint16_t>::max());
+  rows.text("host", record.address.host, limits::host_name_bytes);
+  rows.number("port", record.address.port, 0, std::numeric_limits<std::uint16_t>::max());
   rows.text("password", record.password, limits::registry_password_bytes);
   number_row(rows, "agent", record.agent);
   rows.milliseconds("silence_ms", record.silence);
@@ -55564,7 +55710,7 @@ inline constexpr std::chrono::seconds registry_farewell{2};
 /// One connection to the leader. Its first message shows the password; after that it is a node's.
 class registered_leader::visitor final : public leader_visitor {
  public:
-  visitor(registered_leader& of, client& from) : leader_visitor(from), of_(of) {
+  visitor(registered_leader& owner, client& peer) : leader_visitor(peer), of_(owner) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
@@ -55604,7 +55750,7 @@ class registered_leader::visitor final : public leader_visitor {
 /// Marks, while it exists, that the leader is writing.
 class registered_leader::writing_mark {
  public:
-  explicit writing_mark(registered_leader& of) : of_(of) { of_.is_writing_ = true; }
+  explicit writing_mark(registered_leader& owner) : of_(owner) { of_.is_writing_ = true; }
   ~writing_mark() {
     of_.is_writing_ = false;
     of_.wake();
@@ -55658,8 +55804,8 @@ ELASTIC_DECL task<void> registered_leader::run() {
   co_await chosen_.time->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL auto registered_leader::begin(client& from) -> std::unique_ptr<conversation> {
-  return std::make_unique<visitor>(*this, from);
+ELASTIC_DECL auto registered_leader::begin(client& peer) -> std::unique_ptr<conversation> {
+  return std::make_unique<visitor>(*this, peer);
 }
 
 ELASTIC_DECL task<void> registered_leader::lead() {
@@ -55672,7 +55818,7 @@ ELASTIC_DECL task<void> registered_leader::lead() {
   }
   if (!is_retiring_ || is_replaced_) co_return;
   // Other agents then need not wait for the end of the lease.
-  record_.at.port = 0;
+  record_.address.port = 0;
   task<outcome> writing = write();
   co_await with_deadline(*chosen_.time, chosen_.time->now() + registry_farewell,
                          std::move(writing));
@@ -55682,7 +55828,7 @@ ELASTIC_DECL task<bool> registered_leader::take() {
   const leader_registry::sight& former = wish_->former;
   const auto today = chosen_.time->wall_now().time_since_epoch();
   const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
-  record_.at = wish_->at;
+  record_.address = wish_->address;
   record_.password = random_name(32);
   record_.agent = chosen_.node;
   record_.silence = chosen_.settings.silence();
@@ -55809,8 +55955,8 @@ ELASTIC_DECL void registered_leader::begin_service() {
     const std::lock_guard lock(access_);
     problem_.clear();
   }
-  chosen_.log.info("rendezvous of job '{}': this node leads it, in term {}, at {}",
-                   chosen_.run_id, record_.kept.term, to_text(record_.at));
+  chosen_.log.info("rendezvous of job '{}': this node leads it, in term {}, at {}", chosen_.run_id,
+                   record_.kept.term, to_text(record_.address));
   for (visitor* const entry : std::vector<visitor*>(visitors_)) entry->welcome();
 }
 
@@ -55820,8 +55966,10 @@ ELASTIC_DECL task<void> registered_leader::serve() {
     self.end_service();
     co_return;
   }(*this);
-  task<void> serving = [](registered_leader& self, std::shared_ptr<rendezvous_service> of)
-      -> task<void> { co_await race(of->run(), self.keep(), self.watch()); }(*this, service);
+  task<void> serving = [](registered_leader& self,
+                          std::shared_ptr<rendezvous_service> served) -> task<void> {
+    co_await race(served->run(), self.keep(), self.watch());
+  }(*this, service);
   co_await with_cleanup(std::move(serving), std::move(ending));
 }
 
@@ -55999,13 +56147,13 @@ ELASTIC_DECL registry_connector::registry_connector(options chosen)
     : chosen_(std::move(chosen)), registry_(chosen_.registry()) {}
 
 ELASTIC_DECL std::string registry_connector::connected_to() const {
-  return connected_.at.port == 0 ? name() : to_text(connected_.at);
+  return connected_.address.port == 0 ? name() : to_text(connected_.address);
 }
 
 ELASTIC_DECL task<std::shared_ptr<store>> registry_connector::agents() {
   if (!agents_) {
-    endpoint at = connected_.at;
-    agents_ = co_await chosen_.network->store_at(std::move(at));
+    endpoint address = connected_.address;
+    agents_ = co_await chosen_.network->store_at(std::move(address));
   }
   co_return agents_;
 }
@@ -56025,7 +56173,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
     const std::optional<leader_registry::sight> before = seen_;
     const bool is_known = co_await look();
     const bool is_new = is_known && (!before || !shows_same_write(*before, *seen_));
-    if (is_new && seen_->record && seen_->record->at.port != 0) continue;
+    if (is_new && seen_->record && seen_->record->address.port != 0) continue;
     if (is_known) {
       throw_if_over();
       co_await claim_loss();
@@ -56061,7 +56209,7 @@ ELASTIC_DECL task<bool> registry_connector::look() {
 }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_leader() {
-  if (!seen_->record || seen_->record->at.port == 0) co_return nullptr;
+  if (!seen_->record || seen_->record->address.port == 0) co_return nullptr;
   leader_record record = *seen_->record;
   const bool is_own = record.agent == node_.number;
   if (record.kept.term < connected_.kept.term || (is_own && !leader_)) co_return nullptr;
@@ -56075,11 +56223,11 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_lead
       problem_.clear();
       co_return std::move(*found);
     }
-    problem_ = fmt::format("{}: no answer", to_text(record.at));
+    problem_ = fmt::format("{}: no answer", to_text(record.address));
   } catch (const error& failure) {
     // The secrets differ, or only one side has one.
     const bool is_final = failure.code() == errc::invalid_argument && connected_.kept.term == 0;
-    problem_ = fmt::format("{}: {}", to_text(record.at), failure.what());
+    problem_ = fmt::format("{}: {}", to_text(record.address), failure.what());
     if (is_final) throw error(errc::invalid_argument, problem_);
   }
   co_return nullptr;
@@ -56100,7 +56248,7 @@ inline task<std::optional<std::int64_t>> term_of_leader(std::shared_ptr<message_
 
 ELASTIC_DECL auto registry_connector::ask(leader_record record)
     -> task<std::shared_ptr<message_channel>> {
-  const auto connector = chosen_.network->connector_to(record.at);
+  const auto connector = chosen_.network->connector_to(record.address);
   const std::shared_ptr<message_channel> channel = co_await connector->connect();
   auto asking = term_of_leader(channel, chosen_.run_id, record.password);
   const std::optional<std::int64_t> term = co_await std::move(asking);
@@ -56138,7 +56286,7 @@ ELASTIC_DECL task<bool> registry_connector::try_note_job_file() {
     const auto why = objection_to_file(role, seen.record->fingerprint, chosen_.fingerprint);
     if (!role.empty() && why) throw error(errc::invalid_argument, *why);
   }
-  if (!next.note({chosen_.run_id, connected_.at, connected_.password})) co_return true;
+  if (!next.note({chosen_.run_id, connected_.address, connected_.password})) co_return true;
   co_return co_await chosen_.job_files->try_put(std::move(next), seen.version);
 }
 
@@ -56160,7 +56308,7 @@ ELASTIC_DECL task<std::string> registry_connector::running_role(job_file_record 
   const auto running = new_shared<std::string>();
   std::vector<task<void>> asking;
   for (const job_file_record::leader& each : record.leaders) {
-    asking.push_back(ask_of_role(chosen_.network->connector_to(each.at), each, running));
+    asking.push_back(ask_of_role(chosen_.network->connector_to(each.address), each, running));
   }
   const time_point limit = chosen_.time->now() + leader_attempt;
   co_await with_deadline(*chosen_.time, limit, when_all(std::move(asking)));
@@ -56228,7 +56376,7 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
   // Its leader waits for the end of the former one's round.
   const duration grace = chosen_.settings.reconnect_grace;
   const duration debt = record.kept.is_uncertain ? record.silence + grace : duration::zero();
-  if (record.at.port == 0) co_return debt;
+  if (record.address.port == 0) co_return debt;
   // The record's leader is this agent, which gave up, or never learnt that it leads.
   if (record.agent == node_.number) co_return debt + grace / 2;
   const std::optional<duration> loss = node_.loss ? node_.loss() : std::nullopt;
@@ -56282,7 +56430,7 @@ ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
   leading.log = chosen_.log;
   auto leader = new_shared<registered_leader>(std::move(leading));
   registered_leader::candidacy wish;
-  wish.at = co_await chosen_.network->serve(leader);
+  wish.address = co_await chosen_.network->serve(leader);
   wish.former = *seen_;
   wish.least_term = connected_.kept.term + 1;
   wish.wait = wait;
@@ -56414,8 +56562,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   // A round may follow of which this node hears nothing.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
   wish.after = std::max(wish.after, forgone_);
-  join_limit_ = time_->now() + wish.timeout;
-  may_extend_join_ = true;
+  begin_wait(wish.timeout);
   send_until_superseded(std::move(wish));
 }
 
@@ -56434,11 +56581,18 @@ ELASTIC_DECL void rendezvous_link::forgo_rounds(std::int64_t last) {
   if (wish != nullptr) wish->after = std::max(wish->after, last);
 }
 
+ELASTIC_DECL void rendezvous_link::begin_wait(duration timeout) {
+  join_timeout_ = timeout;
+  join_limit_ = time_->now() + timeout;
+  may_extend_join_ = true;
+}
+
 ELASTIC_DECL void rendezvous_link::limit_join() {
   if (!connector_->knows_other_side() || !standing_request_) return;
   auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
   if (wish == nullptr) return;
   const time_point now = time_->now();
+  if (std::exchange(was_on_hold_, false)) begin_wait(join_timeout_);
   const duration least = settings_.silence() + std::chrono::seconds(1);
   // The new leader has to find the nodes first.
   if (join_limit_ - now < least && std::exchange(may_extend_join_, false)) {
@@ -56840,6 +56994,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
       standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
   if (wish == nullptr || reply.round <= wish->after) return;
   standing_request_.reset();
+  was_on_hold_ = false;
   has_no_workers_ = false;
   known_.placed = reply;
   excluded_ = {};
@@ -56850,8 +57005,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
-  // Time in which no node can get a place does not count.
-  may_extend_join_ = true;
+  // Time in which this node can get no place does not count.
+  was_on_hold_ = true;
   log_.warning("this node waits: {}", reply.why);
 }
 
@@ -56929,14 +57084,14 @@ struct candidate_addresses {
 
 /// Why a list cannot be used, in one sentence: two of its endpoints are the same server. Empty: it
 /// can be used.
-ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
+ELASTIC_DECL std::string objection_to(const candidate_addresses& addresses);
 
 /// Why this node cannot use `local_addr`, in one sentence that begins with it: it is an endpoint of
 /// the list that this host does not have. Empty: it can be used.
 /// @param served  the endpoint that the settings assign to this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(
-    const candidate_addresses& of, const std::string& local_addr, int served,
+    const candidate_addresses& addresses, const std::string& local_addr, int served,
     const std::function<bool(const asio::ip::address&)>& is_own);
 
 }  // namespace elastic::detail
@@ -56983,10 +57138,10 @@ inline constexpr std::chrono::milliseconds examination_silence{400};
 
 /// Asks the server of an endpoint whether it is a store.
 /// Errors: `errc::not_supported` for a store at which agents of torchrun meet.
-inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_source> time) {
+inline task<void> examine_server(endpoint address, logger log, std::shared_ptr<time_source> time) {
   tcp_store::options options;
-  options.host = at.host;
-  options.port = at.port;
+  options.host = address.host;
+  options.port = address.port;
   options.generation = tcp_store_generation::probe;
   options.probe_silence = examination_silence;
   options.log = log;
@@ -56998,19 +57153,19 @@ inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_s
     const time_point limit = time->now() + examination_patience;
     is_native = co_await with_deadline(*time, limit, client.check(std::move(keys)));
   } catch (const error& failure) {
-    log.debug("the server at {} is not a store: {}", to_text(at), failure.what());
+    log.debug("the server at {} is not a store: {}", to_text(address), failure.what());
   }
   if (is_native != false) co_return;
   throw error(errc::not_supported,
-              fmt::format("the store at {} is one of agents of torchrun", to_text(at)));
+              fmt::format("the store at {} is one of agents of torchrun", to_text(address)));
 }
 
 /// After this time, names that are still unknown are not compared.
 inline constexpr std::chrono::seconds look_up_patience{2};
 
-inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
-  for (std::size_t place = 0; place < of->list.size(); ++place) {
-    of->known[place] = co_await resolve_addresses(of->list[place].host);
+inline task<void> look_up(std::shared_ptr<candidate_addresses> addresses) {
+  for (std::size_t place = 0; place < addresses->list.size(); ++place) {
+    addresses->known[place] = co_await resolve_addresses(addresses->list[place].host);
   }
 }
 
@@ -57041,13 +57196,13 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                                rendezvous_host::default_port, c10d_rendezvous::most_endpoints);
   endpoint_ = endpoints_.front();
-  for (const endpoint& at : endpoints_) {
-    if (at.port == 0) {
+  for (const endpoint& address : endpoints_) {
+    if (address.port == 0) {
       throw error(errc::invalid_argument,
                   fmt::format("{} '{}': several nodes need a port that they all know",
                               parameters_.name_of("endpoint"), parameters_.endpoint));
     }
-    list_ += (list_.empty() ? "" : ",") + to_text(at);
+    list_ += (list_.empty() ? "" : ",") + to_text(address);
   }
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
@@ -57324,9 +57479,9 @@ ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(int plac
   options.run_id = parameters_.run_id;
   options.list = list_;
   options.self = place;
-  for (const endpoint& at : endpoints_) {
+  for (const endpoint& address : endpoints_) {
     options.others.push_back(
-        make_rendezvous_connector(at, parameters_, limits::rendezvous_register_bytes));
+        make_rendezvous_connector(address, parameters_, limits::rendezvous_register_bytes));
   }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
@@ -57349,25 +57504,25 @@ ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
 
 ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto of = new_shared<candidate_addresses>();
-  of->list = endpoints_;
-  of->known.resize(endpoints_.size());
+  const auto addresses = new_shared<candidate_addresses>();
+  addresses->list = endpoints_;
+  addresses->known.resize(endpoints_.size());
   const time_point limit = parameters_.time->now() + look_up_patience;
-  co_await with_deadline(*parameters_.time, limit, look_up(of));
-  std::string why = objection_to(*of);
+  co_await with_deadline(*parameters_.time, limit, look_up(addresses));
+  std::string why = objection_to(*addresses);
   if (!why.empty()) {
     why = fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint, why);
   }
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
   if (why.empty()) {
-    why = objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
+    why = objection_to_local_addr(*addresses, parameters_.local_addr, chosen_candidate(), is_own);
     if (!why.empty()) why = fmt::format("{} {}", parameters_.name_of("local_addr"), why);
   }
   if (!why.empty()) throw error(errc::invalid_argument, why);
   if (parameters_.conf.count("candidate") != 0) co_return;
-  may_host_ = std::any_of(of->known.begin(), of->known.end(), [&](const auto& addresses) {
-    return std::any_of(addresses.begin(), addresses.end(), is_own);
+  may_host_ = std::any_of(addresses->known.begin(), addresses->known.end(), [&](const auto& known) {
+    return std::any_of(known.begin(), known.end(), is_own);
   });
 }
 
@@ -57376,9 +57531,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates() {
   auto executor = co_await asio::this_coro::executor;
   // An earlier attempt may have been interrupted.
   servers_.clear();
-  for (const endpoint& at : endpoints_) {
-    servers_.push_back({make_rendezvous_connector(at, parameters_),
-                        make_agents_store(executor, at, parameters_)});
+  for (const endpoint& address : endpoints_) {
+    servers_.push_back({make_rendezvous_connector(address, parameters_),
+                        make_agents_store(executor, address, parameters_)});
   }
   co_await serve_endpoint();
   look_for_leader();
@@ -57391,9 +57546,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::serve_endpoint() {
   const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
   for (int place = 0; place < static_cast<int>(endpoints_.size()) && !host_; ++place) {
     if (is_chosen && place != chosen) continue;
-    const endpoint& at = endpoints_[static_cast<std::size_t>(place)];
+    const endpoint& address = endpoints_[static_cast<std::size_t>(place)];
     const auto candidate = make_candidate(place);
-    host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
+    host_ = co_await rendezvous_host::try_host(address, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
     if (host_) candidate_ = candidate;
   }
@@ -57464,8 +57619,8 @@ ELASTIC_DECL void c10d_rendezvous::attach_to_registry() {
 ELASTIC_DECL meeting_place c10d_rendezvous::server() const {
   if (registry_) return {registry_->leader().host, registry_->reaches_own_process()};
   if (!leader_) return {endpoint_.host, hosts()};
-  const endpoint& at = endpoints_[static_cast<std::size_t>(leader_->leader())];
-  return {at.host, leader_->reaches_own_process()};
+  const endpoint& address = endpoints_[static_cast<std::size_t>(leader_->leader())];
+  return {address.host, leader_->reaches_own_process()};
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
@@ -57751,6 +57906,8 @@ ELASTIC_DECL task<void> solo_rendezvous::shutdown() {
 
 // ---- elastic/rendezvous/detail/impl/static_rendezvous.ipp ----
 
+#include <stdexcept>
+
 namespace elastic::detail {
 
 inline const std::string static_exit_count = "elastic/static/num_left";
@@ -57971,9 +58128,9 @@ ELASTIC_DECL void store_meter::add(const std::shared_ptr<const key_value_engine>
 ELASTIC_DECL std::map<std::string, std::uint64_t> store_meter::requests() const {
   static_assert(operations >= store_ops);
   std::map<std::string, std::uint64_t> counts;
-  for (std::size_t at = 0; at < counts_.size(); ++at) {
-    const std::uint64_t count = counts_[at].load(std::memory_order_relaxed);
-    if (count != 0) counts.emplace(name_of(static_cast<store_op>(at)), count);
+  for (std::size_t index = 0; index < counts_.size(); ++index) {
+    const std::uint64_t count = counts_[index].load(std::memory_order_relaxed);
+    if (count != 0) counts.emplace(name_of(static_cast<store_op>(index)), count);
   }
   return counts;
 }
@@ -58110,7 +58267,7 @@ ELASTIC_DECL ring::ring(asio::any_io_executor executor, std::unique_ptr<ring_que
 // itself is being destroyed.
 class ring::next_turn {
  public:
-  explicit next_turn(std::shared_ptr<ring> of) : ring_(std::move(of)) {}
+  explicit next_turn(std::shared_ptr<ring> owner) : ring_(std::move(owner)) {}
   next_turn(next_turn&&) = default;
   next_turn& operator=(next_turn&&) = delete;
   ~next_turn() {
@@ -58162,44 +58319,44 @@ ELASTIC_DECL ring::~ring() {
   if (readiness_.is_open()) readiness_.release();
 }
 
-ELASTIC_DECL void ring::accept(operation& on, int listener, std::shared_ptr<void> owner) {
-  start(on, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
+ELASTIC_DECL void ring::accept(operation& op, int listener, std::shared_ptr<void> owner) {
+  start(op, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
 }
 
-ELASTIC_DECL void ring::receive(operation& on, int socket, std::shared_ptr<void> owner) {
-  start(on, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
+ELASTIC_DECL void ring::receive(operation& op, int socket, std::shared_ptr<void> owner) {
+  start(op, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
 }
 
-ELASTIC_DECL void ring::send(operation& on, int socket, std::string_view data,
+ELASTIC_DECL void ring::send(operation& op, int socket, std::string_view data,
                              std::shared_ptr<void> owner) {
   ELASTIC_ASSERT(data.size() <= INT_MAX);
   // The kernel only reads the data.
   char* bytes = const_cast<char*>(data.data());
-  start(on, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
+  start(op, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
 }
 
-ELASTIC_DECL void ring::read(operation& on, int descriptor, std::span<char> into,
+ELASTIC_DECL void ring::read(operation& op, int descriptor, std::span<char> buffer,
                              std::shared_ptr<void> owner) {
-  ELASTIC_ASSERT(into.size() <= INT_MAX);
-  start(on, {action::read, descriptor, into.data(), static_cast<unsigned>(into.size()), 0},
+  ELASTIC_ASSERT(buffer.size() <= INT_MAX);
+  start(op, {action::read, descriptor, buffer.data(), static_cast<unsigned>(buffer.size()), 0},
         std::move(owner));
 }
 
-ELASTIC_DECL void ring::poll(operation& on, int descriptor, short events,
+ELASTIC_DECL void ring::poll(operation& op, int descriptor, short events,
                              std::shared_ptr<void> owner) {
-  start(on, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
+  start(op, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
         std::move(owner));
 }
 
-ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_ptr<void> owner) {
-  ELASTIC_ASSERT(!on.running());
+ELASTIC_DECL void ring::start(operation& op, const request& wanted, std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(!op.running());
   ELASTIC_ASSERT(owner);
-  on.wanted_ = wanted;
-  on.owner_ = std::move(owner);
-  on.progress_ = 0;
-  on.in_kernel_ = false;
-  on.cancelled_ = false;
-  on.move_before(due_);
+  op.wanted_ = wanted;
+  op.owner_ = std::move(owner);
+  op.progress_ = 0;
+  op.in_kernel_ = false;
+  op.cancelled_ = false;
+  op.move_before(due_);
   ++running_;
   if (++started_ == starts_per_submission) submit_started();
   want_turn();
@@ -58209,18 +58366,18 @@ ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_
 ELASTIC_DECL void ring::submit_started() {
   started_ = 0;
   while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
+    operation& op = static_cast<operation&>(*due_.next);
     // A cancelled operation completes at the end of the turn, not within a call of its user.
-    if (on.cancelled_ || !prepare(on)) break;
-    on.move_before(waiting_);
+    if (op.cancelled_ || !prepare(op)) break;
+    op.move_before(waiting_);
   }
   submit();
 }
 
-ELASTIC_DECL void ring::cancel(operation& on) {
-  if (!on.running() || on.cancelled_) return;
-  on.cancelled_ = true;
-  on.move_before(due_);
+ELASTIC_DECL void ring::cancel(operation& op) {
+  if (!op.running() || op.cancelled_) return;
+  op.cancelled_ = true;
+  op.move_before(due_);
   want_turn();
 }
 
@@ -58260,11 +58417,11 @@ ELASTIC_DECL void ring::arm() {
 ELASTIC_DECL bool ring::submit_due() {
   started_ = 0;
   while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
-    if (on.cancelled_ && !on.in_kernel_) {
-      finish(on, {-ECANCELED, true, {}});
-    } else if (prepare(on)) {
-      on.move_before(waiting_);
+    operation& op = static_cast<operation&>(*due_.next);
+    if (op.cancelled_ && !op.in_kernel_) {
+      finish(op, {-ECANCELED, true, {}});
+    } else if (prepare(op)) {
+      op.move_before(waiting_);
     } else if (!submit()) {
       return false;
     }
@@ -58280,13 +58437,13 @@ ELASTIC_DECL bool ring::submit() {
   return failure == 0;
 }
 
-ELASTIC_DECL bool ring::prepare(operation& on) {
-  if (on.cancelled_) return queue_->prepare_cancel(&on);
-  request wanted = on.wanted_;
-  wanted.data += on.progress_;
-  wanted.size -= on.progress_;
-  on.in_kernel_ = queue_->prepare(wanted, &on);
-  return on.in_kernel_;
+ELASTIC_DECL bool ring::prepare(operation& op) {
+  if (op.cancelled_) return queue_->prepare_cancel(&op);
+  request wanted = op.wanted_;
+  wanted.data += op.progress_;
+  wanted.size -= op.progress_;
+  op.in_kernel_ = queue_->prepare(wanted, &op);
+  return op.in_kernel_;
 }
 
 ELASTIC_DECL std::size_t ring::take_answers() {
@@ -58298,26 +58455,26 @@ ELASTIC_DECL std::size_t ring::take_answers() {
 
 ELASTIC_DECL void ring::take(const ring_answer& answer) {
   if (!answer.who) return;
-  operation& on = *static_cast<operation*>(answer.who);
-  if (!answer.more) on.in_kernel_ = false;
-  if (goes_on(on, answer)) {
-    if (!on.in_kernel_) on.move_before(due_);
+  operation& op = *static_cast<operation*>(answer.who);
+  if (!answer.more) op.in_kernel_ = false;
+  if (goes_on(op, answer)) {
+    if (!op.in_kernel_) op.move_before(due_);
     return;
   }
-  finish(on,
-         {on.progress_ > 0 && answer.result >= 0 ? static_cast<int>(on.progress_) : answer.result,
+  finish(op,
+         {op.progress_ > 0 && answer.result >= 0 ? static_cast<int>(op.progress_) : answer.result,
           true,
           {}});
 }
 
 // Reports the result of a step. Result: whether more will come, from the kernel as it is or after
 // another submission.
-ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
+ELASTIC_DECL bool ring::goes_on(operation& op, const ring_answer& answer) {
   const int result = answer.result;
-  switch (on.wanted_.what) {
+  switch (op.wanted_.what) {
     case action::receive:
       if (result > 0) {
-        on.completed_(on, {result, false, queue_->buffer(answer.buffer, result)});
+        op.completed_(op, {result, false, queue_->buffer(answer.buffer, result)});
       }
       if (answer.has_buffer) queue_->recycle(answer.buffer);
       // ENOBUFS: all buffers were full, and now they are not.
@@ -58326,36 +58483,36 @@ ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
       break;
     case action::accept:
       if (result >= 0) {
-        on.completed_(on, {result, false, {}});
+        op.completed_(op, {result, false, {}});
         return true;
       }
       break;
     case action::send:
-      if (result > 0) on.progress_ += static_cast<unsigned>(result);
-      if (result > 0 && on.progress_ < on.wanted_.size) return true;
+      if (result > 0) op.progress_ += static_cast<unsigned>(result);
+      if (result > 0 && op.progress_ < op.wanted_.size) return true;
       break;
     default: break;
   }
   // The kernel itself cancels requests whose submitting thread has ended.
-  return result == -EINTR || (result == -ECANCELED && !on.cancelled_);
+  return result == -EINTR || (result == -ECANCELED && !op.cancelled_);
 }
 
-ELASTIC_DECL void ring::finish(operation& on, const completion& how) {
-  on.unlink();
+ELASTIC_DECL void ring::finish(operation& op, const completion& how) {
+  op.unlink();
   --running_;
-  const std::shared_ptr<void> owner = std::move(on.owner_);
-  on.completed_(on, how);
+  const std::shared_ptr<void> owner = std::move(op.owner_);
+  op.completed_(op, how);
 }
 
 // Ends all operations without completions, because no receiver is left. Blocks until the kernel no
 // longer uses the memory, which takes no longer than a cancellation.
 ELASTIC_DECL void ring::give_up() {
   while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
-    if (on.in_kernel_) {
-      on.move_before(waiting_);
+    operation& op = static_cast<operation&>(*due_.next);
+    if (op.in_kernel_) {
+      op.move_before(waiting_);
     } else {
-      forget(on);
+      forget(op);
     }
   }
   if (waiting_.alone()) return;
@@ -58368,38 +58525,39 @@ ELASTIC_DECL void ring::give_up() {
     if (!waiting_.alone()) queue_->wait(give_up_wait_milliseconds);
   }
   while (!waiting_.alone()) {
-    operation& on = static_cast<operation&>(*waiting_.next);
+    operation& op = static_cast<operation&>(*waiting_.next);
     // The kernel may still write to the memory, so it is never freed.
-    new std::shared_ptr<void>(on.owner_);
-    forget(on);
+    new std::shared_ptr<void>(op.owner_);
+    forget(op);
   }
 }
 
 ELASTIC_DECL void ring::drop(const ring_answer& answer) {
   if (!answer.who) return;
-  operation& on = *static_cast<operation*>(answer.who);
+  operation& op = *static_cast<operation*>(answer.who);
   // Nobody will ever use this connection.
-  if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
-  if (!answer.more) forget(on);
+  if (op.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
+  if (!answer.more) forget(op);
 }
 
-ELASTIC_DECL void ring::forget(operation& on) {
-  on.unlink();
+ELASTIC_DECL void ring::forget(operation& op) {
+  op.unlink();
   --running_;
-  const std::shared_ptr<void> owner = std::move(on.owner_);
+  const std::shared_ptr<void> owner = std::move(op.owner_);
 }
 
 // An operation that resumes the coroutine that awaits it.
 template <class Handler>
 class ring::awaited final : public operation {
  public:
-  awaited(ring& of, Handler handler) : operation(&call), ring_(of), handler_(std::move(handler)) {}
+  awaited(ring& owner, Handler handler)
+      : operation(&call), ring_(owner), handler_(std::move(handler)) {}
 
   void cancel() { ring_.cancel(*this); }
 
  private:
-  static void call(operation& on, const completion& done) noexcept {
-    auto& self = static_cast<awaited&>(on);
+  static void call(operation& op, const completion& done) noexcept {
+    auto& self = static_cast<awaited&>(op);
     auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
     auto resume = [handler = std::move(self.handler_), done]() mutable {
       std::move(handler)(done.error(), done.result);
@@ -58413,16 +58571,16 @@ class ring::awaited final : public operation {
 
 struct ring::start_awaited {
   template <class Handler>
-  void operator()(Handler handler, ring* of, request wanted) const {
+  void operator()(Handler handler, ring* owner, request wanted) const {
     auto slot = asio::get_associated_cancellation_slot(handler);
-    auto on = new_shared<awaited<Handler>>(*of, std::move(handler));
+    auto op = new_shared<awaited<Handler>>(*owner, std::move(handler));
     if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
+      slot.assign([weak = std::weak_ptr<awaited<Handler>>(op)](asio::cancellation_type type) {
         const auto running = weak.lock();
         if (running && type != asio::cancellation_type::none) running->cancel();
       });
     }
-    of->start(*on, wanted, on);
+    owner->start(*op, wanted, op);
   }
 };
 
@@ -58432,10 +58590,10 @@ ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
       start_awaited(), asio::use_awaitable, this, wanted);
 }
 
-ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> into) {
-  ELASTIC_ASSERT(into.size() <= INT_MAX);
-  const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
-                       0};
+ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> buffer) {
+  ELASTIC_ASSERT(buffer.size() <= INT_MAX);
+  const request wanted{action::read, descriptor, buffer.data(),
+                       static_cast<unsigned>(buffer.size()), 0};
   const int count =
       co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
           start_awaited(), asio::use_awaitable, this, wanted);
@@ -59498,9 +59656,9 @@ ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::siz
 
 /// The mask in a line such as "SigBlk:\t0000000000400000".
 inline std::uint64_t signal_mask_in(std::string_view status, std::string_view name) {
-  const std::size_t at = status.find(name);
-  if (at == status.npos) return 0;
-  const std::size_t begin = status.find_first_not_of(" \t", at + name.size());
+  const std::size_t index = status.find(name);
+  if (index == status.npos) return 0;
+  const std::size_t begin = status.find_first_not_of(" \t", index + name.size());
   std::uint64_t mask = 0;
   if (begin != status.npos) {
     std::from_chars(status.data() + begin, status.data() + status.size(), mask, 16);
@@ -60075,9 +60233,9 @@ ELASTIC_DECL auto inspected_workers::place_of(const process_spec& spec) -> std::
   return known->pipe.path().empty() ? nullptr : known;
 }
 
-ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const place& at) const {
+ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const place& entry) const {
   spec = hook_->hooked(std::move(spec), "ELASTIC_INSPECTION",
-                       fmt::format("{}:{}", at.pipe.path(), folder_->path()));
+                       fmt::format("{}:{}", entry.pipe.path(), folder_->path()));
   if (!find_variable(environment_from(spec.environment), "TORCH_FR_BUFFER_SIZE")) {
     spec.environment.push_back(fmt::format("TORCH_FR_BUFFER_SIZE={}", limits::recorded_operations));
   }
@@ -60085,26 +60243,26 @@ ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const pla
 }
 
 ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec spec) {
-  const std::shared_ptr<place> at = place_of(spec);
-  if (at) {
-    describe(spec, *at);
-    spec = hooked(std::move(spec), *at);
+  const std::shared_ptr<place> entry = place_of(spec);
+  if (entry) {
+    describe(spec, *entry);
+    spec = hooked(std::move(spec), *entry);
   }
   std::unique_ptr<child> process = co_await next_->launch(std::move(spec));
-  if (at) at->process = new_shared<process_handle>(process->pid());
+  if (entry) entry->process = new_shared<process_handle>(process->pid());
   co_return process;
 }
 
 /// Reads the facts from the environment that every worker gets.
-ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& at) {
+ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& entry) {
   const environment_map environment = environment_from(spec.environment);
   const auto size = find_variable(environment, "WORLD_SIZE");
-  at.world_size = 1;
-  if (size) std::from_chars(size->data(), size->data() + size->size(), at.world_size);
+  entry.world_size = 1;
+  if (size) std::from_chars(size->data(), size->data() + size->size(), entry.world_size);
   // FOLDER/LOCAL_RANK/error.json
   const auto error_file = find_variable(environment, "TORCHELASTIC_ERROR_FILE");
   const std::filesystem::path path(error_file.value_or(""));
-  at.log_folder = path.parent_path().parent_path();
+  entry.log_folder = path.parent_path().parent_path();
 }
 
 ELASTIC_DECL void inspected_workers::begin_attempt() {
@@ -60141,20 +60299,20 @@ ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
                                                        time_point deadline) {
   const auto known = places_.find(std::to_string(found.worker.local_rank));
   if (known == places_.end()) co_return;
-  const std::shared_ptr<place> at = known->second;
-  const bool is_known = at->process && at->process->pid() == found.worker.pid;
+  const std::shared_ptr<place> entry = known->second;
+  const bool is_known = entry->process && entry->process->pid() == found.worker.pid;
   found.is_hooked = is_known;
-  found.world_size = at->world_size;
-  found.log_folder = at->log_folder;
+  found.world_size = entry->world_size;
+  found.log_folder = entry->log_folder;
   // Two concurrent inspections would read each other's stacks.
-  if (!found.is_hooked || std::exchange(at->is_busy, true)) co_return;
+  if (!found.is_hooked || std::exchange(entry->is_busy, true)) co_return;
   const struct freeing {
     place& used;
     ~freeing() { used.is_busy = false; }
-  } guard{*at};
+  } guard{*entry};
   std::vector<task<void>> asking;
   asking.push_back(ask_server(found, deadline));
-  asking.push_back(ask_python(found, at, deadline));
+  asking.push_back(ask_python(found, entry, deadline));
   co_await when_all(std::move(asking));
 }
 
@@ -60178,9 +60336,9 @@ ELASTIC_DECL task<void> inspected_workers::ask_server(worker_inspection& found,
 }
 
 ELASTIC_DECL task<void> inspected_workers::ask_python(worker_inspection& found,
-                                                      std::shared_ptr<place> at,
+                                                      std::shared_ptr<place> entry,
                                                       time_point deadline) {
-  task<std::string> asking = at->pipe.ask(at->process, time_);
+  task<std::string> asking = entry->pipe.ask(entry->process, time_);
   const auto stacks = co_await with_deadline(*time_, deadline, std::move(asking));
   if (stacks) found.stacks = *stacks;
 }
@@ -60610,18 +60768,18 @@ ELASTIC_DECL task<std::string> kept_recorders::keep(std::vector<worker_inspectio
   std::sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
     return left.worker.rank < right.worker.rank;
   });
-  std::function<std::string()> work = [within = room_, found = std::move(found)] {
-    return write_all(*within, found);
+  std::function<std::string()> work = [budget = room_, found = std::move(found)] {
+    return write_all(*budget, found);
   };
   task<std::string> writing = run_blocking<std::string>(std::move(work));
   const auto folder = co_await with_deadline(*time, deadline, std::move(writing));
   co_return folder.value_or("");
 }
 
-ELASTIC_DECL std::string kept_recorders::write_all(room& within,
+ELASTIC_DECL std::string kept_recorders::write_all(room& budget,
                                                    const std::vector<worker_inspection>& found) {
   // If the file system does not answer, threads must not pile up.
-  const std::unique_lock<std::mutex> lock(within.mutex, std::try_to_lock);
+  const std::unique_lock<std::mutex> lock(budget.mutex, std::try_to_lock);
   if (!lock) return {};
   std::string folder;
   bool is_complete = true;
@@ -60629,7 +60787,7 @@ ELASTIC_DECL std::string kept_recorders::write_all(room& within,
     folder = each.log_folder + "/flight_recorder";
     std::error_code failure;
     std::filesystem::create_directory(folder, failure);
-    if (failure || !write_one(within, folder, each)) is_complete = false;
+    if (failure || !write_one(budget, folder, each)) is_complete = false;
   }
   return is_complete ? folder : std::string();
 }
@@ -60644,23 +60802,23 @@ inline const std::string& recorder_to_keep(const worker_inspection& found) {
   return used == found.recorders.end() ? found.recorders.front() : *used;
 }
 
-ELASTIC_DECL bool kept_recorders::write_one(room& within, const std::string& folder,
+ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& folder,
                                             const worker_inspection& found) {
   const std::string path = fmt::format("{}/rank_{}", folder, found.worker.rank);
   // The analyser treats each file whose name ends with a number as a rank's, so the draft has none.
   const std::string draft = folder + "/draft";
-  const auto known = within.files.find(path);
-  const std::size_t own = known == within.files.end() ? 0 : known->second;
+  const auto known = budget.files.find(path);
+  const std::size_t own = known == budget.files.end() ? 0 : known->second;
   std::error_code failure;
   try {
     const std::string bytes = recorder_pickle(
-        recorder_to_keep(found), {found.worker.rank, found.world_size}, within.left + own);
+        recorder_to_keep(found), {found.worker.rank, found.world_size}, budget.left + own);
     std::ofstream(draft, std::ios::binary) << bytes << std::flush;
     const bool is_whole = std::filesystem::file_size(draft, failure) == bytes.size() && !failure;
     if (is_whole) std::filesystem::rename(draft, path, failure);
     if (is_whole && !failure) {
-      within.left = within.left + own - bytes.size();
-      within.files[path] = bytes.size();
+      budget.left = budget.left + own - bytes.size();
+      budget.files[path] = bytes.size();
       return true;
     }
   } catch (const error&) {
@@ -61131,7 +61289,7 @@ struct planned_restart_view {
   /// How many workers would restart without a standby.
   std::size_t cold = 0;
   /// Why no more standbys are made; empty if they are.
-  std::optional<std::string> off = {};
+  std::optional<std::string> obstacle = {};
   /// Whether the job pauses, so that no worker starts until it resumes.
   bool is_pause = false;
 };
@@ -61143,7 +61301,7 @@ struct planned_restart {
   static constexpr std::chrono::seconds patience{10};
   static constexpr std::chrono::seconds patience_lost{2};
 
-  duration within = duration::zero();
+  duration delay = duration::zero();
   std::string reason;
 };
 
@@ -61179,14 +61337,14 @@ ELASTIC_DECL duration standby_extension::join_delay() {
 ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& change) {
   const planned_restart plan = plan_restart(
       {change.kind, change.grace, standbys_->missing(), standbys_->off(), change.is_pause});
-  if (plan.within == duration::zero()) {
+  if (plan.delay == duration::zero()) {
     context_.log.debug("the workers are stopped at once: {}", plan.reason);
-    return plan.within;
+    return plan.delay;
   }
   context_.log.info("{}: the workers go on for at most {}, since {}", change.what,
-                    worker_liveness::text_of(plan.within), plan.reason);
+                    worker_liveness::text_of(plan.delay), plan.reason);
   standbys_->hurry();
-  return plan.within;
+  return plan.delay;
 }
 
 ELASTIC_DECL task<void> standby_extension::until_ready() { return standbys_->until_ready(); }
@@ -62145,11 +62303,11 @@ class option_scanner {
 
   /// "-t", "-t3", "-t=3", "-mt3".
   void scan_short(std::string_view argument) {
-    for (std::size_t at = 1; at < argument.size(); ++at) {
-      const option_row* option = find_short(argument[at]);
-      if (option == nullptr) refuse_short(argument[at], argument);
-      const std::string shown = fmt::format("-{}", argument[at]);
-      std::string_view rest = argument.substr(at + 1);
+    for (std::size_t index = 1; index < argument.size(); ++index) {
+      const option_row* option = find_short(argument[index]);
+      if (option == nullptr) refuse_short(argument[index], argument);
+      const std::string shown = fmt::format("-{}", argument[index]);
+      std::string_view rest = argument.substr(index + 1);
       if (!option->takes_value() && !rest.starts_with('=')) {
         take(*option, shown, std::nullopt);
         continue;
@@ -62434,7 +62592,10 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
   for (const char* name : {"--master-addr", "--master-port"}) {
     if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
   }
-  if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
+  const bool is_wired = options.find("--wire").has_value();
+  if (config.standalone || (is_static && !is_wired)) {
+    warn("--local-addr", "only a rendezvous such as c10d");
+  }
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
   if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !options.find("--rdzv-id")) {
@@ -62765,11 +62926,12 @@ inline std::string words_of(const std::vector<command_line_facts::command>& comm
 /// "--watch", "--ready" and so on of "[--watch | --ready] [ADDRESS]".
 inline std::vector<std::string> options_of(const command_line_facts::command& command) {
   std::vector<std::string> options;
-  for (auto at = command.arguments.find("--"); at != std::string::npos;
-       at = command.arguments.find("--", at)) {
-    const auto end = std::min(command.arguments.find_first_of(" ]|", at), command.arguments.size());
-    options.push_back(command.arguments.substr(at, end - at));
-    at = end;
+  for (auto position = command.arguments.find("--"); position != std::string::npos;
+       position = command.arguments.find("--", position)) {
+    const auto end =
+        std::min(command.arguments.find_first_of(" ]|", position), command.arguments.size());
+    options.push_back(command.arguments.substr(position, end - position));
+    position = end;
   }
   return options;
 }
@@ -63225,12 +63387,12 @@ ELASTIC_DECL option_type signals_type(option_field<std::vector<int>> field) {
 
 inline std::vector<std::string> split_texts(std::string_view list) {
   std::vector<std::string> texts(1);
-  for (std::size_t at = 0; at < list.size(); ++at) {
-    if (list[at] != ',') {
-      texts.back() += list[at];
-    } else if (list.substr(at + 1).starts_with(',')) {
+  for (std::size_t index = 0; index < list.size(); ++index) {
+    if (list[index] != ',') {
+      texts.back() += list[index];
+    } else if (list.substr(index + 1).starts_with(',')) {
       texts.back() += ',';
-      ++at;
+      ++index;
     } else {
       texts.emplace_back();
     }
@@ -63811,8 +63973,8 @@ ELASTIC_DECL std::string http_connection::text_of(const http_request& request) c
 }
 
 ELASTIC_DECL task<void> http_connection::read_some() {
-  const asio::mutable_buffer into = asio::buffer(piece_);
-  const std::size_t size = co_await stream_->read_some(into);
+  const asio::mutable_buffer piece = asio::buffer(piece_);
+  const std::size_t size = co_await stream_->read_some(piece);
   if (size > 0) {
     parser_->feed({piece_.data(), size});
   } else if (!parser_->has_begun()) {
@@ -63842,14 +64004,14 @@ ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket
 /// Errors: `errc::connection_failed`, naming each address that was tried and its error, or the name
 /// that cannot be resolved.
 /// Cancellation: all types.
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to);
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server);
 
 /// A plain TCP connection, without encryption.
 class tcp_stream final : public byte_stream {
  public:
   explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
 
-  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer into) override;
+  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer buffer) override;
   ELASTIC_DECL task<void> write(std::string bytes) override;
   ELASTIC_DECL void close() override;
 
@@ -64112,15 +64274,15 @@ ELASTIC_DECL void etcd_client::keep(std::size_t member,
 
 ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect(
     std::size_t member) {
-  const endpoint at = options_.members[member];
-  asio::ip::tcp::socket socket = co_await connect_tcp(at);
+  const endpoint address = options_.members[member];
+  asio::ip::tcp::socket socket = co_await connect_tcp(address);
   std::unique_ptr<byte_stream> stream;
   if (options_.uses_tls) {
-    stream = co_await greet_by_tls(std::move(socket), at.host, options_.tls);
+    stream = co_await greet_by_tls(std::move(socket), address.host, options_.tls);
   } else {
     stream = std::make_unique<tcp_stream>(std::move(socket));
   }
-  co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(at));
+  co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(address));
 }
 
 ELASTIC_DECL task<std::unique_ptr<http_connection>> etcd_client::connect_in_time(
@@ -64842,14 +65004,14 @@ class legacy_reader {
                 fmt::format("the rendezvous' state is not one of torchrun's 'etcd': {}", problem));
   }
 
-  static const json& part(const json& of, const char* name) {
-    const auto value = of.find(name);
-    if (value == of.end()) refuse(fmt::format("'{}' is missing", name));
+  static const json& part(const json& object, const char* name) {
+    const auto value = object.find(name);
+    if (value == object.end()) refuse(fmt::format("'{}' is missing", name));
     return *value;
   }
 
-  static const std::string& text_at(const json& of, const char* name) {
-    const json& value = part(of, name);
+  static const std::string& text_at(const json& object, const char* name) {
+    const json& value = part(object, name);
     if (!value.is_string()) refuse(fmt::format("'{}' is not a string", name));
     return value.get_ref<const std::string&>();
   }
@@ -65791,7 +65953,7 @@ ELASTIC_DECL std::string torch_round::prefix(std::int64_t round) const {
 }
 
 ELASTIC_DECL auto torch_round::look() -> task<view> {
-  const auto get = [](rendezvous_backend& from) { return from.get(); };
+  const auto get = [](rendezvous_backend& backend) { return backend.get(); };
   std::optional<stored_state> stored = co_await patiently<std::optional<stored_state>>(get);
   co_return co_await take_in(std::move(stored));
 }
@@ -65909,20 +66071,20 @@ ELASTIC_DECL round_state torch_round::translated(const torch_state& stored) cons
     // The node that set the deadline waits that long from then on, by its own clock.
     const time_point current = clock_.deadline_seen().value_or(time_->now());
     const bool is_own = own_deadline_ && own_deadline_->written == *stored.deadline;
-    state.deadline = is_own ? own_deadline_->at : current + settings_.last_call_timeout;
+    state.deadline = is_own ? own_deadline_->time : current + settings_.last_call_timeout;
   }
   return state;
 }
 
 ELASTIC_DECL task<std::vector<node_id>> torch_round::without_ended(std::vector<node_id> silent,
-                                                                   round_state in) {
+                                                                   round_state state) {
   std::vector<node_id> dead;
-  int arrived = co_await arrived_at_barrier(in.round);
+  int arrived = co_await arrived_at_barrier(state.round);
   for (const node_id& node : silent) {
-    const auto place = in.participants.find(node);
+    const auto place = state.participants.find(node);
     bool is_spared = false;
-    if (place != in.participants.end()) {
-      is_spared = co_await has_said_its_end(in.round, place->second);
+    if (place != state.participants.end()) {
+      is_spared = co_await has_said_its_end(state.round, place->second);
       if (!is_spared && arrived > 0) {
         is_spared = true;
         --arrived;
@@ -65985,7 +66147,9 @@ ELASTIC_DECL auto torch_round::write(view next) -> task<view> {
                                  *state.deadline};
     stored.deadline = own_deadline_->written;
   }
-  const auto set = [&next](rendezvous_backend& to) { return to.set(next.stored, next.token); };
+  const auto set = [&next](rendezvous_backend& backend) {
+    return backend.set(next.stored, next.token);
+  };
   set_outcome outcome = co_await patiently<set_outcome>(set);
   co_return co_await take_in(std::move(outcome.stored));
 }
@@ -67132,21 +67296,21 @@ ELASTIC_DECL std::optional<python_command> parse_python_command(
       command.flags.push_back(arguments[i]);
       continue;
     }
-    const std::size_t at = argument.find_first_not_of(plain, 1);
-    if (at == std::string::npos && argument.size() > 1) continue;
-    const char letter = at == std::string::npos ? '-' : argument[at];
+    const std::size_t index = argument.find_first_not_of(plain, 1);
+    if (index == std::string::npos && argument.size() > 1) continue;
+    const char letter = index == std::string::npos ? '-' : argument[index];
     if (letter != 'W' && letter != 'X' && letter != 'm' && letter != 'c') return std::nullopt;
     // The option's value is the rest of the argument or else the next argument.
-    const bool is_apart = at + 1 == argument.size();
+    const bool is_apart = index + 1 == argument.size();
     if (is_apart && ++i == arguments.size()) return std::nullopt;
     if (letter == 'W' || letter == 'X') {
       if (is_apart) command.flags.push_back(arguments[i]);
       continue;
     }
-    command.flags.back().resize(at);
+    command.flags.back().resize(index);
     if (command.flags.back() == "-") command.flags.pop_back();
     command.what = letter == 'm' ? kind::module : kind::code;
-    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(at + 1);
+    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(index + 1);
     return command;
   }
   return std::nullopt;
@@ -67606,8 +67770,8 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
   journal_.note_decision(next, ledger_.failures(), next.restart);
   const std::string cause = fmt::format("replica {} ended: {}{}", replica, status.text(), hung);
   if (next.restart) {
-    run_beside(prepare({replica, cause, entry.end->at},
-                       deadline_after(entry.end->at, next.delay)));
+    run_beside(
+        prepare({replica, cause, entry.end->time}, deadline_after(entry.end->time, next.delay)));
     return;
   }
   refusal_ = next;
@@ -67620,8 +67784,7 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
   for (const agent_extension::attempt_worker& each : group_.attempt_workers()) {
     if (each.local_rank == ended.identity.local_rank && each.step >= 0) step = each.step;
   }
-  restart_ledger::decision next =
-      ledger_.failed(replica, ended.end->status, step, ended.end->at);
+  restart_ledger::decision next = ledger_.failed(replica, ended.end->status, step, ended.end->time);
   if (!group_.no_restart()) return next;
   next.restart = false;
   next.reason = *group_.no_restart();
@@ -67720,11 +67883,11 @@ ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
 }
 
 ELASTIC_DECL task<void> replica_run::save_before_stop() {
-  const duration within = spec_.preempt_grace;
-  if (stop_->signal != SIGTERM || within <= duration::zero()) co_return;
+  const duration timeout = spec_.preempt_grace;
+  if (stop_->signal != SIGTERM || timeout <= duration::zero()) co_return;
   if (group_.state() != worker_state::healthy) co_return;
   log_.info("asking the replicas for a checkpoint");
-  task<checkpoint_outcome> saving = save_within(within);
+  task<checkpoint_outcome> saving = save_within(timeout);
   co_await std::move(saving);
 }
 
@@ -67815,10 +67978,10 @@ ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const
   const rendezvous_parameters& meeting = which.config.rendezvous;
   if (!which.has_world || which.config.standalone) return std::nullopt;
   if (meeting.max_nodes > 1) return meeting.max_nodes;
-  const std::string at = hosted_endpoint(which);
+  const std::string address = hosted_endpoint(which);
   // Of a node by itself, c10d and a static rendezvous make no meeting.
-  const bool meets = at.empty() ? meeting.backend != "static" && meeting.backend != "c10d"
-                                : do_nodes_meet(roles, at);
+  const bool meets = address.empty() ? meeting.backend != "static" && meeting.backend != "c10d"
+                                     : do_nodes_meet(roles, address);
   return meets ? std::optional<int>(1) : std::nullopt;
 }
 
@@ -67951,9 +68114,9 @@ ELASTIC_DECL void role_plan::find_meetings() {
   std::map<std::string, int> counts;
   for (const role& each : options_.roles) ++counts[hosted_endpoint(each)];
   for (const role& each : options_.roles) {
-    const std::string at = hosted_endpoint(each);
-    if (at.empty() || counts[at] < 2 || !do_nodes_meet(options_.roles, at)) continue;
-    const auto [meeting, is_new] = meetings_.emplace(at, each.config.rendezvous);
+    const std::string address = hosted_endpoint(each);
+    if (address.empty() || counts[address] < 2 || !do_nodes_meet(options_.roles, address)) continue;
+    const auto [meeting, is_new] = meetings_.emplace(address, each.config.rendezvous);
     if (!is_new) continue;
     rendezvous_parameters& parameters = meeting->second;
     parameters.run_id = options_.run_id;
@@ -67967,8 +68130,8 @@ ELASTIC_DECL void role_plan::find_meetings() {
 }
 
 ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
-  const std::string at = hosted_endpoint(options_.roles[role]);
-  return meetings_.contains(at) ? at : std::string();
+  const std::string address = hosted_endpoint(options_.roles[role]);
+  return meetings_.contains(address) ? address : std::string();
 }
 
 /// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
@@ -68564,7 +68727,7 @@ struct served_port {
   /// "role 'rollout': worker 0", for the log.
   std::string whose;
   pid_t pid = 0;
-  endpoint at;
+  endpoint address;
 };
 
 /// Waits until a connection to the port succeeds, and it is the worker that listens there, or a
@@ -68866,14 +69029,14 @@ inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<r
 inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
   if (!meeting) co_return std::string("127.0.0.1");
   if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
-  std::vector<std::string> towards;
+  std::vector<std::string> hosts;
   const std::string& endpoint = meeting->endpoint;
   const bool is_host = !endpoint.empty() && endpoint.find('/') == std::string::npos;
   if (is_host) {
     const std::string first = endpoint.substr(0, endpoint.find(','));
-    towards.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
+    hosts.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
   }
-  task<std::string> finding = reachable_address(std::string(), std::move(towards));
+  task<std::string> finding = reachable_address(std::string(), std::move(hosts));
   co_return co_await std::move(finding);
 }
 
@@ -68943,7 +69106,7 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
     served_port port;
     port.whose = fmt::format("role '{}': worker {}", which.name, worker.local_rank);
     port.pid = worker.pid;
-    port.at = {self.address, worker.ports.at(which.ready_port)};
+    port.address = {self.address, worker.ports.at(which.ready_port)};
     waits.push_back(await_served_port(std::move(port), time, log_));
   }
   self.probe = std::make_unique<task_group>(strand_);
@@ -69235,14 +69398,14 @@ std::string report_list(const std::vector<Entry>& entries) {
 
 /// One of the numbers of a worker, within bounds.
 inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
-                                  std::size_t at, std::int64_t least, std::int64_t most) {
-  const nlohmann::ordered_json& value = entry[at];
+                                  std::size_t index, std::int64_t least, std::int64_t most) {
+  const nlohmann::ordered_json& value = entry[index];
   const bool is_large =
       value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
       value.get<std::int64_t>() > most) {
-    rows.refuse(
-        fmt::format("has a worker whose entry {} is not a number from {} to {}", at, least, most));
+    rows.refuse(fmt::format("has a worker whose entry {} is not a number from {} to {}", index,
+                            least, most));
   }
   return value.get<std::int64_t>();
 }
@@ -69255,8 +69418,8 @@ inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordere
   if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
     rows.refuse(fmt::format("has a worker that is not a list of {} entries", entries));
   }
-  const auto number = [&](std::size_t at, std::int64_t from, std::int64_t to) {
-    return report_number(rows, entry, at, from, to);
+  const auto number = [&](std::size_t index, std::int64_t start, std::int64_t high) {
+    return report_number(rows, entry, index, start, high);
   };
   viewed_worker worker;
   worker.local_rank = number(0, 0, size - 1);
@@ -69350,9 +69513,9 @@ ELASTIC_DECL void report_feed::note(const journal_record& record) {
   if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
 }
 
-ELASTIC_DECL bool report_feed::is_new(std::size_t at, const viewed_worker& worker,
+ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& worker,
                                       bool has_progress) const {
-  const told_worker& former = told_[at];
+  const told_worker& former = told_[index];
   return former.state != worker.state || former.pid != worker.pid ||
          (has_progress && former.step != worker.step);
 }
@@ -69374,12 +69537,12 @@ ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progre
     report.events.push_back(std::move(events_.front()));
     events_.pop_front();
   }
-  for (std::size_t at = 0; at < told_.size() && size < report_room; ++at) {
-    const viewed_worker& worker = view.workers()[at];
-    if (!is_new(at, worker, has_progress)) continue;
+  for (std::size_t index = 0; index < told_.size() && size < report_room; ++index) {
+    const viewed_worker& worker = view.workers()[index];
+    if (!is_new(index, worker, has_progress)) continue;
     size += report_bytes(worker);
     report.workers.push_back(worker);
-    told_[at] = {worker.state, worker.pid, worker.step};
+    told_[index] = {worker.state, worker.pid, worker.step};
   }
   const bool has_news = is_other || head != head_ || !report.events.empty();
   if (!has_news && report.workers.empty()) return {};
@@ -69403,8 +69566,8 @@ class socket_stream final : public byte_stream {
   socket_stream(asio::any_io_executor executor, int fd, int family)
       : socket_(std::move(executor), asio::generic::stream_protocol(family, 0), fd) {}
 
-  task<std::size_t> read_some(asio::mutable_buffer into) override {
-    auto [failure, size] = co_await socket_.async_read_some(into, as_result);
+  task<std::size_t> read_some(asio::mutable_buffer buffer) override {
+    auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
     if (failure == asio::error::eof) co_return 0;
     throw_if(failure);
     co_return size;
@@ -69460,8 +69623,8 @@ inline bool is_left_socket(const std::string& path, const sockaddr_un& address) 
   if (::lstat(path.c_str(), &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
   const unique_fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return false;
-  const auto* at = reinterpret_cast<const sockaddr*>(&address);
-  return ::connect(probe.get(), at, sizeof address) != 0 && errno == ECONNREFUSED;
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  return ::connect(probe.get(), generic, sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
 [[noreturn]] inline void refuse_place(const std::string& place, int failure,
@@ -69483,26 +69646,26 @@ ELASTIC_DECL stream_listener::stream_listener(asio::any_io_executor executor, in
 ELASTIC_DECL stream_listener::~stream_listener() { close(); }
 
 ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
-                                                         const endpoint& at) {
+                                                         const endpoint& wanted) {
   asio_error_code failure;
-  const asio::ip::address address = asio::ip::make_address(at.host, failure);
+  const asio::ip::address address = asio::ip::make_address(wanted.host, failure);
   if (failure) {
     throw error(errc::invalid_argument,
-                fmt::format("cannot listen at {}: an IP address is needed", to_text(at)));
+                fmt::format("cannot listen at {}: an IP address is needed", to_text(wanted)));
   }
-  const asio::ip::tcp::endpoint place(address, at.port);
+  const asio::ip::tcp::endpoint place(address, wanted.port);
   const int family = place.protocol().family();
   unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) refuse_place(to_text(at), errno);
-  const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (!fd) refuse_place(to_text(wanted), errno);
+  const int enabled = 1;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled);
   if (::bind(fd.get(), place.data(), static_cast<socklen_t>(place.size())) != 0 ||
       ::listen(fd.get(), SOMAXCONN) != 0) {
-    refuse_place(to_text(at), errno);
+    refuse_place(to_text(wanted), errno);
   }
   asio::ip::tcp::endpoint bound = place;
   socklen_t size = static_cast<socklen_t>(bound.capacity());
-  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(at), errno);
+  if (::getsockname(fd.get(), bound.data(), &size) != 0) refuse_place(to_text(wanted), errno);
   stream_listener listener(std::move(executor), fd.get(), family);
   fd.release();
   listener.port_ = bound.port();
@@ -69518,12 +69681,12 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   // On Linux, the file that bind creates gets the mode of the socket, so no other user can connect
   // meanwhile.
   if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0) refuse_place(place, errno);
-  const auto* at = reinterpret_cast<const sockaddr*>(&address);
-  int bound = ::bind(fd.get(), at, sizeof address);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  int bound = ::bind(fd.get(), generic, sizeof address);
   if (bound != 0 && errno == EADDRINUSE) {
     const bool is_left = is_left_socket(path, address);
     if (is_left) ::unlink(path.c_str());
-    bound = ::bind(fd.get(), at, sizeof address);
+    bound = ::bind(fd.get(), generic, sizeof address);
   }
   if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
     refuse_place(place, errno, "it is in use, or the file exists");
@@ -69549,8 +69712,8 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
     unique_fd fd(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
-      const int on = 1;
-      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      const int enabled = 1;
+      if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &enabled, sizeof enabled);
       accepted_stream accepted;
       if (family_ == AF_UNIX) accepted.user = peer_user(fd.get());
       accepted.stream = make_stream(listening_.get_executor(), std::move(fd), family_);
@@ -69601,9 +69764,9 @@ ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
   const sockaddr_un address = unix_address(path);
   unique_fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   // Never blocks: a socket with a full queue refuses the connection.
-  if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
+  if (!fd || ::connect(fd.get(), generic, sizeof address) != 0) {
     throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
   }
   const std::optional<std::uint32_t> server = peer_user(fd.get());
@@ -69821,9 +69984,10 @@ inline std::string_view cookie_value(std::string_view cookies, std::string_view 
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
   unsigned char difference = 0;
-  for (std::size_t at = 0; at < left.size(); ++at) {
-    difference = static_cast<unsigned char>(difference | (static_cast<unsigned char>(left[at]) ^
-                                                          static_cast<unsigned char>(right[at])));
+  for (std::size_t index = 0; index < left.size(); ++index) {
+    difference =
+        static_cast<unsigned char>(difference | (static_cast<unsigned char>(left[index]) ^
+                                                 static_cast<unsigned char>(right[index])));
   }
   return difference == 0;
 }
@@ -71580,9 +71744,9 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
   std::vector<std::string> attempts;
   constexpr std::size_t with_lines = 8;
-  for (std::size_t at = 0; at < view.attempts().size(); ++at) {
-    const bool has_lines = at + with_lines >= view.attempts().size();
-    attempts.push_back(attempt_json(view.attempts()[at], has_lines));
+  for (std::size_t index = 0; index < view.attempts().size(); ++index) {
+    const bool has_lines = index + with_lines >= view.attempts().size();
+    attempts.push_back(attempt_json(view.attempts()[index], has_lines));
   }
   std::vector<std::string> workers;
   text_budget budget;
@@ -71802,8 +71966,8 @@ ELASTIC_DECL std::string overview_text(const viewed_roles& roles, const role_vie
     const viewed_roles::role& role = roles.roles[place];
     text += fmt::format("  {}\n", role_text(role, *views[place], width));
     const std::vector<roles_document::worker>& workers = role.shown.workers;
-    for (std::size_t at = 0; at < std::min(workers.size(), most_places); ++at) {
-      text += fmt::format("  {:{}}  {}\n", "", width, place_text(workers[at]));
+    for (std::size_t index = 0; index < std::min(workers.size(), most_places); ++index) {
+      text += fmt::format("  {:{}}  {}\n", "", width, place_text(workers[index]));
     }
     if (workers.size() > most_places) {
       text += fmt::format("  {:{}}  and {} more\n", "", width, workers.size() - most_places);
@@ -72448,10 +72612,10 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
 }
 
 inline std::string address_text(const std::string& host, std::uint16_t port) {
-  endpoint at;
-  at.host = host;
-  at.port = port;
-  return to_text(at);
+  endpoint address;
+  address.host = host;
+  address.port = port;
+  return to_text(address);
 }
 
 ELASTIC_DECL environment_map jax_variables(const std::vector<wire_place>& places,
@@ -72558,72 +72722,91 @@ ELASTIC_DECL task<void> pmi_node::serve() {
   for (std::size_t slot = 0; slot < workers_.size(); ++slot) {
     // Its end is then the end of those who have it.
     workers_[slot]->theirs.reset();
-    talks.push_back(talk(slot));
+    talks.push_back(attend(slot));
   }
   talks.push_back(keep_barriers());
   co_await when_all(std::move(talks));
 }
 
+ELASTIC_DECL task<void> pmi_node::attend(std::size_t slot) {
+  co_await talk(slot);
+  // If the worker failed, its end is known first: it ends the round, and says more.
+  const time_point now = time_->now();
+  co_await time_->sleep_until(deadline_after(now, departure_grace));
+  if (!departed_) departed_ = workers_[slot]->rank;
+  note_barrier();
+}
+
 /// Until the worker's end is closed.
 ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
-  worker& with = *workers_[slot];
-  while (with.socket.is_open()) {
+  worker& client = *workers_[slot];
+  while (client.socket.is_open()) {
     const auto [failure] =
-        co_await with.socket.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
+        co_await client.socket.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
     // A barrier may have closed the socket meanwhile.
-    if (!with.socket.is_open()) co_return;
+    if (!client.socket.is_open()) co_return;
     if (failure) throw asio_system_error(failure);
-    if (!take_bytes(with)) co_return;
+    if (!take_bytes(client)) co_return;
     note_barrier();
   }
 }
 
 /// Result: false if the connection has ended.
-ELASTIC_DECL bool pmi_node::take_bytes(worker& with) {
+ELASTIC_DECL bool pmi_node::take_bytes(worker& client) {
   char bytes[4096];
-  const ssize_t size = ::recv(with.socket.native_handle(), bytes, sizeof bytes, MSG_DONTWAIT);
+  const ssize_t size = ::recv(client.socket.native_handle(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (size <= 0) {
-    with.socket.close();
+    client.socket.close();
     return false;
   }
   try {
-    with.session.consume({bytes, static_cast<std::size_t>(size)});
+    client.session.consume({bytes, static_cast<std::size_t>(size)});
   } catch (const error& refusal) {
-    hang_up(with, refusal.what());
+    hang_up(client, refusal.what());
     return false;
   }
-  return send(with);
+  return send(client);
 }
 
 /// A worker reads each reply before it asks again, so that there is always room.
-ELASTIC_DECL bool pmi_node::send(worker& with) {
-  if (const auto complaint = with.session.take_complaint()) {
-    log_.warning("rank {} {}", with.rank, *complaint);
+ELASTIC_DECL bool pmi_node::send(worker& client) {
+  if (const auto complaint = client.session.take_complaint()) {
+    log_.warning("rank {} {}", client.rank, *complaint);
   }
-  const std::string bytes = std::exchange(with.session.output(), {});
+  const std::string bytes = std::exchange(client.session.output(), {});
   if (bytes.empty()) return true;
-  const ssize_t sent =
-      ::send(with.socket.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t sent = ::send(client.socket.native_handle(), bytes.data(), bytes.size(),
+                              MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(bytes.size())) return true;
   if (sent < 0 && errno == EPIPE) {
-    with.socket.close();
+    client.socket.close();
   } else {
-    hang_up(with, "it does not read the replies");
+    hang_up(client, "it does not read the replies");
   }
   return false;
 }
 
-ELASTIC_DECL void pmi_node::hang_up(worker& with, const std::string& why) {
-  log_.warning("rank {} loses its connection to PMI: {}", with.rank, why);
-  with.socket.close();
+ELASTIC_DECL void pmi_node::hang_up(worker& client, const std::string& why) {
+  log_.warning("rank {} loses its connection to PMI: {}", client.rank, why);
+  client.socket.close();
 }
 
 ELASTIC_DECL void pmi_node::note_barrier() {
+  if (departed_) {
+    return refuse_barrier(fmt::format("rank {} left without this barrier", *departed_));
+  }
   const bool all = std::all_of(workers_.begin(), workers_.end(), [](const auto& each) {
     return each->session.at() == pmi_session::stage::in_barrier && each->socket.is_open();
   });
   if (all) all_wait_.set();
+}
+
+ELASTIC_DECL void pmi_node::refuse_barrier(const std::string& why) {
+  for (const std::unique_ptr<worker>& each : workers_) {
+    const bool waits = each->session.at() == pmi_session::stage::in_barrier;
+    if (waits && each->socket.is_open()) hang_up(*each, why);
+  }
 }
 
 ELASTIC_DECL task<void> pmi_node::keep_barriers() {
@@ -72721,11 +72904,10 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
   mine.kinds = kinds_;
   mine.base_rank = ranks.base_rank;
   mine.workers = context_.local_world_size;
-  mine.address = local_address_named(terms_.address);
+  const bool is_alone = round.group_world_size == 1;
+  if (!is_alone) mine.address = local_address_named(terms_.address);
   const std::string master = round.master.address;
-  if (mine.address.empty() && (round.group_world_size == 1 || is_loopback(master))) {
-    mine.address = "127.0.0.1";
-  }
+  if (is_alone || (mine.address.empty() && is_loopback(master))) mine.address = "127.0.0.1";
   if (mine.address.empty()) {
     task<std::string> finding = reachable_address(std::string(), {master});
     mine.address = co_await std::move(finding);
@@ -72746,6 +72928,22 @@ ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
   ports_ = std::move(held);
 }
 
+inline task<void> keep_answer(task<std::vector<std::string>> asking,
+                              std::vector<std::string>* answer) {
+  *answer = co_await std::move(asking);
+}
+
+/// A node without wire-ups does not take part in this exchange, and waits for nothing.
+ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
+  constexpr std::chrono::seconds pause(10);
+  co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
+  context_.log.warning(
+      "the {} nodes of the round have met, but after {} s not all have told about the wire-up {}: "
+      "all nodes of a job need it",
+      nodes, pause.count(), kinds_);
+  co_await context_.time->sleep_until(time_point::max());
+}
+
 ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvous_round round,
                                                                         wire_place mine) {
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
@@ -72753,11 +72951,15 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   std::string text = text_of(mine);
   task<std::vector<std::string>> telling = tell_and_read(round.agents, prefix, std::move(text),
                                                          round.group_rank, round.group_world_size);
-  std::optional<std::vector<std::string>> told;
+  std::vector<std::string> told;
+  task<void> keeping = keep_answer(std::move(telling), &told);
+  task<void> warning = warn_of_silence(round.group_world_size);
+  task<std::size_t> waiting = race(std::move(keeping), std::move(warning));
+  std::optional<std::size_t> ended;
   std::exception_ptr gone;
   try {
     const time_point deadline = deadline_after(context_.time->now(), round.exchange_timeout);
-    told = co_await with_deadline(*context_.time, deadline, std::move(telling));
+    ended = co_await with_deadline(*context_.time, deadline, std::move(waiting));
   } catch (const error& failure) {
     if (failure.code() != errc::connection_failed) throw;
     gone = std::current_exception();
@@ -72768,7 +72970,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
     co_await context_.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
     std::rethrow_exception(gone);
   }
-  if (!told) {
+  if (!ended) {
     throw error(errc::rendezvous_timeout,
                 fmt::format("not all of the {} nodes told about the wire-up {} within {} s: all "
                             "nodes of a job need it",
@@ -72776,7 +72978,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
   std::vector<wire_place> places;
-  for (const std::string& each : *told) places.push_back(parse_wire_place(each));
+  for (const std::string& each : told) places.push_back(parse_wire_place(each));
   co_return places;
 }
 
@@ -72922,22 +73124,394 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/impl/port_use.ipp ----
+
+namespace elastic::detail {
+
+/// Removes the next word from a line and returns it.
+inline std::string_view take_word(std::string_view& line) {
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  line.remove_prefix(begin);
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+/// A whole word as a number; empty if it is not a number.
+inline std::optional<std::uint64_t> number_in(std::string_view word, int base) {
+  std::uint64_t number = 0;
+  const char* const end = word.data() + word.size();
+  const auto [stop, failure] = std::from_chars(word.data(), end, number, base);
+  if (failure != std::errc() || stop != end || word.empty()) return std::nullopt;
+  return number;
+}
+
+ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
+  // Values of net/tcp_states.h.
+  constexpr std::uint64_t established = 1;
+  constexpr std::uint64_t syn_sent = 2;
+  constexpr std::uint64_t listen = 10;
+  const auto port_of = [](std::string_view end) {
+    return number_in(end.substr(std::min(end.find(':') + 1, end.size())), 16);
+  };
+  while (!table.empty()) {
+    std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    take_word(line);  // slot number
+    const auto own_port = port_of(take_word(line));
+    const auto peer_port = port_of(take_word(line));
+    const auto state = number_in(take_word(line), 16);
+    if (!state || (*state == listen ? own_port : peer_port) != port) continue;
+    // Queues, timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
+    const auto inode = number_in(take_word(line), 10);
+    if (!inode) continue;
+    if (*state == established) found.connected.insert(*inode);
+    if (*state == syn_sent) found.connecting.insert(*inode);
+    if (*state == listen) found.listening.insert(*inode);
+  }
+}
+
+/// Calls `take` for the inode of each socket of one process, until that returns true; takes the
+/// descriptors that it looks at off `left`. Result: false: not all could be looked at.
+template <class Taker>
+bool look_at_sockets(pid_t pid, std::size_t& left, const Taker& take) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  fs::directory_iterator entry(fmt::format("/proc/{}/fd", pid), failure);
+  if (failure) return false;
+  for (; entry != fs::directory_iterator(); entry.increment(failure)) {
+    if (failure || left == 0) return false;
+    --left;
+    std::error_code gone;
+    const std::string target = fs::read_symlink(entry->path(), gone).native();
+    constexpr std::string_view begin = "socket:[";
+    if (gone || !target.starts_with(begin) || !target.ends_with(']')) continue;
+    const std::string_view digits = std::string_view(target).substr(begin.size());
+    const auto inode = number_in(digits.substr(0, digits.size() - 1), 10);
+    if (inode && take(*inode)) return true;
+  }
+  return true;
+}
+
+/// The same for a process and its descendants.
+template <class Taker>
+bool look_at_sockets_of_tree(pid_t root, std::size_t left, const Taker& take) {
+  bool is_found = false;
+  const auto take_once = [&](std::uint64_t inode) { return is_found = take(inode); };
+  // `tree` grows during the loop. Descendants that vanish meanwhile are skipped.
+  std::vector<pid_t> tree{root};
+  for (std::size_t next = 0; next < tree.size() && !is_found; ++next) {
+    if (left == 0) return false;
+    --left;
+    const bool is_seen = look_at_sockets(tree[next], left, take_once);
+    if (!is_seen && (left == 0 || tree[next] == root)) return false;
+    const std::vector<pid_t> children = read_children(tree[next]);
+    tree.insert(tree.end(), children.begin(), children.end());
+  }
+  return true;
+}
+
+inline sockets_to_port sockets_of(pid_t pid, std::uint16_t port) {
+  sockets_to_port sockets;
+  for (const char* table : {"tcp", "tcp6"}) {
+    const std::string path = fmt::format("/proc/{}/net/{}", pid, table);
+    const std::string text = read_proc_file(path, limits::socket_table_bytes);
+    if (text.size() == limits::socket_table_bytes) sockets.is_whole = false;
+    find_sockets(text, port, sockets);
+  }
+  return sockets;
+}
+
+ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
+                                                      std::size_t most_files) {
+  const sockets_to_port sockets = sockets_of(root, port);
+  port_use best = port_use::none;
+  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    if (sockets.connected.contains(inode)) best = port_use::connected;
+    if (best != port_use::connected && sockets.connecting.contains(inode)) {
+      best = port_use::connecting;
+    }
+    return best == port_use::connected;
+  });
+  const bool is_sure = is_seen && (sockets.is_whole || best == port_use::connected);
+  return is_sure ? std::optional(best) : std::nullopt;
+}
+
+ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
+                                            std::size_t most_files) {
+  const sockets_to_port sockets = sockets_of(root, port);
+  bool is_found = false;
+  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    is_found = sockets.listening.contains(inode);
+    return is_found;
+  });
+  const bool is_sure = is_seen && (sockets.is_whole || is_found);
+  return is_sure ? std::optional(is_found) : std::nullopt;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/arrivals.ipp ----
+
+namespace elastic::detail {
+
+/// "rank 3", "ranks 3, 5 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more".
+inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
+  constexpr std::size_t most = 8;
+  const std::span<const std::int64_t> all(ranks);
+  if (all.size() == 1) return fmt::format("rank {}", all.front());
+  if (all.size() > most) {
+    return fmt::format("ranks {} and {} more", joined_text(all.first(most), ", "),
+                       all.size() - most);
+  }
+  return fmt::format("ranks {} and {}", joined_text(all.first(all.size() - 1), ", "), all.back());
+}
+
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port) {
+  std::function<std::vector<worker_arrival>()> look = [workers = std::move(workers), port] {
+    std::vector<worker_arrival> seen = workers;
+    const std::size_t share = limits::watched_files / std::max<std::size_t>(seen.size(), 1);
+    for (worker_arrival& worker : seen) worker.use = look_at_port_use(worker.pid, port, share);
+    return seen;
+  };
+  task<std::vector<worker_arrival>> looking = run_blocking<std::vector<worker_arrival>>(look);
+  co_return co_await std::move(looking);
+}
+
+/// Where the missing ranks may be, as the end of a sentence.
+inline std::string_view place_of_missing(const arrivals& seen, std::size_t connected) {
+  if (!seen.do_all_run) return "; workers of this node have ended, and may not have come";
+  const auto is_seen = [](const worker_arrival& each) { return each.use.has_value(); };
+  const bool is_known = std::any_of(seen.own.begin(), seen.own.end(), is_seen);
+  if (connected == 0 && is_known) {
+    return "; no process of this node's workers has a connection to it";
+  }
+  if (connected < seen.own.size()) return "";
+  return "; all of this node have, and the logs of the other nodes name those that are missing "
+         "there";
+}
+
+ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
+  if (seen.come && *seen.come >= seen.world) return {};
+  std::vector<std::int64_t> missing;
+  std::vector<std::int64_t> connecting;
+  std::size_t connected = 0;
+  for (const worker_arrival& worker : seen.own) {
+    if (worker.use == port_use::connected) ++connected;
+    if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
+    if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
+  }
+  const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
+  if (!is_used) return {};
+  const std::string count =
+      seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
+  if (missing.empty() && count.empty()) return {};
+  // Workers that run where this node cannot inspect them, for example in a container, may have
+  // connected.
+  const bool sees_none = connected == 0 && connecting.empty();
+  if (missing.empty() || sees_none) {
+    return fmt::format("after {} s {} to init_process_group at {}{}", arrival_patience.count(),
+                       count, seen.store, place_of_missing(seen, connected));
+  }
+  const bool is_one = missing.size() == 1;
+  std::string text = fmt::format(
+      "{} {} not come to init_process_group after {} s: {} no connection to the store of the "
+      "workers at {}{}",
+      rank_list(missing), is_one ? "has" : "have", arrival_patience.count(),
+      is_one ? "it has" : "they have", seen.store,
+      count.empty() ? std::string() : fmt::format(" ({})", count));
+  if (connecting.empty()) return text;
+  const bool is_one_connecting = connecting.size() == 1;
+  return text + fmt::format(
+                    "; {} {} to connect and {} no answer: does a firewall let the port through, "
+                    "and does local_addr of the node there name an address that others reach?",
+                    rank_list(connecting), is_one_connecting ? "tries" : "try",
+                    is_one_connecting ? "gets" : "get");
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/node_checker.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
+                                              const node_check_outcome& outcome) {
+  std::string sentence;
+  if (!outcome.problem.empty()) {
+    sentence = fmt::format("the node check went wrong: {}", printable_line(outcome.problem));
+  } else if (!outcome.status) {
+    sentence = fmt::format("the node check did not end within {} s",
+                           std::chrono::duration<double>(check.timeout).count());
+  } else if (!outcome.status->success()) {
+    sentence = fmt::format("the node check failed: {}", outcome.status->text());
+  } else {
+    return std::nullopt;
+  }
+  const std::string output = printable_line(outcome.output);
+  if (output.empty()) return sentence;
+  return fmt::format("{}; it wrote: {}{}", sentence, outcome.is_cut ? "…" : "", output);
+}
+
+/// Keeps the end of what is written to it.
+class end_of_output final : public output_sink {
+ public:
+  task<void> write(std::string_view bytes) override {
+    constexpr std::size_t most = limits::node_check_bytes;
+    text += bytes.substr(bytes.size() - std::min(bytes.size(), most + 1));
+    is_cut = is_cut || bytes.size() > most || text.size() > most;
+    if (text.size() > most) text.erase(0, text.size() - most);
+    co_return;
+  }
+
+  std::string text;
+  bool is_cut = false;
+};
+
+/// One run of the command.
+struct node_look {
+  node_look(asio::any_io_executor strand, shell_command chosen, node_check_services services)
+      : check(std::move(chosen)),
+        time(services.time),
+        output(new_shared<end_of_output>()),
+        processes(std::move(strand), services_of(std::move(services), output)) {}
+
+  static process_set::services services_of(node_check_services services,
+                                           const std::shared_ptr<output_sink>& sink) {
+    process_set::services parts;
+    parts.launcher = std::move(services.launcher);
+    parts.time = std::move(services.time);
+    parts.log = std::move(services.log);
+    parts.console_out = sink;
+    parts.console_err = sink;
+    return parts;
+  }
+
+  task<void> run(process_set::process program) {
+    const time_point deadline = deadline_after(time->now(), check.timeout);
+    co_await processes.start(0, program);
+    task<process_set::process_end> ending = processes.next_end();
+    const std::optional<process_set::process_end> end =
+        co_await with_deadline(*time, deadline, std::move(ending));
+    if (end) outcome.status = end->status;
+  }
+
+  /// Kills whatever is left of the command's processes.
+  task<void> end_all() {
+    stop_plan at_once;
+    at_once.signal = SIGKILL;
+    at_once.grace = duration::zero();
+    co_await processes.stop(at_once);
+  }
+
+  shell_command check;
+  std::shared_ptr<time_source> time;
+  std::shared_ptr<end_of_output> output;
+  process_set processes;
+  node_check_outcome outcome;
+};
+
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
+                                                   shell_command check,
+                                                   environment_map environment,
+                                                   std::string directory,
+                                                   node_check_services services) {
+  node_look look(std::move(strand), check, std::move(services));
+  process_set::process program;
+  program.process.program = "/bin/sh";
+  program.process.arguments = {"-c", check.command};
+  program.process.environment = environment_entries(environment);
+  program.process.directory = directory;
+  program.has_empty_input = true;
+  program.out.kind = output_plan::how::copy;
+  program.err.kind = output_plan::how::copy;
+  task<void> running = with_cleanup(look.run(program), look.end_all());
+  try {
+    co_await std::move(running);
+  } catch (const std::runtime_error& failure) {
+    if (is_cancellation(std::current_exception())) throw;
+    look.outcome.problem = failure.what();
+  }
+  look.outcome.output = look.output->text;
+  look.outcome.is_cut = look.output->is_cut;
+  co_return std::move(look.outcome);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/replacement_line.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string end_clause(const exit_status& status) {
+  if (const auto code = status.code()) return fmt::format("ended with exit code {}", *code);
+  const auto number = status.signal();
+  if (!number) return "ended: " + status.text();
+  const std::string name = signal_name(*number);
+  std::string clause = fmt::format("ended by signal {}", *number);
+  // The name of an unnamed signal only repeats its number.
+  if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
+  return status.core_dumped() ? clause + ", core dumped" : clause;
+}
+
+inline std::string failure_clause(const worker_group::worker& failed) {
+  const std::string who =
+      fmt::format("rank {} (local rank {}, pid {})", failed.identity.rank,
+                  failed.identity.local_rank, failed.pid);
+  if (!failed.hung.empty()) return fmt::format("{} was hung: {}", who, failed.hung);
+  return failed.end ? fmt::format("{} {}", who, end_clause(failed.end->status)) : who + " failed";
+}
+
+ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
+                                          const std::string& change, const std::string& decision) {
+  if (failed.empty()) {
+    return fmt::format("{}; the workers of this node keep their processes: {}", change, decision);
+  }
+  constexpr std::size_t most_clauses = 8;
+  std::string line;
+  for (std::size_t index = 0; index < failed.size() && index < most_clauses; ++index) {
+    line += (index == 0 ? "" : ", ") + failure_clause(*failed[index]);
+  }
+  if (failed.size() > most_clauses) {
+    line += fmt::format(" and {} more", failed.size() - most_clauses);
+  }
+  return fmt::format("{}; replacing {}, the others keep their processes: {}", line,
+                     failed.size() == 1 ? "it" : "them", decision);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/endless.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<void> endless(task<void> work) {
+  auto executor = co_await asio::this_coro::executor;
+  co_await std::move(work);
+  event_flag never(executor);
+  co_await never.wait();
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/health/detail/impl/printable.ipp ----
 
 namespace elastic::detail {
 
 ELASTIC_DECL std::string printable(std::string_view text, std::size_t most) {
   std::string shown;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const auto byte = static_cast<unsigned char>(text[index]);
+    const auto next = index + 1 < text.size() ? static_cast<unsigned char>(text[index + 1]) : 0U;
     if (byte < 0x20 || byte == 0x7f) {
       shown += ' ';
     } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-      ++at;  // U+0080 to U+009F: control characters, too
+      ++index;  // U+0080 to U+009F: control characters, too
       shown += ' ';
     } else {
-      shown += text[at];
+      shown += text[index];
     }
   }
   if (shown.size() <= most) return shown;
@@ -73335,8 +73909,8 @@ ELASTIC_DECL void patience_rows(record_rows& rows, rendezvous_settings& settings
 
 namespace elastic::detail {
 
-ELASTIC_DECL leader_visitor::leader_visitor(store_extension::client& from)
-    : from_(from), frames_(limits::first_message_bytes) {}
+ELASTIC_DECL leader_visitor::leader_visitor(store_extension::client& peer)
+    : from_(peer), frames_(limits::first_message_bytes) {}
 
 ELASTIC_DECL leader_visitor::~leader_visitor() = default;
 
@@ -73495,10 +74069,10 @@ ELASTIC_DECL void tcp_message_channel::send_all() {
                      });
 }
 
-ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint at, std::string greeting,
+ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint address, std::string greeting,
                                                           std::size_t bound,
                                                           std::optional<job_secret> secret)
-    : at_(std::move(at)),
+    : at_(std::move(address)),
       greeting_(std::move(greeting)),
       bound_(bound),
       secret_(std::move(secret)) {}
@@ -73565,21 +74139,21 @@ ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
 
 namespace elastic::detail {
 
-inline bool has_address(const std::vector<asio::ip::address>& of,
+inline bool has_address(const std::vector<asio::ip::address>& addresses,
                         const asio::ip::address& address) {
-  return std::any_of(of.begin(), of.end(), [&](const asio::ip::address& each) {
+  return std::any_of(addresses.begin(), addresses.end(), [&](const asio::ip::address& each) {
     return plain_address(each) == plain_address(address);
   });
 }
 
-ELASTIC_DECL std::string objection_to(const candidate_addresses& of) {
-  for (std::size_t second = 0; second < of.list.size(); ++second) {
+ELASTIC_DECL std::string objection_to(const candidate_addresses& addresses) {
+  for (std::size_t second = 0; second < addresses.list.size(); ++second) {
     for (std::size_t first = 0; first < second; ++first) {
-      if (of.list[first].port != of.list[second].port) continue;
-      for (const asio::ip::address& address : of.known[second]) {
-        if (!has_address(of.known[first], address)) continue;
+      if (addresses.list[first].port != addresses.list[second].port) continue;
+      for (const asio::ip::address& address : addresses.known[second]) {
+        if (!has_address(addresses.known[first], address)) continue;
         return fmt::format("{} and {} are one server, {}: each endpoint needs a host of its own",
-                           to_text(of.list[first]), to_text(of.list[second]),
+                           to_text(addresses.list[first]), to_text(addresses.list[second]),
                            plain_address(address).to_string());
       }
     }
@@ -73588,19 +74162,19 @@ ELASTIC_DECL std::string objection_to(const candidate_addresses& of) {
 }
 
 ELASTIC_DECL std::string objection_to_local_addr(
-    const candidate_addresses& of, const std::string& local_addr, int served,
+    const candidate_addresses& addresses, const std::string& local_addr, int served,
     const std::function<bool(const asio::ip::address&)>& is_own) {
   asio_error_code not_an_address;
   const asio::ip::address literal = asio::ip::make_address(local_addr, not_an_address);
-  for (std::size_t place = 0; place < of.list.size(); ++place) {
-    const std::vector<asio::ip::address>& known = of.known[place];
-    const bool is_named =
-        of.list[place].host == local_addr || (!not_an_address && has_address(known, literal));
+  for (std::size_t place = 0; place < addresses.list.size(); ++place) {
+    const std::vector<asio::ip::address>& known = addresses.known[place];
+    const bool is_named = addresses.list[place].host == local_addr ||
+                          (!not_an_address && has_address(known, literal));
     if (!is_named || known.empty() || static_cast<int>(place) == served) continue;
     if (std::any_of(known.begin(), known.end(), is_own)) continue;
     return fmt::format(
         "'{}' is {}, which is another host: leave it out, or name an address of this one",
-        local_addr, to_text(of.list[place]));
+        local_addr, to_text(addresses.list[place]));
   }
   return {};
 }
@@ -75121,7 +75695,9 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
   if (view.is_pause) return at_once("the job pauses");
   if (view.grace < duration::max()) return at_once("the others may go on without this node");
-  if (view.off) return at_once("there are to be no standbys: " + *view.off);
+  if (view.obstacle) {
+    return at_once("there are to be no standbys: " + *view.obstacle);
+  }
   if (view.cold == 0) return at_once("every worker has a standby");
   const std::string missing =
       fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");
@@ -75289,9 +75865,9 @@ ELASTIC_DECL option_type debug_address_type() {
       const std::size_t colon = text.find(':', std::min(slash, text.size()));
       const std::string_view network = slash == std::string_view::npos ? "" : text.substr(0, colon);
       if (!network.empty()) text = text.substr(std::min(colon, text.size()));
-      const endpoint at = parse_endpoint(network.empty() ? text : fmt::format("x{}", text), 0);
-      plan.host = network.empty() ? at.host : std::string(network);
-      plan.port = at.port;
+      const endpoint address = parse_endpoint(network.empty() ? text : fmt::format("x{}", text), 0);
+      plan.host = network.empty() ? address.host : std::string(network);
+      plan.port = address.port;
     } catch (const error& refusal) {
       throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
@@ -75709,16 +76285,17 @@ ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket
   co_return co_await socket.async_connect(end, as_result);
 }
 
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint server) {
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(to.host);
+  const auto addresses = co_await resolve_addresses(server.host);
   if (addresses.empty()) {
-    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", to.host));
+    throw error(errc::connection_failed,
+                fmt::format("the name '{}' cannot be resolved", server.host));
   }
   asio::ip::tcp::socket socket(executor);
   std::string tried;
   for (const auto& address : addresses) {
-    const asio::ip::tcp::endpoint end(address, to.port);
+    const asio::ip::tcp::endpoint end(address, server.port);
     auto [failure] = co_await connect_one(socket, end);
     if (!failure) {
       asio_error_code ignored;
@@ -75727,14 +76304,14 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
       co_return std::move(socket);
     }
     if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
-    const endpoint shown{address.to_string(), to.port};
+    const endpoint shown{address.to_string(), server.port};
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
   }
   throw error(errc::connection_failed, tried);
 }
 
-ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer into) {
-  auto [failure, size] = co_await socket_.async_read_some(into, as_result);
+ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer buffer) {
+  auto [failure, size] = co_await socket_.async_read_some(buffer, as_result);
   if (failure == asio::error::eof) co_return 0;
   throw_if(failure);
   co_return size;
@@ -75820,8 +76397,8 @@ class tls_stream final : public byte_stream {
 
   static void check(const tls_options& options) { static_cast<void>(trusted(options)); }
 
-  task<std::size_t> read_some(asio::mutable_buffer into) override {
-    auto [failure, size] = co_await stream_.async_read_some(into, as_result);
+  task<std::size_t> read_some(asio::mutable_buffer buffer) override {
+    auto [failure, size] = co_await stream_.async_read_some(buffer, as_result);
     if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
     throw_if(failure);
     co_return size;
@@ -75937,14 +76514,14 @@ namespace elastic::detail {
 ELASTIC_DECL std::string to_base64(std::string_view bytes) {
   std::string text;
   text.reserve(base64_size(bytes.size()));
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+  for (std::size_t index = 0; index < bytes.size(); index += 3) {
     std::uint32_t group = 0;
     for (std::size_t i = 0; i < 3; ++i) {
-      const bool there = at + i < bytes.size();
-      group = group << 8 | (there ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+      const bool there = index + i < bytes.size();
+      group = group << 8 | (there ? static_cast<unsigned char>(bytes[index + i]) : 0U);
     }
     for (std::size_t i = 0; i < 4; ++i) {
-      const bool is_padding = at + i > bytes.size();
+      const bool is_padding = index + i > bytes.size();
       text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
     }
   }
@@ -75969,8 +76546,8 @@ ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text) {
   bytes.reserve(text.size() / 4 * 3);
   std::uint32_t group = 0;
   int bits = 0;
-  for (std::size_t at = 0; at < letters; ++at) {
-    const std::uint8_t value = values[static_cast<unsigned char>(text[at])];
+  for (std::size_t index = 0; index < letters; ++index) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[index])];
     if (value == 64) return std::nullopt;
     group = (group << 6 | value) & 0xffff;
     bits += 6;
@@ -76469,53 +77046,53 @@ class torch_state_decoder {
     state.extra.emplace(name, extra.written().substr(begin));
   }
 
-  void copy(pickle_writer& to, pickle_ref ref) {
+  void copy(pickle_writer& writer, pickle_ref ref) {
     // A value that is used in many places is copied to each of them.
-    if (to.written().size() > limits::rendezvous_state_bytes) {
+    if (writer.written().size() > limits::rendezvous_state_bytes) {
       refuse_state(
           fmt::format("its unknown attributes take over {} bytes", limits::rendezvous_state_bytes));
     }
     const pickle_value& value = values_[ref];
     switch (value.kind) {
-      case pickle_kind::none: return to.op(pickle_op::none);
-      case pickle_kind::boolean: return to.boolean(value.number != 0);
-      case pickle_kind::integer: return to.integer(value.number);
-      case pickle_kind::text: return to.text(value.text);
-      case pickle_kind::bytes: return to.bytes(value.text);
-      case pickle_kind::time: return to.time(time(ref), value.is_zoned);
-      case pickle_kind::zone: return to.zone();
-      case pickle_kind::span: return to.span(std::chrono::microseconds(value.number));
-      case pickle_kind::object: return copy_node(to, ref);
-      case pickle_kind::tuple: return copy_tuple(to, value);
+      case pickle_kind::none: return writer.op(pickle_op::none);
+      case pickle_kind::boolean: return writer.boolean(value.number != 0);
+      case pickle_kind::integer: return writer.integer(value.number);
+      case pickle_kind::text: return writer.text(value.text);
+      case pickle_kind::bytes: return writer.bytes(value.text);
+      case pickle_kind::time: return writer.time(time(ref), value.is_zoned);
+      case pickle_kind::zone: return writer.zone();
+      case pickle_kind::span: return writer.span(std::chrono::microseconds(value.number));
+      case pickle_kind::object: return copy_node(writer, ref);
+      case pickle_kind::tuple: return copy_tuple(writer, value);
       case pickle_kind::dict:
-        to.op(pickle_op::empty_dict);
-        return copy_items(to, value, pickle_op::setitems);
+        writer.op(pickle_op::empty_dict);
+        return copy_items(writer, value, pickle_op::setitems);
       case pickle_kind::set:
-        to.op(pickle_op::empty_set);
-        return copy_items(to, value, pickle_op::additems);
+        writer.op(pickle_op::empty_set);
+        return copy_items(writer, value, pickle_op::additems);
       default: refuse_state("an unknown attribute of it cannot be kept");
     }
   }
 
-  void copy_node(pickle_writer& to, pickle_ref ref) {
+  void copy_node(pickle_writer& writer, pickle_ref ref) {
     const bool saw_fqdn = std::exchange(sees_fqdn_, false);
     const node_id id = node(ref);
-    to.node(id, sees_fqdn_ ? "fqdn" : "addr");
+    writer.node(id, sees_fqdn_ ? "fqdn" : "addr");
     sees_fqdn_ = sees_fqdn_ || saw_fqdn;
   }
 
-  void copy_tuple(pickle_writer& to, const pickle_value& tuple) {
+  void copy_tuple(pickle_writer& writer, const pickle_value& tuple) {
     constexpr pickle_op codes[] = {pickle_op::empty_tuple, pickle_op::tuple1, pickle_op::tuple2,
                                    pickle_op::tuple3};
-    for (const pickle_ref item : tuple.items) copy(to, item);
-    to.op(codes[tuple.items.size()]);
+    for (const pickle_ref item : tuple.items) copy(writer, item);
+    writer.op(codes[tuple.items.size()]);
   }
 
-  void copy_items(pickle_writer& to, const pickle_value& container, pickle_op code) {
+  void copy_items(pickle_writer& writer, const pickle_value& container, pickle_op code) {
     if (container.items.empty()) return;
-    to.op(pickle_op::mark);
-    for (const pickle_ref item : container.items) copy(to, item);
-    to.op(code);
+    writer.op(pickle_op::mark);
+    for (const pickle_ref item : container.items) copy(writer, item);
+    writer.op(code);
   }
 
   // ---- the dialect ----
@@ -76764,7 +77341,7 @@ enum class port_answer { refused, other_program, accepted };
 /// Whether it is the worker that listens, as far as /proc shows it.
 inline port_answer answer_of_port(const served_port& port) {
   constexpr std::size_t most_files = 4096;
-  const std::optional<bool> is_its = listens_at(port.pid, port.at.port, most_files);
+  const std::optional<bool> is_its = listens_at(port.pid, port.address.port, most_files);
   if (is_its) return *is_its ? port_answer::accepted : port_answer::other_program;
   // What /proc hides is believed, of a worker that is there.
   std::error_code ignored;
@@ -76774,7 +77351,7 @@ inline port_answer answer_of_port(const served_port& port) {
 
 inline task<void> try_port(served_port port, std::shared_ptr<port_answer> answer) {
   try {
-    auto connecting = connect_tcp(port.at);
+    auto connecting = connect_tcp(port.address);
     const auto socket = co_await std::move(connecting);
     *answer = answer_of_port(port);
   } catch (const error& failure) {
@@ -76802,7 +77379,7 @@ ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time
     if (*answer == port_answer::accepted) co_return;
     if (time->now() >= begun + warned_after) {
       log.warning("{} (pid {}) is not ready: after {} s, {} at {}", port.whose, port.pid,
-                  warned_after.count(), answer_words(*answer), to_text(port.at));
+                  warned_after.count(), answer_words(*answer), to_text(port.address));
       warned_after *= 2;
     }
     co_await time->sleep_until(time->now() + pause);
@@ -76922,9 +77499,9 @@ inline std::string replaced_words(const job_event& event) {
   if (event.ranks.size() < 2) return fmt::format("rank {}", event.rank.value_or(-1));
   std::string text = "ranks";
   const std::size_t named = std::min(event.ranks.size(), most_named);
-  for (std::size_t at = 0; at < named; ++at) {
-    const bool is_last = at + 1 == event.ranks.size();
-    text += fmt::format("{}{}", at == 0 ? " " : is_last ? " and " : ", ", event.ranks[at]);
+  for (std::size_t index = 0; index < named; ++index) {
+    const bool is_last = index + 1 == event.ranks.size();
+    text += fmt::format("{}{}", index == 0 ? " " : is_last ? " and " : ", ", event.ranks[index]);
   }
   if (event.ranks.size() > named) text += fmt::format(" and {} more", event.ranks.size() - named);
   return text;
@@ -77368,17 +77945,17 @@ inline std::string element_counts(std::string_view sizes) {
   std::string counts;
   std::int64_t product = 1;
   int depth = 0;
-  for (std::size_t at = 0; at < sizes.size(); ++at) {
-    const char sign = sizes[at];
+  for (std::size_t index = 0; index < sizes.size(); ++index) {
+    const char sign = sizes[index];
     if (sign == '[') {
       if (++depth == 2) product = 1;
     } else if (sign == ']') {
       if (depth-- == 2) counts += fmt::format("{},", product);
     } else if (sign >= '0' && sign <= '9') {
       std::int64_t size = 0;
-      const auto parsed = std::from_chars(sizes.data() + at, sizes.data() + sizes.size(), size);
+      const auto parsed = std::from_chars(sizes.data() + index, sizes.data() + sizes.size(), size);
       if (parsed.ec != std::errc() || __builtin_mul_overflow(product, size, &product)) return {};
-      at = static_cast<std::size_t>(parsed.ptr - sizes.data()) - 1;
+      index = static_cast<std::size_t>(parsed.ptr - sizes.data()) - 1;
     }
   }
   return depth == 0 ? counts : std::string();
@@ -77471,14 +78048,14 @@ ELASTIC_DECL std::string shown(std::string_view text) {
 }
 
 ELASTIC_DECL bool is_pickle_text(std::string_view bytes) {
-  std::size_t at = 0;
+  std::size_t index = 0;
   const auto follows = [&](unsigned low, unsigned high) {
-    if (at == bytes.size()) return false;
-    const auto byte = static_cast<unsigned char>(bytes[at++]);
+    if (index == bytes.size()) return false;
+    const auto byte = static_cast<unsigned char>(bytes[index++]);
     return byte >= low && byte <= high;
   };
-  while (at < bytes.size()) {
-    const auto first = static_cast<unsigned char>(bytes[at++]);
+  while (index < bytes.size()) {
+    const auto first = static_cast<unsigned char>(bytes[index++]);
     if (first < 0x80) continue;
     if (first < 0xc2 || first > 0xf4) return false;
     // The second byte reveals overlong encodings, and values over U+10FFFF.
@@ -77810,12 +78387,12 @@ ELASTIC_DECL void pickle_reader::add_key(pickle_ref container, pickle_ref key) {
 ELASTIC_DECL void pickle_reader::add_item(pickle_ref container, pickle_ref item) {
   if (values_[item].is(pickle_kind::global)) fail("a name stands where a value is due");
   values_[item].is_final = true;
-  pickle_value& into = values_[container];
-  into.depth = std::max(into.depth, values_[item].depth + 1);
-  if (into.depth > pickle_depth) {
+  pickle_value& target = values_[container];
+  target.depth = std::max(target.depth, values_[item].depth + 1);
+  if (target.depth > pickle_depth) {
     fail(fmt::format("values lie over {} deep within each other", pickle_depth));
   }
-  into.items.push_back(item);
+  target.items.push_back(item);
 }
 
 }  // namespace elastic::detail
