@@ -447,6 +447,22 @@ TEST_CASE("vote machine: who loses an election says so, and tries again", "[rend
   candidate.ask();
 }
 
+TEST_CASE("vote machine: a voter that is free votes only for terms after all that it knows",
+          "[rendezvous]") {
+  stage candidate;
+  candidate.follow(9);
+  candidate.core.told_term(20, candidate.now);
+  candidate.at(16s);
+  candidate.core.take_questions();
+  const auto votes_for = [&candidate](std::int64_t term) {
+    candidate.core.received(2, messages::vote{term, false, false}, candidate.now);
+    return candidate.reply<grant>().yes;
+  };
+  CHECK_FALSE(votes_for(9));
+  CHECK_FALSE(votes_for(20));
+  CHECK(votes_for(21));
+}
+
 TEST_CASE("vote machine: a write of an older term is refused, and makes its leader run again",
           "[rendezvous]") {
   stage candidate;
