@@ -67,9 +67,9 @@ const std::string trainer_and_rollout = R"(
 log_dir = "FILES/logs"
 redirects = 3
 [role.trainer]
-command = ["--no-python", "PUPPET", "line", "trained", "await", "FILES/serving", "exit", "0"]
+command = ["--no-python", "PUPPET", "line", "trained", "await", "FILES/serving-0", "exit", "0"]
 [role.rollout]
-command = ["--no-python", "PUPPET", "line", "rank ${local_rank}", "touch", "FILES/serving", "hang"]
+command = ["--no-python", "PUPPET", "line", "rank ${local_rank}", "touch", "FILES/serving-${local_rank}", "hang"]
 nproc_per_node = 2
 stops_with = "trainer"
 )";
