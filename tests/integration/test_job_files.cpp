@@ -69,7 +69,8 @@ redirects = 3
 [role.trainer]
 command = ["--no-python", "PUPPET", "line", "trained", "await", "FILES/serving-0", "exit", "0"]
 [role.rollout]
-command = ["--no-python", "PUPPET", "line", "rank ${local_rank}", "touch", "FILES/serving-${local_rank}", "hang"]
+command = ["--no-python", "PUPPET", "line", "rank ${local_rank}",
+           "touch", "FILES/serving-${local_rank}", "hang"]
 nproc_per_node = 2
 stops_with = "trainer"
 )";
