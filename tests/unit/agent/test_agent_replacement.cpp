@@ -4,9 +4,11 @@
 // What an agent reports about workers that are replaced while others continue.
 
 #include <elastic/agent/detail/replacement_line.hpp>
+#include <elastic/agent/detail/round_agreement.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/launch/job_outcome.hpp>
+#include <elastic/store/prefix_store.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
@@ -227,6 +229,60 @@ TIME_TEST("agent replacement: a change of the membership replaces nobody", "[age
   for (const std::size_t process : {0, 1, 2}) job.stage.worker(process).exit(0);
   co_await job.stage.end();
   CHECK(job.stage.result().replacements.empty());
+}
+
+/// Plays the other node of a round: it leads the exchange, and its workers cannot stay.
+task<void> lead_without_survivors(play& job, std::int64_t round) {
+  elastic::rendezvous_round met;
+  met.round = round;
+  met.group_world_size = 2;
+  met.agents = std::make_shared<elastic::prefix_store>(fmt::format("round_{}", round),
+                                                       job.stage.rendezvous->agents);
+  elastic::detail::node_epoch last;
+  last.round = round - 1;
+  last.obstacle = "rank 0 has not said that it can rejoin";
+  elastic::role_info role;
+  role.role = "default";
+  role.local_world_size = 1;
+  task<elastic::detail::round_agreement> agreeing =
+      elastic::detail::agree_on_round(job.stage.time.share(), std::move(met), role, last);
+  co_await std::move(agreeing);
+}
+
+TIME_TEST("agent replacement: a fence while survivors are being stopped lets no worker start",
+          "[agent]") {
+  play job(time);
+  job.stage.workers.shutdown_timeout = 6s;
+  job.stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
+  job.stage.rendezvous->spoil = [](elastic::rendezvous_round& round) {
+    if (round.round != 1) return;
+    round.group_rank = 1;
+    round.group_world_size = 2;
+  };
+  job.stage.start();
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  job.stage.rendezvous->change();
+  co_await job.stage.pass(10ms);
+  for (const auto& peer : job.peers) peer->leave(0);
+  co_await lead_without_survivors(job, 1);
+  co_await job.stage.pass(1s);
+  CHECK(job.stage.worker(0).signals == std::vector<int>{SIGTERM});
+  job.stage.rendezvous->fence();
+  co_await job.stage.pass(6s);
+  CHECK(job.stage.launcher->all_gone());
+  CHECK(job.stage.launcher->started.size() == 3);
+  // It learns why the round ended, and takes part in the next one.
+  job.stage.rendezvous->change();
+  co_await job.stage.pass(10ms);
+  REQUIRE(job.stage.launcher->started.size() == 6);
+  for (const std::size_t process : {3, 4, 5}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+  CHECK(job.stage.result().state == worker_state::succeeded);
+  CHECK(job.stage.is_clean());
 }
 
 TIME_TEST("agent replacement: a job that fails in the end says how often ranks were replaced",

@@ -408,8 +408,12 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   std::optional<assigned_ranks> ranks;
   co_await race(meet(ranks), endless(extension_->prepare_attempt()));
   if (!ranks) co_return;
+  // Survivors may take as long to end as the others wait for this node.
+  fenced_.reset();
+  started_.set();
   co_await end_survivors();
   if (stop_.is_requested()) co_return;
+  if (fenced_.is_set()) co_return co_await note_change();
   const rendezvous_round round = attempt_->round;
   const time_point starting = time_.now();
   journal_.note(job_event::type::workers_starting);
@@ -469,8 +473,6 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
 /// no worker runs then.
 ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
                                                       assigned_ranks ranks) {
-  fenced_.reset();
-  started_.set();
   bool all_run = false;
   task<void> working = attempt_->epoch.keeps_survivors
                            ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
