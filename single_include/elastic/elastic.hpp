@@ -26341,6 +26341,8 @@ class rendezvous_coordinator {
     std::string name;
     bool knows_hold = false;
     bool is_kept_out = false;
+    /// It was told that it stands by.
+    bool knows_standby = false;
     /// It was in the newest complete round.
     bool was_in_newest = false;
   };
@@ -26449,6 +26451,8 @@ class rendezvous_coordinator {
   ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
   // Result: whether it was excluded before.
   ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
+  // Tells a node that waits whether it has begun to stand by: then its wait has no end.
+  ELASTIC_DECL void note_standby(const node_id& node, member& entry);
   ELASTIC_DECL std::vector<std::string> kept_out_names() const;
   // If the job has too few nodes without the excluded ones, and has waited for others, readmits the
   // one that was excluded first. Result: whether it did.
@@ -28093,8 +28097,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL void say_hold(message_channel& channel) const;
 
+  // This node waits for a round from now on.
+  ELASTIC_DECL void begin_wait(duration timeout);
+
   // Another server was found, which restarts the time that this node waits for a round. Limits it
-  // to the remaining time, so that a series of leaders does not restart it each time.
+  // to the remaining time, so that a series of leaders does not restart it each time. If the former
+  // server had this node wait, however many nodes there were, the whole time remains.
   ELASTIC_DECL void limit_join();
 
   // ---- conversation ---------------------------------------------------------------------------
@@ -28170,9 +28178,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::deque<time_point> unanswered_;
   std::optional<time_point> second_word_at_;
   std::optional<rendezvous_request> standing_request_;
-  /// How long this node waits for a round, and whether a new leader may extend that once.
+  /// How long this node waits for a round, until when, and whether a new leader may extend that
+  /// once.
+  duration join_timeout_{};
   time_point join_limit_;
   bool may_extend_join_ = false;
+  /// The server had this node wait, for another reason than a lack of nodes.
+  bool was_on_hold_ = false;
   /// The nodes that the server excludes, for its successor.
   exclusion_list excluded_;
   /// Why this node holds back the next round.
@@ -52846,6 +52858,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   }
   entry.join_timeout = request.timeout;
   entry.join_deadline = now + request.timeout;
+  entry.knows_standby = false;
   entry.offer = request.offer;
   entry.own_addresses = request.addresses;
   joining_.insert(node);
@@ -53019,7 +53032,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
     const round_decision decision = decide_join(
         state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
-      case round_action::wait: return;
+      case round_action::wait: return note_standby(node, entry);
       case round_action::placed:
         end_joining(node, entry);
         return answer_placed(node, entry, now);
@@ -53157,6 +53170,12 @@ ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_k
   if (is_kept_out && !was_kept_out) ++kept_out_;
   if (was_kept_out && !is_kept_out) --kept_out_;
   return was_kept_out;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
+  const bool stands_by = state_.redundancy_list.count(node) != 0;
+  const bool knew_it = std::exchange(entry.knows_standby, stands_by);
+  if (stands_by && !knew_it) answer_hold(node, "it stands by until a round has a place for it");
 }
 
 ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {
@@ -56543,8 +56562,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   // A round may follow of which this node hears nothing.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
   wish.after = std::max(wish.after, forgone_);
-  join_limit_ = time_->now() + wish.timeout;
-  may_extend_join_ = true;
+  begin_wait(wish.timeout);
   send_until_superseded(std::move(wish));
 }
 
@@ -56563,11 +56581,18 @@ ELASTIC_DECL void rendezvous_link::forgo_rounds(std::int64_t last) {
   if (wish != nullptr) wish->after = std::max(wish->after, last);
 }
 
+ELASTIC_DECL void rendezvous_link::begin_wait(duration timeout) {
+  join_timeout_ = timeout;
+  join_limit_ = time_->now() + timeout;
+  may_extend_join_ = true;
+}
+
 ELASTIC_DECL void rendezvous_link::limit_join() {
   if (!connector_->knows_other_side() || !standing_request_) return;
   auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
   if (wish == nullptr) return;
   const time_point now = time_->now();
+  if (std::exchange(was_on_hold_, false)) begin_wait(join_timeout_);
   const duration least = settings_.silence() + std::chrono::seconds(1);
   // The new leader has to find the nodes first.
   if (join_limit_ - now < least && std::exchange(may_extend_join_, false)) {
@@ -56969,6 +56994,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
       standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
   if (wish == nullptr || reply.round <= wish->after) return;
   standing_request_.reset();
+  was_on_hold_ = false;
   has_no_workers_ = false;
   known_.placed = reply;
   excluded_ = {};
@@ -56979,8 +57005,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
-  // Time in which no node can get a place does not count.
-  may_extend_join_ = true;
+  // Time in which this node can get no place does not count.
+  was_on_hold_ = true;
   log_.warning("this node waits: {}", reply.why);
 }
 

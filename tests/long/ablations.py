@@ -217,6 +217,10 @@ RULES = [
      "duration::zero();", "registry"),
     ("leaders that follow each other do not begin a node's wait anew",
      LINK, "if (is_other_server) limit_join();", "", "registry"),
+    ("... unless the node could get no place",
+     LINK, "was_on_hold_ = true;", "", "registry"),
+    ("... such as one that stands by",
+     COORDINATOR, "if (stands_by && !knew_it)", "if (false)", "registry"),
     ("nodes are placed before another one ends their round",
      COORDINATOR, "if (!was_complete && state_.complete) break;", "", "registry"),
 ]

@@ -576,6 +576,29 @@ TIME_TEST("rendezvous link: leaders that follow each other do not begin a node's
   co_await node.link->stop();
 }
 
+TIME_TEST("rendezvous link: time in which a node can get no place does not count",
+          "[rendezvous][native]") {
+  waiting_node node(time);
+  co_await node.begin();
+  SECTION("it is told before its wait, and while it waits") {
+    node.connector->first().answer(messages::on_hold{"the job pauses"});
+    co_await time.sleep_until(time.now() + 1s);
+    node.begin_join();
+    co_await node.expect(200s, 600s);
+    co_await node.expect(400s, 400s);
+    node.connector->first().answer(messages::on_hold{"the job pauses"});
+    co_await node.expect(500s, 600s);
+    co_await node.expect(700s, 400s);
+  }
+  SECTION("it has got its place since") {
+    node.connector->first().answer(messages::on_hold{"the job pauses"});
+    co_await place(node.link, node.connector, time);
+    node.begin_join();
+    co_await node.expect(200s, 400s);
+  }
+  co_await node.link->stop();
+}
+
 TIME_TEST("rendezvous link: the own node of a leader lives by its lease, however that ends",
           "[rendezvous][native]") {
   servers job;

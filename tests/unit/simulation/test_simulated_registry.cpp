@@ -424,6 +424,27 @@ class scripted_job {
   registry_world world{time_, random_, 60s};
 };
 
+TIME_TEST("registry: a node that stood by has its whole time for a place, whoever leads",
+          "[rendezvous]") {
+  scripted_job job(time, 2, 2);
+  job.parameters.join_timeout = 60s;
+  co_await job.begin(3);
+  REQUIRE(job.rounds[0]->value);
+  REQUIRE(job.rounds[1]->value);
+  co_await job.pass(300s);
+  REQUIRE_FALSE(job.rounds[2]->ended);
+  co_await job.handlers[0]->shutdown();
+  // The workers of the other one save what they have.
+  co_await job.pass(35s);
+  INFO(job.rounds[2]->what());
+  CHECK_FALSE(job.rounds[2]->ended);
+  job.meet(1);
+  co_await job.pass(10s);
+  CHECK(job.rounds[1]->value);
+  CHECK(job.rounds[2]->value);
+  co_await job.end();
+}
+
 TIME_TEST("registry: a node that is cut off does not lead while others follow the leader",
           "[rendezvous]") {
   // One of them reads the claims.

@@ -222,6 +222,8 @@ class rendezvous_coordinator {
     std::string name;
     bool knows_hold = false;
     bool is_kept_out = false;
+    /// It was told that it stands by.
+    bool knows_standby = false;
     /// It was in the newest complete round.
     bool was_in_newest = false;
   };
@@ -330,6 +332,8 @@ class rendezvous_coordinator {
   ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
   // Result: whether it was excluded before.
   ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
+  // Tells a node that waits whether it has begun to stand by: then its wait has no end.
+  ELASTIC_DECL void note_standby(const node_id& node, member& entry);
   ELASTIC_DECL std::vector<std::string> kept_out_names() const;
   // If the job has too few nodes without the excluded ones, and has waited for others, readmits the
   // one that was excluded first. Result: whether it did.

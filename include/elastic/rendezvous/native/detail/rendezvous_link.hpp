@@ -217,8 +217,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL void say_hold(message_channel& channel) const;
 
+  // This node waits for a round from now on.
+  ELASTIC_DECL void begin_wait(duration timeout);
+
   // Another server was found, which restarts the time that this node waits for a round. Limits it
-  // to the remaining time, so that a series of leaders does not restart it each time.
+  // to the remaining time, so that a series of leaders does not restart it each time. If the former
+  // server had this node wait, however many nodes there were, the whole time remains.
   ELASTIC_DECL void limit_join();
 
   // ---- conversation ---------------------------------------------------------------------------
@@ -294,9 +298,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::deque<time_point> unanswered_;
   std::optional<time_point> second_word_at_;
   std::optional<rendezvous_request> standing_request_;
-  /// How long this node waits for a round, and whether a new leader may extend that once.
+  /// How long this node waits for a round, until when, and whether a new leader may extend that
+  /// once.
+  duration join_timeout_{};
   time_point join_limit_;
   bool may_extend_join_ = false;
+  /// The server had this node wait, for another reason than a lack of nodes.
+  bool was_on_hold_ = false;
   /// The nodes that the server excludes, for its successor.
   exclusion_list excluded_;
   /// Why this node holds back the next round.

@@ -386,6 +386,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   }
   entry.join_timeout = request.timeout;
   entry.join_deadline = now + request.timeout;
+  entry.knows_standby = false;
   entry.offer = request.offer;
   entry.own_addresses = request.addresses;
   joining_.insert(node);
@@ -559,7 +560,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
     const round_decision decision = decide_join(
         state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
-      case round_action::wait: return;
+      case round_action::wait: return note_standby(node, entry);
       case round_action::placed:
         end_joining(node, entry);
         return answer_placed(node, entry, now);
@@ -697,6 +698,12 @@ ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_k
   if (is_kept_out && !was_kept_out) ++kept_out_;
   if (was_kept_out && !is_kept_out) --kept_out_;
   return was_kept_out;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
+  const bool stands_by = state_.redundancy_list.count(node) != 0;
+  const bool knew_it = std::exchange(entry.knows_standby, stands_by);
+  if (stands_by && !knew_it) answer_hold(node, "it stands by until a round has a place for it");
 }
 
 ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {

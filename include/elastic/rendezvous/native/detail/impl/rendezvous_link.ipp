@@ -101,8 +101,7 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   // A round may follow of which this node hears nothing.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
   wish.after = std::max(wish.after, forgone_);
-  join_limit_ = time_->now() + wish.timeout;
-  may_extend_join_ = true;
+  begin_wait(wish.timeout);
   send_until_superseded(std::move(wish));
 }
 
@@ -121,11 +120,18 @@ ELASTIC_DECL void rendezvous_link::forgo_rounds(std::int64_t last) {
   if (wish != nullptr) wish->after = std::max(wish->after, last);
 }
 
+ELASTIC_DECL void rendezvous_link::begin_wait(duration timeout) {
+  join_timeout_ = timeout;
+  join_limit_ = time_->now() + timeout;
+  may_extend_join_ = true;
+}
+
 ELASTIC_DECL void rendezvous_link::limit_join() {
   if (!connector_->knows_other_side() || !standing_request_) return;
   auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
   if (wish == nullptr) return;
   const time_point now = time_->now();
+  if (std::exchange(was_on_hold_, false)) begin_wait(join_timeout_);
   const duration least = settings_.silence() + std::chrono::seconds(1);
   // The new leader has to find the nodes first.
   if (join_limit_ - now < least && std::exchange(may_extend_join_, false)) {
@@ -527,6 +533,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
       standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
   if (wish == nullptr || reply.round <= wish->after) return;
   standing_request_.reset();
+  was_on_hold_ = false;
   has_no_workers_ = false;
   known_.placed = reply;
   excluded_ = {};
@@ -537,8 +544,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
-  // Time in which no node can get a place does not count.
-  may_extend_join_ = true;
+  // Time in which this node can get no place does not count.
+  was_on_hold_ = true;
   log_.warning("this node waits: {}", reply.why);
 }
 
