@@ -11,8 +11,12 @@
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>
 #include <elastic/rendezvous/native/detail/member_queue.hpp>
+#include <elastic/rendezvous/native/detail/newest_round.hpp>
 #include <elastic/rendezvous/native/detail/node_contact.hpp>
+#include <elastic/rendezvous/native/detail/own_fence.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/report_collector.hpp>
+#include <elastic/rendezvous/native/detail/roster_book.hpp>
 #include <elastic/rendezvous/native/detail/round_register.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
@@ -20,7 +24,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -94,7 +97,7 @@ class rendezvous_coordinator {
   /// Makes the server's own node stop its workers once no other node of the round has a connection,
   /// since the others may then continue without it: ends that node's connections half of the grace
   /// after the last of theirs. Call it after `inherit`.
-  void fence_own_node() { fences_own_node_ = true; }
+  void fence_own_node() { own_fence_.enable(); }
 
   /// Suspends all decisions, because they could not be stored: no node gets a place, and no round
   /// ends for lack of a node. When the suspension ends, the join timeouts of the nodes start again.
@@ -133,18 +136,12 @@ class rendezvous_coordinator {
 
   // ---- viewers of the job -----------------------------------------------------------------------
 
-  /// A node's report. @see job_roster::entry::key
-  struct told_report {
-    std::int64_t node;
-    std::string text;
-  };
-
   /// Asks each node that can report about itself for this much from now on. Asks at most as many
   /// nodes as are shown (`limits::viewed_nodes`).
   ELASTIC_DECL void demand_reports(report_demand demand);
 
   /// The reports since the last call; none if none were asked for.
-  std::vector<told_report> take_reports() { return std::exchange(reports_, {}); }
+  std::vector<report_collector::report> take_reports() { return reports_.take(); }
 
   ELASTIC_DECL job_roster roster() const;
 
@@ -160,7 +157,7 @@ class rendezvous_coordinator {
   ELASTIC_DECL void tell_waiting(const std::string& why);
 
   /// Changes whenever the roster may have changed.
-  std::uint64_t roster_version() const { return roster_version_; }
+  std::uint64_t roster_version() const { return roster_.version(); }
 
   /// The connections to close since the last call.
   std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
@@ -344,7 +341,7 @@ class rendezvous_coordinator {
   // ---- losses ---------------------------------------------------------------------------------
 
   // When the server's own node, alone in its round, must have no workers left.
-  ELASTIC_DECL time_point own_fence() const;
+  ELASTIC_DECL time_point own_fence_due() const;
   ELASTIC_DECL void fence_if_alone(time_point now);
   ELASTIC_DECL void wake_for_fence(time_point now);
 
@@ -372,14 +369,15 @@ class rendezvous_coordinator {
   // Also counts a node that has just given up its place.
   ELASTIC_DECL std::string missing_nodes() const;
 
-  // Stored, because some of the nodes may have left when another one asks for its place again.
   ELASTIC_DECL void note_completion();
+  ELASTIC_DECL newest_round describe_round() const;
+  ELASTIC_DECL void note_members_of_round();
   ELASTIC_DECL int host_rank() const;
 
   // The node of rank 0 serves the workers. If it is on this host, it reached the server without a
   // network and does not know by which address the others reach it. The server knows that from
   // their connections.
-  ELASTIC_DECL void choose_master();
+  ELASTIC_DECL rendezvous_round::master_endpoint choose_master() const;
 
   // ---- roster ---------------------------------------------------------------------------------
 
@@ -439,13 +437,7 @@ class rendezvous_coordinator {
   mutable std::uint64_t looked_at_ = 0;
   std::uint64_t content_version_ = 0;
   std::optional<job_ending> ending_;
-  rendezvous_round::master_endpoint master_;
-  int world_ = 0;
-  int host_rank_ = -1;
   int restarts_ = 0;
-  /// The restarts at the time when the round became complete.
-  int round_restarts_ = 0;
-  std::int64_t round_term_ = 0;
   /// The settings come from the server, not from the first node.
   bool has_settings_ = false;
   /// Of the first of the nodes that has one.
@@ -460,27 +452,13 @@ class rendezvous_coordinator {
   member_queue gone_;
   /// The round was made by a former server.
   bool is_inherited_ = false;
-  /// Of the newest complete round.
-  std::int64_t kept_round_ = -1;
-  std::vector<std::uint64_t> kept_members_;
-  std::uint64_t kept_leader_node_ = 0;
+  newest_round newest_;
   std::uint64_t own_node_ = 0;
-  /// The latest end of the connections of any node that was given up.
-  std::optional<time_point> last_loss_;
-  bool fences_own_node_ = false;
+  own_fence own_fence_;
   bool is_suspended_ = false;
-  /// Of the newest round: its server's own node was told to stop its workers, a node has left in
-  /// order.
-  bool is_own_fenced_ = false;
-  bool has_one_left_ = false;
   time_point next_ = time_point::max();
-  report_demand demand_ = report_demand::nothing;
-  /// How many members have been asked for reports.
-  std::size_t reporting_ = 0;
-  std::vector<told_report> reports_;
-  std::int64_t last_key_ = 0;
-  std::deque<job_roster::entry> lost_;
-  std::uint64_t roster_version_ = 0;
+  report_collector reports_;
+  roster_book roster_;
   std::vector<sending> answers_;
   std::vector<connection> dropped_;
 };

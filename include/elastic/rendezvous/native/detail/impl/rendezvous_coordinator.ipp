@@ -44,9 +44,10 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   begin_with(settings);
   is_elected_ = true;
   own_node_ = own_node;
-  kept_round_ = kept.round;
-  kept_members_ = kept.members;
-  kept_leader_node_ = kept.leader_node;
+  newest_.round = kept.round;
+  newest_.members = kept.members;
+  newest_.leader_node = kept.leader_node;
+  own_fence_.begin_round(kept.members.size(), kept.leader_node != 0);
   restarts_ = kept.restarts;
   // The reports of nodes about a former server matter only if no server knows it.
   has_made_round_ = kept.round >= 0;
@@ -72,9 +73,9 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
 
 ELASTIC_DECL round_register rendezvous_coordinator::content() const {
   round_register value;
-  value.round = kept_round_;
-  value.members = kept_members_;
-  value.leader_node = kept_leader_node_;
+  value.round = newest_.round;
+  value.members = newest_.members;
+  value.leader_node = newest_.leader_node;
   value.restarts = restarts_;
   value.all_finished = all_finished_;
   value.excluded = excluded_.in_full();
@@ -130,15 +131,12 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection link, time_poi
 }
 
 ELASTIC_DECL void rendezvous_coordinator::wake_for_fence(time_point now) {
-  if (fences_own_node_) wake_at(now + settings_.reconnect_grace / 2);
+  if (own_fence_.is_on()) wake_at(now + settings_.reconnect_grace / 2);
 }
 
-ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
-  // Nodes that left in order never say that they have lost the server.
-  const bool applies = fences_own_node_ && !is_own_fenced_ && !all_finished_ &&
-                       kept_leader_node_ != 0 && kept_members_.size() > 1 && !has_one_left_;
-  if (!applies) return time_point::max();
-  std::optional<time_point> since = last_loss_;
+ELASTIC_DECL time_point rendezvous_coordinator::own_fence_due() const {
+  if (!own_fence_.applies() || all_finished_) return time_point::max();
+  std::optional<time_point> since = own_fence_.last_loss();
   for (const auto& [node, other] : members_) {
     if (!other.was_in_newest || node.number.high == own_node_) continue;
     if (other.contact.link || other.contact.witness) return time_point::max();
@@ -148,8 +146,8 @@ ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
-  if (now < own_fence()) return;
-  is_own_fenced_ = true;
+  if (now < own_fence_due()) return;
+  own_fence_.reach();
   for (auto& [node, entry] : members_) {
     if (node.number.high != own_node_) continue;
     for (const connection link : entry.contact.connections()) {
@@ -203,7 +201,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
   take_over(request, node, now);
   list(request.node, node);
   // The others go on without a node that this leader fenced, even if it is back at once.
-  const bool is_fenced = is_own_fenced_ && request.node.number.high == own_node_;
+  const bool is_fenced = own_fence_.is_reached() && request.node.number.high == own_node_;
   answer(request.node, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
   ask_for_reports(node);
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
@@ -519,8 +517,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& sender,
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::report& request,
                                                time_point) {
-  if (demand_ == report_demand::nothing) return;
-  reports_.push_back({members_.at(node).key, request.text});
+  reports_.add(members_.at(node).key, request.text);
 }
 
 ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
@@ -587,7 +584,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action,
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   apply(state_, action, node, settings_, now);
-  ++roster_version_;
+  roster_.note_change();
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
   const bool matters_to_others = frees_others(state_, action, settings_);
@@ -756,7 +753,7 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_poi
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
   const node_contact& contact = members_.at(node).contact;
   const time_point ended_at = contact.link ? now : contact.last_end();
-  last_loss_ = std::max(last_loss_.value_or(ended_at), ended_at);
+  own_fence_.node_lost(ended_at);
   if (contact.link) drop(*contact.link);
   remove(node, contact.link ? "is silent" : "is gone", now);
 }
@@ -771,9 +768,9 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   const bool has_finished = entry.has_finished;
   if (how != "left") note_lost(node, entry);
   const bool ran = state_.complete && state_.participants.count(node) != 0;
-  if (entry.was_in_newest && how == "left") has_one_left_ = true;
+  if (entry.was_in_newest && how == "left") own_fence_.node_left();
   if (ran && has_finished) --finished_;
-  if (entry.is_reporting) --reporting_;
+  if (entry.is_reporting) reports_.node_gone();
   note_kept_out(entry, false);
   members_.erase(node);
   joining_.erase(node);
@@ -838,8 +835,9 @@ ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, con
                                                         time_point now) {
   const int rank = state_.participants.at(node);
   if (rank == 0) answer_peers(node);
-  answer(entry, rendezvous_messages::placed{state_.round, rank, world_, master_, round_restarts_,
-                                            round_term_, host_rank_, excluded_.at(now)});
+  answer(entry, rendezvous_messages::placed{state_.round, rank, newest_.world_size, newest_.master,
+                                            newest_.restarts, newest_.term, newest_.host_rank,
+                                            excluded_.at(now)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
@@ -866,36 +864,37 @@ ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   has_made_round_ = true;
-  // No node is missing now.
-  if (static_cast<int>(state_.participants.size()) == settings_.max_nodes) lost_.clear();
-  is_own_fenced_ = false;
-  has_one_left_ = false;
-  if (fences_own_node_) {
-    for (auto& [node, entry] : counted(members_)) {
-      entry.was_in_newest = state_.participants.count(node) != 0;
-    }
-  }
-  world_ = static_cast<int>(state_.participants.size());
-  host_rank_ = host_rank();
-  round_restarts_ = restarts_;
-  round_term_ = term_;
-  kept_round_ = state_.round;
   ++content_version_;
-  kept_members_.clear();
-  if (known_names_.size() > limits::nodes) known_names_.clear();
+  newest_ = describe_round();
+  own_fence_.begin_round(newest_.members.size(), newest_.leader_node != 0);
+  if (newest_.world_size == settings_.max_nodes) roster_.forget_lost();
+  note_members_of_round();
+  if (state_.redundancy_list.empty()) return;
+  log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
+            state_.round, newest_.world_size, state_.redundancy_list.size());
+}
+
+ELASTIC_DECL newest_round rendezvous_coordinator::describe_round() const {
+  newest_round described;
+  described.round = state_.round;
   for (const auto& [node, rank] : counted(state_.participants)) {
-    kept_members_.push_back(node.number.high);
-    const auto position = members_.find(node);
-    if (position != members_.end()) known_names_.insert(position->second.name);
+    described.members.push_back(node.number.high);
+    if (node.number.high == own_node_) described.leader_node = own_node_;
   }
-  const auto is_own = [this](std::uint64_t number) { return number == own_node_; };
-  const bool has_own = std::any_of(kept_members_.begin(), kept_members_.end(), is_own);
-  kept_leader_node_ = has_own ? own_node_ : 0;
-  if (!state_.redundancy_list.empty()) {
-    log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
-              state_.round, world_, state_.redundancy_list.size());
+  described.host_rank = host_rank();
+  described.world_size = static_cast<int>(state_.participants.size());
+  described.restarts = restarts_;
+  described.term = term_;
+  described.master = choose_master();
+  return described;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_members_of_round() {
+  if (known_names_.size() > limits::nodes) known_names_.clear();
+  for (auto& [node, entry] : counted(members_)) {
+    entry.was_in_newest = state_.participants.count(node) != 0;
+    if (entry.was_in_newest) known_names_.insert(entry.name);
   }
-  choose_master();
 }
 
 ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
@@ -906,56 +905,48 @@ ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
   return -1;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::choose_master() {
+ELASTIC_DECL rendezvous_round::master_endpoint rendezvous_coordinator::choose_master() const {
   const auto first = members_.find(state_.participants.begin()->first);
-  master_ = first == members_.end() ? rendezvous_round::master_endpoint{} : first->second.offer;
-  if (first == members_.end() || !first->second.ends.is_loopback) return;
-  if (master_.address != first->second.ends.there) return;
+  if (first == members_.end()) return {};
+  const member& server = first->second;
+  rendezvous_round::master_endpoint master = server.offer;
+  if (!server.ends.is_loopback || master.address != server.ends.there) return master;
   for (const auto& [node, rank] : state_.participants) {
     const auto other = members_.find(node);
     if (other == members_.end() || other->second.ends.is_loopback) continue;
-    master_.address = other->second.ends.here;
-    return;
+    master.address = other->second.ends.here;
+    break;
   }
+  return master;
 }
 
 // ---- viewers of the job -------------------------------------------------------------------------
 
 ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
-  if (std::exchange(demand_, demand) == demand) return;
+  if (!reports_.set_demand(demand)) return;
   const bool ends = demand == report_demand::nothing;
   for (auto& [node, entry] : counted(members_)) {
     ask_for_reports(entry);
-    if (ends && entry.is_reporting) answer(entry, rendezvous_messages::report_wanted{demand});
-    if (ends) entry.is_reporting = false;
+    if (!ends || !std::exchange(entry.is_reporting, false)) continue;
+    answer(entry, rendezvous_messages::report_wanted{demand});
   }
-  if (ends) reporting_ = 0;
 }
 
 /// A member that is new or has lost its connection must be asked.
 ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
-  if (!entry.has_reports || demand_ == report_demand::nothing) return;
-  if (!entry.is_reporting && reporting_ >= limits::viewed_nodes) return;
-  if (!std::exchange(entry.is_reporting, true)) ++reporting_;
-  answer(entry, rendezvous_messages::report_wanted{demand_});
+  if (!entry.has_reports || !reports_.ask(entry.is_reporting)) return;
+  answer(entry, rendezvous_messages::report_wanted{reports_.demand()});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
-  ++roster_version_;
-  if (entry.key != 0) return;
-  entry.key = ++last_key_;
-  // A node that starts on a host replaces one that was lost there.
-  const auto former = std::find_if(lost_.begin(), lost_.end(), [&](const job_roster::entry& gone) {
-    return gone.host == node.host;
-  });
-  if (former != lost_.end()) lost_.erase(former);
+  roster_.note_change();
+  if (entry.key == 0) entry.key = roster_.enter(node.host);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_lost(const node_id& node, const member& entry) {
-  ++roster_version_;
+  roster_.note_change();
   if (entry.key == 0) return;
-  if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
-  lost_.push_back({entry.key, node.host, node.text(), node_presence::lost, -1});
+  roster_.lose({entry.key, node.host, node.text(), node_presence::lost, -1});
 }
 
 ELASTIC_DECL node_presence rendezvous_coordinator::presence_of(const node_id& node) const {
@@ -992,8 +983,9 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
   });
   roster.nodes.insert(roster.nodes.end(), others.begin(), others.end());
   if (roster.active + roster.waiting < settings_.max_nodes) {
-    roster.lost = static_cast<int>(lost_.size());
-    roster.nodes.insert(roster.nodes.end(), lost_.begin(), lost_.end());
+    const std::deque<job_roster::entry>& lost = roster_.lost();
+    roster.lost = static_cast<int>(lost.size());
+    roster.nodes.insert(roster.nodes.end(), lost.begin(), lost.end());
   }
   roster.nodes.resize(std::min(roster.nodes.size(), limits::viewed_nodes));
   return roster;
@@ -1008,7 +1000,7 @@ ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connectio
 }
 
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
-  next_ = own_fence();
+  next_ = own_fence_due();
   for (const auto& [node, entry] : counted(members_)) {
     wake_at(entry.contact.lost_at(settings_));
     if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
