@@ -324,6 +324,24 @@ test_everything() {
   ctest --preset all-tests -j "$test_jobs" --output-log build/dev/all-tests.log || failed=1
 }
 
+# The end of what each failed test has printed: whoever reads only the end of a log needs it there.
+show_failures() {
+  awk -v most=60 '
+    function show() {
+      for (line = count > most ? count - most : 0; line < count; ++line) print lines[line]
+      count = 0
+    }
+    /^ *[0-9]+\/[0-9]+ Test +#/ {
+      show()
+      is_failed = /\*\*\*/ && !/\*\*\*Skipped/
+      if (is_failed) print
+      next
+    }
+    /^ +Start +[0-9]+:|^[0-9]+% tests passed/ { show(); is_failed = 0 }
+    is_failed { lines[count++] = $0 }
+  ' build/dev/all-tests.log
+}
+
 build_rest() {  # what the names of its stages end in
   stage "asan: build$1" build asan
   stage "tsan: build$1" build tsan
@@ -364,6 +382,7 @@ if [[ $run_ci == 1 ]]; then stage "fuzz" tests/fuzz/run.py --total 110; fi
 print_stages
 if [[ $run_tests == 1 ]]; then
   echo
+  if [[ $failed == 1 ]]; then show_failures; fi
   if [[ $failed == 1 ]]; then sed -n '/^The following tests FAILED/,$p' build/dev/all-tests.log; fi
   grep 'tests passed' build/dev/all-tests.log
 fi
