@@ -4,6 +4,7 @@
 #include <program/doctor/host_facts.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/cli/io_choice.hpp>
@@ -107,9 +108,7 @@ std::optional<std::uint64_t> file_system_bytes(const std::string& path, bool fre
 
 void read_folders(host_facts& facts) {
   facts.shared_memory = file_system_bytes("/dev/shm", false);
-  std::error_code failure;
-  facts.temporary_folder = fs::temp_directory_path(failure).string();
-  if (failure) facts.temporary_folder = "TMPDIR";
+  facts.temporary_folder = elastic::detail::temporary_folder();
   std::string pattern = facts.temporary_folder + "/elasticrun_doctor_XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) return;
   ::rmdir(pattern.c_str());

@@ -6,6 +6,7 @@
 
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/telemetry/journal_file.hpp>
 
@@ -13,7 +14,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -25,9 +25,10 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
                                     const std::string& name) {
   std::filesystem::path parent = base;
   if (base.empty()) {
+    parent = detail::temporary_folder();
     std::error_code failure;
-    parent = std::filesystem::temp_directory_path(failure);
-    if (failure) {
+    if (!std::filesystem::is_directory(parent, failure)) {
+      if (!failure) failure = std::make_error_code(std::errc::not_a_directory);
       throw error(errc::file_access,
                   fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
                               "directory",
@@ -48,12 +49,7 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
 }
 
 ELASTIC_DECL bool log_layout::base_may_hang(const std::string& base) {
-  if (!base.empty()) return detail::may_hang(base);
-  // The same search as std::filesystem::temp_directory_path, which would touch the file system.
-  for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
-    if (const char* const folder = std::getenv(name)) return detail::may_hang(folder);
-  }
-  return detail::may_hang("/tmp");
+  return detail::may_hang(base.empty() ? detail::temporary_folder() : base);
 }
 
 ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }

@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/health/detail/rate_gate.hpp>
 #include <elastic/health/detail/timer_fifo.hpp>
@@ -21,7 +22,6 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
-#include <filesystem>
 #include <variant>
 
 namespace elastic::detail {
@@ -80,9 +80,7 @@ ELASTIC_DECL void channel_attempt::open_timer_file() {
   timer_path = options.timer_path;
   try {
     if (timer_path.empty()) {
-      timer_path =
-          (std::filesystem::temp_directory_path() / fmt::format("watchdog_timer_{}", random_uuid()))
-              .string();
+      timer_path = fmt::format("{}/watchdog_timer_{}", temporary_folder(), random_uuid());
     }
     timer_file.assign(open_timer_fifo(timer_path));
     made_timer_file = true;

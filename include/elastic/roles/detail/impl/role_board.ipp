@@ -5,6 +5,7 @@
 #include <elastic/roles/detail/role_board.hpp>
 
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 
@@ -37,10 +38,7 @@ ELASTIC_DECL role_board::~role_board() {
 }
 
 inline std::string make_roles_folder() {
-  std::error_code failure;
-  std::filesystem::path path = std::filesystem::temp_directory_path(failure);
-  if (failure) path = "/tmp";
-  std::string folder = (path / "elastic_roles_XXXXXX").string();
+  std::string folder = temporary_folder() + "/elastic_roles_XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
     throw error(errc::file_access, fmt::format("the folder '{}' for the file of the roles cannot "
                                                "be made: {}",
