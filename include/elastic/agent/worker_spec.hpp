@@ -52,7 +52,8 @@ struct worker_spec {
     ELASTIC_DECL bool is_for(int rank) const;
   };
 
-  /// The role of these workers: a name for ranks, logs, events and metrics.
+  /// The role of these workers: a name for ranks, logs, events and metrics, of up to
+  /// `limits::worker_role_bytes` bytes.
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
   int nproc_per_node = 1;

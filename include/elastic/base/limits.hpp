@@ -77,6 +77,8 @@ inline constexpr std::size_t inspection_answer_bytes = 1024 * 1024;
 inline constexpr std::chrono::milliseconds inspection_answer{2500};
 /// How long the inspection of a node's workers may take.
 inline constexpr std::chrono::milliseconds inspection_time{2000};
+/// The name of the role of an agent's workers.
+inline constexpr std::size_t worker_role_bytes = 1024;
 /// What a node sends the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.
@@ -231,8 +233,9 @@ inline constexpr std::size_t standby_message_bytes = 64 * 1024;
 /// The modules that a standby imports, and the name of one.
 inline constexpr std::size_t standby_modules = 256;
 inline constexpr std::size_t standby_module_bytes = 256;
-/// How long a waiting standby may take to become a worker before the worker starts without it.
-inline constexpr std::chrono::milliseconds standby_reply{1000};
+/// How long a waiting standby may take to become a worker before the worker starts without it. On a
+/// busy host, two seconds are less than what the imports of a cold start take.
+inline constexpr std::chrono::milliseconds standby_reply{2000};
 /// How long an interpreter may take to show that its standby would wait, and how long a standby may
 /// take to import.
 inline constexpr std::chrono::seconds standby_probe{60};

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/worker_group.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <support/agent_stage.hpp>
@@ -291,6 +292,16 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
   spec.virtual_local_rank = false;
   spec.env = {{"A=B", "1"}};
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is not a name for a variable"));
+}
+
+TEST_CASE("worker spec: a role's name is bounded", "[agent]") {
+  worker_spec spec;
+  spec.program = "/bin/true";
+  spec.role.assign(elastic::limits::worker_role_bytes, 'a');
+  validate(spec);
+  spec.role += 'a';
+  CHECK_THROWS_WITH(validate(spec),
+                    Catch::Contains("role: the name has 1025 bytes: up to 1024 are allowed"));
 }
 
 TEST_CASE("worker spec: what workers that stay could not be told is refused", "[agent]") {

@@ -36,6 +36,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   };
   demand(!spec.program.empty(), "the worker's program is not named");
   if (spec.function) validate(*spec.function);
+  demand(spec.role.size() <= limits::worker_role_bytes,
+         fmt::format("role: the name has {} bytes: up to {} are allowed", spec.role.size(),
+                     limits::worker_role_bytes));
   demand(spec.nproc_per_node >= 1 && spec.nproc_per_node <= limits::local_world_size,
          fmt::format("{} workers on one node: 1 to {} are allowed", spec.nproc_per_node,
                      limits::local_world_size));
