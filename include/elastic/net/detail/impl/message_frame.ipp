@@ -6,7 +6,10 @@
 
 #include <elastic/base/error.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,6 +29,16 @@ ELASTIC_DECL void frame_reader::append(std::string_view bytes) {
   bytes_.append(bytes);
 }
 
+/// A peer of another protocol mostly begins with a word, which would be an absurd size.
+inline error oversize_error(std::string_view head, std::size_t size, std::size_t bound) {
+  const bool is_word =
+      std::all_of(head.begin(), head.end(), [](char each) { return each > ' ' && each <= '~'; });
+  const std::string what =
+      is_word ? fmt::format("the peer speaks another protocol: its message begins with '{}'", head)
+              : fmt::format("a message of {} bytes was announced; up to {} are taken", size, bound);
+  return error(errc::protocol_violation, what);
+}
+
 ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   const std::string_view rest = std::string_view(bytes_).substr(taken_);
   if (rest.empty()) release();
@@ -34,11 +47,7 @@ ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   for (std::size_t i = header; i-- > 0;) {
     size = size << 8 | static_cast<unsigned char>(rest[i]);
   }
-  if (size > bound_) {
-    throw error(
-        errc::protocol_violation,
-        fmt::format("a message of {} bytes was announced; up to {} are taken", size, bound_));
-  }
+  if (size > bound_) throw oversize_error(rest.substr(0, header), size, bound_);
   if (rest.size() < header + size) return std::nullopt;
   taken_ += header + size;
   return rest.substr(header, size);
