@@ -1339,6 +1339,24 @@ TIME_TEST("agent: a store that fails at the exit barrier is said, the work was d
   CHECK(stage.is_clean());
 }
 
+TIME_TEST("agent: a job that succeeds meanwhile ends the wait at the exit barrier", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->group_world_size = 2;
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
+  co_await stage.rendezvous->agents->set(
+      "round_0/torchelastic/role/agent_info/1",
+      R"({"role": "default", "rank": 1, "local_world_size": 2})");
+  stage.start();
+  co_await stage.pass(1s);
+  REQUIRE_FALSE(stage.ended());
+  stage.rendezvous->break_down(
+      std::make_exception_ptr(elastic::error(errc::rendezvous_finished, "all workers succeeded")));
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK_FALSE(stage.log->has("at the end", elastic::log_level::warning));
+  CHECK(stage.is_clean());
+}
+
 TIME_TEST("agent: one that failed does not wait at the exit barrier", "[agent]") {
   two_nodes nodes(time);
   nodes.first.start();

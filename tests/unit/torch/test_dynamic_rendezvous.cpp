@@ -10,9 +10,11 @@
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
+#include <support/noting_store.hpp>
 #include <support/reserved_port.hpp>
 #include <support/task_outcome.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -666,6 +668,27 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no 
   co_await b->shutdown();
 }
 
+TIME_TEST("dynamic rendezvous: one that may be lost at the exit barrier hides no dead node",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  const auto notes = std::make_shared<std::vector<std::string>>();
+  place.agents = std::make_shared<elastic::test::noting_store>(place.agents, notes);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto barrier = start(time, passed(nodes[0]->exit_barrier()));
+  co_await place.settle();
+  // The others take an arrival that was not counted for one of torchrun.
+  const std::string own = "torch.rendezvous.j.0/elastic/terminal_state/";
+  const auto counted = std::find(notes->begin(), notes->end(), "add " + own + "num_members");
+  const auto named = std::find(notes->begin(), notes->end(), "set " + own + "0=1");
+  CHECK(counted < named);
+  CHECK(named != notes->end());
+  barrier->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.settle();
+  co_await shut_down(nodes);
+}
+
 TIME_TEST("dynamic rendezvous: who stops waiting at the exit barrier has come there all the same",
           "[rendezvous]") {
   town place(time);
@@ -1078,6 +1101,25 @@ TIME_TEST("dynamic rendezvous: all pass the exit barrier when the last one has c
   co_await place.settle();
   co_await nodes[1]->shutdown();
   co_await nodes[2]->shutdown();
+}
+
+TIME_TEST("dynamic rendezvous: a node whose round another one has ended waits for nobody there",
+          "[rendezvous]") {
+  town place(time);
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto barrier = start(time, passed(nodes[0]->exit_barrier()));
+  const auto change = start(time, nodes[0]->wait_for_change());
+  co_await place.pass(1s);
+  // As a node of the round before, which all but that node have given up.
+  co_await nodes[1]->close(elastic::rendezvous_handler::job_end::succeeded, "done");
+  co_await place.pass(14s);
+  CHECK_FALSE(change->ended);
+  co_await place.pass(7s);
+  CHECK(change->code() == errc::rendezvous_finished);
+  barrier->cancel.emit(asio::cancellation_type::terminal);
+  co_await place.settle();
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: a node that fails lets nobody wait at the exit barrier",

@@ -247,6 +247,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int restarts_ = 0;
   int own_failures_ = 0;
   torch_exit exit_;
+  /// Since when this node has waited at the exit barrier of a job that has succeeded.
+  std::optional<time_point> closed_since_;
   /// How this node has closed the job.
   std::optional<rendezvous_handler::job_end> end_;
 };

@@ -746,10 +746,13 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
     co_await race(std::move(waiting), note_change(), stop_.requested());
   } catch (const error& failure) {
     if (failure.code() == errc::rendezvous_closed) throw;
-    log_.warning("cannot wait for the other agents at the end: {}", failure.what());
-    is_at_exit_barrier_ = false;
-    journal_.note_exit_barrier("failed", failure.what(), began);
-    co_return;
+    has_passed = failure.code() == errc::rendezvous_finished;
+    if (!has_passed) {
+      log_.warning("cannot wait for the other agents at the end: {}", failure.what());
+      is_at_exit_barrier_ = false;
+      journal_.note_exit_barrier("failed", failure.what(), began);
+      co_return;
+    }
   }
   is_at_exit_barrier_ = false;
   std::string how = attempt_->change || stop_.is_requested() ? "changed" : "timed_out";

@@ -114,7 +114,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
       std::optional<rendezvous_handler::job_end> how;
       if (end) how = end->how;
       const bool is_passed = co_await exit_.is_passed(how);
-      if (!is_passed) throw closed_error(run_id(), end);
+      if (!closed_since_) closed_since_ = now();
+      // Nodes of this round that have learned of the end do not come to its barrier.
+      const bool is_alone = end && now() >= *closed_since_ + settings_.silence();
+      if (!is_passed || is_alone) throw closed_error(run_id(), end);
     } else {
       std::optional<rendezvous_change> detected = co_await explained_change_of(current);
       if (detected) note(std::move(*detected));

@@ -93,11 +93,13 @@ ELASTIC_DECL task<bool> torch_round::has_ended(std::int64_t round, int rank) {
 }
 
 ELASTIC_DECL task<void> torch_round::tell_ended(std::int64_t round, int rank) {
+  // First the count: if this node dies between the two, the others miss it. In the other order,
+  // they would take another node that dies for one of torchrun, which is silent at the barrier.
+  const std::string count = ended_prefix(round) + count_name;
+  co_await agents_->add(count, 1);
   const std::string key = ended_prefix(round) + std::to_string(rank);
   const std::string text = "1";
   co_await agents_->set(key, text);
-  const std::string count = ended_prefix(round) + count_name;
-  co_await agents_->add(count, 1);
 }
 
 ELASTIC_DECL task<void> torch_round::refresh_sign() {
