@@ -206,6 +206,8 @@ class simulated_job {
   virtual void note_failure(const simulated_node&) = 0;
   /// Called when all nodes have ended or should have.
   virtual void check_ends() {}
+  /// Called when a node ends: notes whether it knows how the job ended.
+  virtual void note_knowledge(simulated_node& node) { node.is_informed = could_know(node); }
   /// Whether a node that ends now knows how the job ended, rather than only that it is alone.
   virtual bool could_know(const simulated_node&) const { return true; }
 
@@ -375,7 +377,7 @@ class simulated_job {
   }
 
   void note_end(simulated_node& node, std::exception_ptr failure, run_result result) {
-    node.is_informed = could_know(node);
+    note_knowledge(node);
     node.ended = true;
     node.ended_at = time_.now();
     try {

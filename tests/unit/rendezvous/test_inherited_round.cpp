@@ -130,6 +130,26 @@ TEST_CASE("inherited round: a node that never got its place in it joins all the 
   CHECK(new_server.take_texts(1).back() == "round 5: 0 of 2, 3 restarts");
 }
 
+TEST_CASE("inherited round: a node that is placed after its round is to end learns both",
+          "[rendezvous]") {
+  server new_server;
+  new_server.last_register.members = {3};
+  new_server.begin();
+  new_server.greet(3);
+  new_server.ask(3, 4);
+  // Two nodes come while no round may begin. The first completes the round, and the second ends it.
+  new_server.job.suspend(true, new_server.start);
+  for (const std::uint64_t node : {1, 2}) {
+    new_server.greet(node);
+    new_server.ask(node, -1);
+  }
+  new_server.take_texts(3);
+  new_server.job.suspend(false, new_server.start + 1s);
+  CHECK(new_server.take_texts(1) ==
+        texts{"welcome", "round 5: 0 of 2, 3 restarts", "round 5 changes"});
+  CHECK(new_server.take_texts(3) == texts{"round 5: 1 of 2, 3 restarts", "round 5 changes"});
+}
+
 TEST_CASE("inherited round: a node that says nothing is waited for as long as it may be silent",
           "[rendezvous]") {
   server new_server;

@@ -29,6 +29,7 @@
 #include <support/simulation_seeds.hpp>
 #include <support/task_outcome.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -63,12 +64,13 @@ using elastic::test::simulated_node;
 /// The way of one node's agent to those of others.
 class mesh_network final : public elastic::detail::leader_network {
  public:
-  /// @param last_place  the place at which a node has served last, of all nodes
-  mesh_network(simulated_mesh& over, int node, std::shared_ptr<std::uint16_t> last_place)
-      : mesh_(over), node_(node), last_place_(std::move(last_place)) {}
+  /// @param servers  the nodes that have served, in the order of their places, which begin at 1
+  mesh_network(simulated_mesh& over, int node, std::shared_ptr<std::vector<int>> servers)
+      : mesh_(over), node_(node), servers_(std::move(servers)) {}
 
   task<endpoint> serve(std::shared_ptr<elastic::detail::store_extension> extension) override {
-    place_ = ++*last_place_;
+    servers_->push_back(node_);
+    place_ = static_cast<std::uint16_t>(servers_->size());
     mesh_.serve(place_, node_, std::move(extension));
     endpoint at;
     at.host = "node" + std::to_string(node_);
@@ -91,7 +93,7 @@ class mesh_network final : public elastic::detail::leader_network {
  private:
   simulated_mesh& mesh_;
   int node_;
-  std::shared_ptr<std::uint16_t> last_place_;
+  std::shared_ptr<std::vector<int>> servers_;
   std::uint16_t place_ = 0;
 };
 
@@ -126,7 +128,7 @@ class registry_world {
       options.job_files =
           std::make_shared<job_file_registry>(shared_keys.keys_of(node), std::nullopt);
     }
-    options.network = std::make_shared<mesh_network>(mesh, node, last_place_);
+    options.network = std::make_shared<mesh_network>(mesh, node, servers_);
     options.time = parameters.time;
     options.log = parameters.log;
     c10d_rendezvous::registry_maker make =
@@ -135,6 +137,11 @@ class registry_world {
     };
     return std::make_shared<c10d_rendezvous>(std::move(parameters), "the registry",
                                              std::move(make));
+  }
+
+  /// Whether the node has led, or was about to.
+  bool has_served(int node) const {
+    return std::find(servers_->begin(), servers_->end(), node) != servers_->end();
   }
 
   void end() {
@@ -152,7 +159,7 @@ class registry_world {
 
  private:
   duration grace_;
-  std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
+  std::shared_ptr<std::vector<int>> servers_ = std::make_shared<std::vector<int>>();
 };
 
 /// The leader of another job, which writes a key of its own to the same registry.
@@ -255,9 +262,25 @@ class registry_job final : public elastic::test::coordinated_job {
   }
   void close_up() override { world_.end(); }
 
+  // A leader that cannot reach the registry at the end takes the knowledge of it along: nodes that it
+  // has not told begin the job again.
+  void note_knowledge(simulated_node& node) override {
+    coordinated_job::note_knowledge(node);
+    if (world_.has_served(node.id) && keys_.is_cut_off(node.id)) {
+      if (node.round) lost_terms_.insert(node.round->term);
+      for (const auto& each : nodes_) {
+        if (each->ended) each->is_informed = false;
+      }
+      node.is_informed = false;
+    }
+    if (node.round && lost_terms_.contains(node.round->term)) node.is_informed = false;
+  }
+
   registry_world world_;
   simulated_mesh& mesh_ = world_.mesh;
   simulated_network& keys_ = world_.keys;
+  /// The terms of leaders that ended when they could not reach the registry.
+  std::set<std::int64_t> lost_terms_;
 };
 
 TEST_CASE("simulation: a registry names one leader after the other, and the job stays whole",

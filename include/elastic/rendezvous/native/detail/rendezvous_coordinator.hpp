@@ -335,7 +335,8 @@ class rendezvous_coordinator {
   // If the job has too few nodes without the excluded ones, and has waited for others, readmits the
   // one that was excluded first. Result: whether it did.
   ELASTIC_DECL bool forgive_if_short(time_point now);
-  // The nodes that wait for a place, those that were in the job before first.
+  // The nodes that wait for a place: first those that have one in a complete round, then those that
+  // were in the job before.
   ELASTIC_DECL std::vector<known_node*> waiting_nodes();
 
   // ---- losses ---------------------------------------------------------------------------------

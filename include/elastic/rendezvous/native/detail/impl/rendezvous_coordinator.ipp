@@ -642,7 +642,8 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
         auto& [node, entry] = *waiting;
         const bool was_complete = state_.complete;
         if (entry.join_deadline) step(node, entry, now);
-        // Its nodes are placed before another node can end the round.
+        // Then its nodes come first: a node that is placed after another one has ended the round would
+        // not learn of that end.
         if (!was_complete && state_.complete) break;
       }
     }
@@ -651,13 +652,19 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
 
 ELASTIC_DECL auto rendezvous_coordinator::waiting_nodes() -> std::vector<known_node*> {
   std::vector<known_node*> waiting;
+  std::vector<known_node*> known;
   std::vector<known_node*> strangers;
   for (const node_id& node : counted(joining_)) {
     known_node& each = *members_.find(node);
     const member& entry = each.second;
     const bool is_known = entry.former.has_value() || known_names_.contains(entry.name);
-    (is_known ? waiting : strangers).push_back(&each);
+    if (state_.complete && contains(state_, node)) {
+      waiting.push_back(&each);
+    } else {
+      (is_known ? known : strangers).push_back(&each);
+    }
   }
+  waiting.insert(waiting.end(), known.begin(), known.end());
   waiting.insert(waiting.end(), strangers.begin(), strangers.end());
   return waiting;
 }
