@@ -1103,6 +1103,24 @@ TIME_TEST("dynamic rendezvous: all pass the exit barrier when the last one has c
   co_await nodes[2]->shutdown();
 }
 
+TIME_TEST("dynamic rendezvous: all pass the exit barrier if the last one was lost there",
+          "[rendezvous]") {
+  town place(time);
+  place.dialect = torch_dialect::torch_2_6;
+  const std::vector<std::string> names = {"a", "b"};
+  const auto nodes = co_await met_nodes(place, names);
+  const auto barrier = start(time, passed(nodes[0]->exit_barrier()));
+  co_await place.pass(1s);
+  // The other one was counted, and was lost before it could let this one pass.
+  const std::string count = "torch.rendezvous.j.0/torchelastic/agent/terminal_state/num_members";
+  co_await place.agents->add(count, 1);
+  co_await place.pass(13s);
+  CHECK_FALSE(barrier->ended);
+  co_await place.pass(2s);
+  CHECK(barrier->value);
+  co_await shut_down(nodes);
+}
+
 TIME_TEST("dynamic rendezvous: a node whose round another one has ended waits for nobody there",
           "[rendezvous]") {
   town place(time);

@@ -5,6 +5,7 @@
 #include <elastic/torch/detail/torch_exit.hpp>
 
 #include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
 
@@ -47,6 +48,20 @@ ELASTIC_DECL torch_exit::torch_exit(std::shared_ptr<store> agents, int rank, int
       size_(size),
       gathers_(agents_of(dialect) == rendezvous_round::agent_dialect::gather) {}
 
+/// Opens the barrier in place of a node that was the last to come, and was lost before it did so.
+inline task<void> open_when_counted(std::shared_ptr<store> agents, int size,
+                                    std::shared_ptr<time_source> time, duration pause) {
+  const std::string count = terminal_state + "/num_members";
+  std::int64_t arrived = 0;
+  while (arrived < size) {
+    co_await time->sleep_until(time->now() + pause);
+    arrived = co_await agents->add(count, 0);
+  }
+  const std::string last = terminal_state + "/last_member";
+  const std::string value = "<val_ignored>";
+  co_await agents->set(last, value);
+}
+
 ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, duration silence,
                                          std::function<task<void>()> announce) {
   has_begun_ = true;
@@ -59,7 +74,7 @@ ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, dura
   const std::int64_t arrived = co_await come_to_exit_barrier(agents, size);
   if (arrived >= size) co_return;
   if (announce) co_await announce();
-  co_await wait_at_exit_barrier(agents);
+  co_await race(wait_at_exit_barrier(agents), open_when_counted(agents, size, time, silence));
 }
 
 ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, duration silence) {
