@@ -262,8 +262,8 @@ class registry_job final : public elastic::test::coordinated_job {
   }
   void close_up() override { world_.end(); }
 
-  // A leader that cannot reach the registry at the end takes the knowledge of it along: nodes that it
-  // has not told begin the job again.
+  // A leader that cannot reach the registry at the end takes the knowledge of it along: nodes that
+  // it has not told begin the job again.
   void note_knowledge(simulated_node& node) override {
     coordinated_job::note_knowledge(node);
     if (world_.has_served(node.id) && keys_.is_cut_off(node.id)) {

@@ -642,8 +642,8 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
         auto& [node, entry] = *waiting;
         const bool was_complete = state_.complete;
         if (entry.join_deadline) step(node, entry, now);
-        // Then its nodes come first: a node that is placed after another one has ended the round would
-        // not learn of that end.
+        // Then its nodes come first: one that is placed after another node has ended the round
+        // would not learn of that end.
         if (!was_complete && state_.complete) break;
       }
     }
