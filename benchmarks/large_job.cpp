@@ -88,7 +88,7 @@ class machine {
     for (int number = 0; number < count; ++number) greet(number);
     for (int number = 0; number < count; ++number) say(number, wish_after(-1));
   }
-  std::uint64_t looked_at() const { return coordinator_.looked_at(); }
+  std::uint64_t visited_nodes() const { return coordinator_.visited_nodes(); }
 
  private:
   static rendezvous_coordinator::connection link_of(int number) {
@@ -206,11 +206,11 @@ double cpu_milliseconds() {
 /// "MILLISECONDS (LOOKS)": the CPU time, and how many nodes were looked at for each that there is.
 std::string cost_of(const event& what, int nodes) {
   machine job = what.job(nodes);
-  const std::uint64_t looked_at = job.looked_at();
+  const std::uint64_t visited_nodes = job.visited_nodes();
   const double begin = cpu_milliseconds();
   what.happens(job, nodes);
   const double time = cpu_milliseconds() - begin;
-  const auto looks = static_cast<double>(job.looked_at() - looked_at) / nodes;
+  const auto looks = static_cast<double>(job.visited_nodes() - visited_nodes) / nodes;
   return fmt::format("{:.2f} ({:.1f})", time, looks);
 }
 

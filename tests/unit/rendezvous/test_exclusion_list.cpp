@@ -36,9 +36,9 @@ TEST_CASE("exclusion list: a node is out for its time", "[rendezvous]") {
   CHECK_FALSE(list.find("gpu8", start));
   CHECK(list.end_of("gpu7") == start + 10min);
   CHECK(list.end_of("gpu8") == time_point::max());
-  list.forget_past(start + 9min);
+  list.remove_expired(start + 9min);
   CHECK_FALSE(list.is_empty());
-  list.forget_past(start + 10min);
+  list.remove_expired(start + 10min);
   CHECK(list.is_empty());
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("exclusion list: of two of one name the later end counts, and is the l
   CHECK(list.at(start + 5min) ==
         std::vector<exclusion>{{"b", 5min, "other"}, {"a", 10min, "again"}});
   CHECK(list.in_full() == std::vector<exclusion>{{"b", 10min, "other"}, {"a", 10min, "again"}});
-  list.forgive("b");
+  list.readmit("b");
   CHECK(list.first_of({"b", "a"}) == "a");
   CHECK(list.first_of({"b"}).empty());
 }

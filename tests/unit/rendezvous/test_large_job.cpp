@@ -35,7 +35,7 @@ constexpr int most = 4096;
 
 /// What an event cost.
 struct work {
-  std::uint64_t looked_at = 0;
+  std::uint64_t visited_nodes = 0;
   std::size_t messages = 0;
 };
 
@@ -104,8 +104,8 @@ class crowd {
 
   /// The work since the last call.
   work take_work() {
-    const work done{coordinator.looked_at() - std::exchange(seen_, coordinator.looked_at()),
-                    answers_.size()};
+    const std::uint64_t visited = coordinator.visited_nodes();
+    const work done{visited - std::exchange(seen_, visited), answers_.size()};
     answers_.clear();
     return done;
   }
@@ -145,10 +145,10 @@ TEST_CASE("large job: nodes meet, and meet again, by a few looks at each", "[ren
     crowd job(nodes, nodes);
     job.gather(0, nodes);
     CHECK(job.count<placed>() == static_cast<std::size_t>(nodes));
-    CHECK(job.take_work().looked_at <= linear(nodes));
+    CHECK(job.take_work().visited_nodes <= linear(nodes));
     for (const int number : numbers(nodes)) job.ask_join(number, 0);
     CHECK(job.count<placed>() == static_cast<std::size_t>(nodes));
-    CHECK(job.take_work().looked_at <= linear(nodes));
+    CHECK(job.take_work().visited_nodes <= linear(nodes));
   }
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("large job: it ends by a few looks at each node, in whatever order the
     }
     for (const int number : order) job.say(number, leave{});
     const work done = job.take_work();
-    CHECK(done.looked_at <= linear(most));
+    CHECK(done.visited_nodes <= linear(most));
     CHECK(done.messages <= 4U * most);
     CHECK(job.coordinator.is_idle());
   }
@@ -182,7 +182,7 @@ TEST_CASE("large job: those that leave before all have finished hold up nobody, 
   }
   job.say(most - 1, finished{0});
   CHECK(job.count<all_finished>() >= 1);
-  CHECK(job.take_work().looked_at <= linear(most));
+  CHECK(job.take_work().visited_nodes <= linear(most));
 }
 
 TEST_CASE("large job: a node that meets again after its success is waited for once more",
@@ -201,12 +201,12 @@ TEST_CASE("large job: a loss is one look at each node, and so are many at a time
   for (const int lost : {1, most / 2}) {
     crowd job = running_job(most, most);
     for (int number = 0; number < lost; ++number) job.cut(number);
-    CHECK(job.take_work().looked_at == 0);
+    CHECK(job.take_work().visited_nodes == 0);
     job.pass(1s);
     CHECK(job.count<changed>() == static_cast<std::size_t>(most - lost));
-    CHECK(job.take_work().looked_at <= linear(most));
+    CHECK(job.take_work().visited_nodes <= linear(most));
     for (int number = lost; number < most; ++number) job.ask_join(number, 0);
-    CHECK(job.take_work().looked_at <= linear(most));
+    CHECK(job.take_work().visited_nodes <= linear(most));
   }
 }
 
@@ -215,9 +215,9 @@ TEST_CASE("large job: a node that joins is one look at each, and one that stands
   crowd job = running_job(most, most + 1);
   job.gather(most, most + 1);
   CHECK(job.count<changed>() == most);
-  CHECK(job.take_work().looked_at <= linear(most));
+  CHECK(job.take_work().visited_nodes <= linear(most));
   job.gather(most + 1, most + 100);
-  CHECK(job.take_work().looked_at <= 100);
+  CHECK(job.take_work().visited_nodes <= 100);
 }
 
 TEST_CASE("large job: a keep-alive looks at nobody, though a node is kept out and the rest wait",
@@ -226,10 +226,10 @@ TEST_CASE("large job: a keep-alive looks at nobody, though a node is kept out an
   job.gather(0, most - 1);
   job.greet(most - 1);
   job.say(most - 1, leave{600s, "bad memory"});
-  CHECK(job.take_work().looked_at <= linear(most));
+  CHECK(job.take_work().visited_nodes <= linear(most));
   for (const int number : numbers(most - 1)) job.say(number, keep_alive{});
   CHECK(job.count<alive>() == most - 1);
-  CHECK(job.take_work().looked_at == 0);
+  CHECK(job.take_work().visited_nodes == 0);
 }
 
 TEST_CASE("large job: nodes that wait and leave one after the other cost one look each",
@@ -239,13 +239,13 @@ TEST_CASE("large job: nodes that wait and leave one after the other cost one loo
     job.gather(0, most);
     job.take_work();
     for (const int number : numbers(most)) job.say(number, leave{});
-    CHECK(job.take_work().looked_at <= linear(most));
+    CHECK(job.take_work().visited_nodes <= linear(most));
   }
   SECTION("while others are to leave the round that ends") {
     crowd job = running_job(most, most);
     for (int number = 0; number < most / 2; ++number) job.ask_join(number, 0);
     for (int number = most / 2; number < most; ++number) job.say(number, leave{});
-    CHECK(job.take_work().looked_at <= linear(most));
+    CHECK(job.take_work().visited_nodes <= linear(most));
     CHECK(job.coordinator.state().participants.size() == most / 2);
   }
 }
@@ -265,7 +265,7 @@ TEST_CASE("large job: a server that follows another one takes up its nodes by a 
   }
   for (const int number : numbers(most)) job.ask_join(number, 3);
   job.pass(1s);
-  CHECK(job.take_work().looked_at <= linear(most));
+  CHECK(job.take_work().visited_nodes <= linear(most));
   job.pass(60s);
 }
 

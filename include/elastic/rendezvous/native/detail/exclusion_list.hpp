@@ -44,10 +44,10 @@ class exclusion_list {
   ELASTIC_DECL std::string first_of(const std::vector<std::string>& names) const;
 
   /// Readmits the node.
-  ELASTIC_DECL void forgive(std::string_view name);
+  ELASTIC_DECL void readmit(std::string_view name);
 
   /// Removes the exclusions that are over.
-  ELASTIC_DECL void forget_past(time_point now);
+  ELASTIC_DECL void remove_expired(time_point now);
 
   /// All exclusions, in the order in which they began.
   ELASTIC_DECL std::vector<exclusion> at(time_point now) const;

@@ -27,13 +27,13 @@ class own_fence {
     guards_round_ = has_own_node && nodes > 1;
   }
 
-  /// A node of the round has left in order: it never says that it has lost the server.
+  /// A node of the round has left in order, so it will never report that it has lost the server.
   void node_left() { has_one_left_ = true; }
 
   /// A node was given up; its last connection had ended then.
   void node_lost(time_point end) { last_loss_ = std::max(last_loss_.value_or(end), end); }
 
-  /// The server's node was told to stop its workers.
+  /// The server's node has been disconnected, so that it stops its workers.
   void reach() { is_reached_ = true; }
   bool is_reached() const { return is_reached_; }
 

@@ -103,7 +103,7 @@ class rendezvous_coordinator {
   /// ends for lack of a node. When the suspension ends, the join timeouts of the nodes start again.
   ELASTIC_DECL void suspend(bool is_suspended, time_point now);
 
-  /// What another server needs to take over the job, whatever nodes have been told so far.
+  /// What another server needs to take over the job, including what no node has received yet.
   ELASTIC_DECL round_register content() const;
 
   /// Changes whenever `content` may have changed.
@@ -153,8 +153,8 @@ class rendezvous_coordinator {
     return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
   }
 
-  /// Tells the waiting nodes what may keep others away.
-  ELASTIC_DECL void tell_waiting(const std::string& why);
+  /// Notifies the waiting nodes of a likely reason why others do not come.
+  ELASTIC_DECL void notify_waiting(const std::string& why);
 
   /// Changes whenever the roster may have changed.
   std::uint64_t roster_version() const { return roster_.version(); }
@@ -180,8 +180,8 @@ class rendezvous_coordinator {
   /// The memory that the node of this connection uses here, in bytes; 0 if it has no node.
   ELASTIC_DECL std::size_t bytes_of(connection link) const;
 
-  /// How many nodes it has visited in its life: a measure of its work.
-  std::uint64_t looked_at() const { return looked_at_; }
+  /// How many nodes it has visited so far: a measure of its work.
+  std::uint64_t visited_nodes() const { return visited_nodes_; }
 
   /// Whether the job has ended, or the workers of all nodes have succeeded.
   bool is_over() const { return ending_.has_value() || all_finished_; }
@@ -218,8 +218,8 @@ class rendezvous_coordinator {
     /// See rendezvous_messages::hello; for a node of an earlier release, its host.
     std::string name;
     bool knows_hold = false;
-    bool is_kept_out = false;
-    /// It was told that it stands by.
+    bool is_excluded = false;
+    /// It has been notified that it stands by.
     bool knows_standby = false;
     /// It was in the newest complete round.
     bool was_in_newest = false;
@@ -285,8 +285,8 @@ class rendezvous_coordinator {
 
   // ---- the round of a former server -----------------------------------------------------------
 
-  // The placeholder for a node of the former server that has sent nothing yet. No node can say
-  // hello by this name.
+  // The placeholder for a node of the former server that has sent nothing yet. No `hello` can carry
+  // this id.
   ELASTIC_DECL static node_id former_node(std::uint64_t number);
   ELASTIC_DECL static std::string name_of(const node_id& node);
   ELASTIC_DECL void expect(std::uint64_t number, time_point until);
@@ -324,17 +324,17 @@ class rendezvous_coordinator {
 
   // ---- excluded nodes ---------------------------------------------------------------------------
 
-  ELASTIC_DECL void keep_out(const exclusion& who, time_point now);
-  // Whether a node that joins is excluded and has to wait; then it has no place.
-  ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
-  // Result: whether it was excluded before.
-  ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
-  // Tells a node that waits whether it has begun to stand by: then its wait has no end.
+  ELASTIC_DECL void exclude(const exclusion& who, time_point now);
+  // Makes a node that joins wait without a place if it is excluded. Result: whether it waits.
+  ELASTIC_DECL bool hold_if_excluded(const node_id& node, member& entry, time_point now);
+  // Result: whether the node was excluded before.
+  ELASTIC_DECL bool set_excluded(member& entry, bool is_excluded);
+  // Notifies a waiting node that begins to stand by: its wait then has no limit.
   ELASTIC_DECL void note_standby(const node_id& node, member& entry);
-  ELASTIC_DECL std::vector<std::string> kept_out_names() const;
-  // If the job has too few nodes without the excluded ones, and has waited for others, readmits the
-  // one that was excluded first. Result: whether it did.
-  ELASTIC_DECL bool forgive_if_short(time_point now);
+  ELASTIC_DECL std::vector<std::string> excluded_names() const;
+  // If the job has had too few other nodes for the length of a last call, readmits the node that
+  // was excluded first. Result: whether it did.
+  ELASTIC_DECL bool readmit_if_short(time_point now);
   // The nodes that wait for a place: first those that have one in a complete round, then those that
   // were in the job before.
   ELASTIC_DECL std::vector<known_node*> waiting_nodes();
@@ -357,12 +357,12 @@ class rendezvous_coordinator {
   ELASTIC_DECL void announce(rendezvous_change::cause kind, std::string reason);
   /// @param failed_rank  see `rendezvous_messages::changed`
   ELASTIC_DECL void announce(rendezvous_change change, int failed_rank = -1);
-  ELASTIC_DECL void look_whether_all_finished();
+  ELASTIC_DECL void check_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node, const member& entry, time_point now);
   ELASTIC_DECL void ask_for_reports(member& entry);
   ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
-  // Tells the node that serves the workers' store where workers come from.
+  // Sends the addresses of all nodes to the one that serves the workers' store.
   ELASTIC_DECL void answer_peers(const node_id& node);
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
   ELASTIC_DECL void answer(const member& entry, rendezvous_answer reply);
@@ -395,10 +395,10 @@ class rendezvous_coordinator {
   ELASTIC_DECL bool waits_without_end(const node_id& node, const member& entry,
                                       time_point now) const;
 
-  // Every loop over nodes goes through this. @see looked_at
+  // Every loop over nodes goes through this. @see visited_nodes
   template <class Nodes>
   Nodes& counted(Nodes& nodes) const {
-    looked_at_ += nodes.size();
+    visited_nodes_ += nodes.size();
     return nodes;
   }
   ELASTIC_DECL static std::string_view verb_of(round_action action);
@@ -415,7 +415,7 @@ class rendezvous_coordinator {
   std::unordered_map<connection, addresses> ends_;
   /// The nodes that wait for a place, and how many of them are excluded.
   std::set<node_id> joining_;
-  std::size_t kept_out_ = 0;
+  std::size_t excluded_joining_ = 0;
   /// How many members want a pause.
   int pauses_ = 0;
   exclusion_list excluded_;
@@ -435,7 +435,7 @@ class rendezvous_coordinator {
   bool all_finished_ = false;
   /// How many nodes of the round have finished.
   std::size_t finished_ = 0;
-  mutable std::uint64_t looked_at_ = 0;
+  mutable std::uint64_t visited_nodes_ = 0;
   std::uint64_t content_version_ = 0;
   std::optional<job_ending> ending_;
   int restarts_ = 0;

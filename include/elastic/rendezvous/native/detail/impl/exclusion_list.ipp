@@ -55,11 +55,11 @@ ELASTIC_DECL std::string exclusion_list::first_of(const std::vector<std::string>
   return {};
 }
 
-ELASTIC_DECL void exclusion_list::forgive(std::string_view name) {
+ELASTIC_DECL void exclusion_list::readmit(std::string_view name) {
   std::erase_if(entries_, [&](const entry& each) { return each.original.name == name; });
 }
 
-ELASTIC_DECL void exclusion_list::forget_past(time_point now) {
+ELASTIC_DECL void exclusion_list::remove_expired(time_point now) {
   std::erase_if(entries_, [&](const entry& each) { return each.until <= now; });
 }
 

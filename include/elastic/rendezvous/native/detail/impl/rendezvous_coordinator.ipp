@@ -163,7 +163,7 @@ ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   fence_if_alone(now);
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
   if (!excluded_.is_empty()) ++content_version_;
-  excluded_.forget_past(now);
+  excluded_.remove_expired(now);
   settle_all_ = true;
   settle(now);
   plan_next(now);
@@ -443,7 +443,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (state_.participants.count(node) == 0) return;
   if (!std::exchange(members_.at(node).has_finished, true)) ++finished_;
   some_finished_ = true;
-  look_whether_all_finished();
+  check_all_finished();
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
 
@@ -492,7 +492,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::leave& request,
                                                time_point now) {
   if (request.keep_out > duration::zero()) {
-    keep_out({members_.at(node).name, request.keep_out, request.why}, now);
+    exclude({members_.at(node).name, request.keep_out, request.why}, now);
   }
   drop(*members_.at(node).contact.link);
   remove(node, "left", now);
@@ -549,10 +549,10 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
 
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry,
                                                time_point now) {
-  ++looked_at_;
+  ++visited_nodes_;
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
-  if (stands_aside(node, entry, now)) return;
+  if (hold_if_excluded(node, entry, now)) return;
   for (;;) {
     const round_decision decision = decide_join(
         state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
@@ -606,7 +606,7 @@ ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   std::vector<node_id> coming;
   for (known_node* const waiting : waiting_nodes()) {
     auto& [node, entry] = *waiting;
-    if (contains(state_, node) || stands_aside(node, entry, now)) continue;
+    if (contains(state_, node) || hold_if_excluded(node, entry, now)) continue;
     // The node may have got a place before any node reported the former server, whose nodes go
     // first.
     const round_decision leaving = decide_leave(state_, node);
@@ -647,7 +647,7 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
         if (!was_complete && state_.complete) break;
       }
     }
-  } while (forgive_if_short(now));
+  } while (readmit_if_short(now));
 }
 
 ELASTIC_DECL auto rendezvous_coordinator::waiting_nodes() -> std::vector<known_node*> {
@@ -669,7 +669,7 @@ ELASTIC_DECL auto rendezvous_coordinator::waiting_nodes() -> std::vector<known_n
   return waiting;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::keep_out(const exclusion& who, time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::exclude(const exclusion& who, time_point now) {
   excluded_.add(who, now);
   ++content_version_;
   settle_all_ = true;
@@ -677,18 +677,18 @@ ELASTIC_DECL void rendezvous_coordinator::keep_out(const exclusion& who, time_po
                std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, member& entry,
-                                                       time_point now) {
+ELASTIC_DECL bool rendezvous_coordinator::hold_if_excluded(const node_id& node, member& entry,
+                                                           time_point now) {
   std::optional<exclusion> why;
   if (!state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
   // A node does not have to leave a round that runs.
   if (why && state_.complete && contains(state_, node)) why.reset();
   if (!why) {
-    if (note_kept_out(entry, false)) entry.join_deadline = now + entry.join_timeout;
+    if (set_excluded(entry, false)) entry.join_deadline = now + entry.join_timeout;
     return false;
   }
   wake_at(now + why->remaining);
-  if (note_kept_out(entry, true)) return true;
+  if (set_excluded(entry, true)) return true;
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, "is kept out", node, now);
   answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
@@ -697,11 +697,11 @@ ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, memb
   return true;
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_kept_out) {
-  const bool was_kept_out = std::exchange(entry.is_kept_out, is_kept_out);
-  if (is_kept_out && !was_kept_out) ++kept_out_;
-  if (was_kept_out && !is_kept_out) --kept_out_;
-  return was_kept_out;
+ELASTIC_DECL bool rendezvous_coordinator::set_excluded(member& entry, bool is_excluded) {
+  const bool was_excluded = std::exchange(entry.is_excluded, is_excluded);
+  if (is_excluded && !was_excluded) ++excluded_joining_;
+  if (was_excluded && !is_excluded) --excluded_joining_;
+  return was_excluded;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
@@ -710,18 +710,18 @@ ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, memb
   if (stands_by && !knew_it) answer_hold(node, "it stands by until a round has a place for it");
 }
 
-ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {
+ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::excluded_names() const {
   std::vector<std::string> names;
   for (const node_id& node : counted(joining_)) {
     const member& entry = members_.at(node);
-    if (entry.is_kept_out) names.push_back(entry.name);
+    if (entry.is_excluded) names.push_back(entry.name);
   }
   return names;
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
+ELASTIC_DECL bool rendezvous_coordinator::readmit_if_short(time_point now) {
   if (excluded_.is_empty() && !short_since_) return false;
-  const std::size_t ready = joining_.size() - kept_out_;
+  const std::size_t ready = joining_.size() - excluded_joining_;
   const auto least = static_cast<std::size_t>(settings_.min_nodes);
   const bool has_round = state_.complete || state_.closed || is_held(now);
   if (has_round || ready >= least || joining_.size() < least) {
@@ -733,12 +733,12 @@ ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
   wake_at(due);
   if (now < due) return false;
   short_since_.reset();
-  const std::string name = excluded_.first_of(kept_out_names());
+  const std::string name = excluded_.first_of(excluded_names());
   log_.warning(
       "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
       "out there are {} of at least {} nodes",
       run_id_, name, ready, least);
-  excluded_.forgive(name);
+  excluded_.readmit(name);
   ++content_version_;
   settle_all_ = true;
   return true;
@@ -778,7 +778,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   if (entry.was_in_newest && how == "left") own_fence_.node_left();
   if (ran && has_finished) --finished_;
   if (entry.is_reporting) reports_.node_gone();
-  note_kept_out(entry, false);
+  set_excluded(entry, false);
   members_.erase(node);
   joining_.erase(node);
   if (ran && !has_finished && !ending_) {
@@ -786,7 +786,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   }
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, how, node, now);
-  look_whether_all_finished();
+  check_all_finished();
 }
 
 ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
@@ -814,7 +814,7 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int
   }
 }
 
-ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
+ELASTIC_DECL void rendezvous_coordinator::check_all_finished() {
   if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
   if (finished_ < state_.participants.size()) return;
   all_finished_ = true;
@@ -847,7 +847,7 @@ ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, con
                                             excluded_.at(now)});
 }
 
-ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
+ELASTIC_DECL void rendezvous_coordinator::notify_waiting(const std::string& why) {
   for (const auto& [node, unused] : counted(state_.participants)) answer_hold(node, why);
 }
 
@@ -1010,7 +1010,7 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = own_fence_due();
   for (const auto& [node, entry] : counted(members_)) {
     wake_at(entry.contact.lost_at(settings_));
-    if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
+    if (entry.is_excluded) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_without_end(node, entry, now)) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
@@ -1027,7 +1027,7 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
 ELASTIC_DECL bool rendezvous_coordinator::waits_without_end(const node_id& node,
                                                             const member& entry,
                                                             time_point now) const {
-  return is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0 ||
+  return is_held(now) || entry.is_excluded || state_.redundancy_list.count(node) != 0 ||
          is_in_last_call(state_, node, settings_, round_rules::direct);
 }
 

@@ -329,7 +329,7 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
     const std::string& other = name == names.front() ? names[1] : names.front();
     const auto job = jobs_.find(name);
     if (job == jobs_.end()) continue;
-    job->second->tell_waiting(
+    job->second->notify_waiting(
         fmt::format("another job, '{}', waits for nodes at the same endpoint: if both are to be "
                     "one job, give all of its nodes the same run id",
                     printable_text(other)));
