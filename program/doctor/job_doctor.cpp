@@ -280,8 +280,8 @@ elastic::task<std::string> job_doctor::own_address() {
 }
 
 elastic::task<void> job_doctor::exchange() {
-  elastic::task<texts> telling = tell("nodes", text_of(mine_));
-  const texts nodes = co_await std::move(telling);
+  elastic::task<texts> gathering = exchange_texts("nodes", text_of(mine_));
+  const texts nodes = co_await std::move(gathering);
   for (const std::string& text : nodes) view_.nodes.push_back(parse_node_report(text));
   elastic::task<void> measuring = measure();
   co_await std::move(measuring);
@@ -300,33 +300,32 @@ elastic::task<void> job_doctor::measure() {
         view_.nodes[static_cast<std::size_t>(peer)], peer, step < most_rates, time_);
     links.push_back(co_await std::move(probing));
   }
-  elastic::task<texts> telling = tell("links", text_of(links));
-  const texts told = co_await std::move(telling);
-  for (const std::string& text : told) view_.links.push_back(parse_link_reports(text, nodes));
+  elastic::task<texts> gathering = exchange_texts("links", text_of(links));
+  const texts gathered = co_await std::move(gathering);
+  for (const std::string& text : gathered) view_.links.push_back(parse_link_reports(text, nodes));
 }
 
-elastic::task<texts> job_doctor::tell(std::string topic, std::string mine) {
+elastic::task<texts> job_doctor::exchange_texts(std::string topic, std::string mine) {
   // Rounds may share a store.
   const std::string prefix =
       fmt::format("elastic/doctor/{}/{}/{}/", round_.term, round_.round, topic);
-  elastic::task<texts> telling =
-      elastic::detail::tell_and_read(round_.agents, prefix, std::move(mine), round_.group_rank,
-                                     round_.group_world_size);
+  elastic::task<texts> gathering = elastic::detail::publish_and_read(
+      round_.agents, prefix, std::move(mine), round_.group_rank, round_.group_world_size);
   // Nodes that do not answer others keep them for some time.
   constexpr int most_silent = 100;
   const elastic::duration probes =
       limits::doctor_answer * std::min(topic == "nodes" ? 0 : round_.group_world_size, most_silent);
   const elastic::time_point deadline =
       elastic::deadline_after(time_->now(), limits::doctor_exchange + probes);
-  auto limited = elastic::with_deadline(*time_, deadline, std::move(telling));
-  std::optional<texts> told = co_await std::move(limited);
-  if (!told) {
+  auto limited = elastic::with_deadline(*time_, deadline, std::move(gathering));
+  std::optional<texts> gathered = co_await std::move(limited);
+  if (!gathered) {
     throw error(errc::rendezvous_timeout,
                 fmt::format("not all of the {} nodes told about their {} in time: is each of them "
                             "an elasticrun doctor?",
                             round_.group_world_size, topic == "nodes" ? "host" : "links"));
   }
-  co_return *std::move(told);
+  co_return *std::move(gathered);
 }
 
 /// Lets the others read first, since the store may be this node's.

@@ -61,7 +61,7 @@ class job_doctor {
   elastic::task<std::string> own_address();
   elastic::task<void> exchange();
   elastic::task<void> measure();
-  elastic::task<std::vector<std::string>> tell(std::string topic, std::string mine);
+  elastic::task<std::vector<std::string>> exchange_texts(std::string topic, std::string mine);
   elastic::task<void> watch();
   elastic::task<void> await_others();
   elastic::task<void> leave();

@@ -30,7 +30,7 @@ inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/"
 
 /// Parses the text of another node. The result is neither an object nor an array if the text is
 /// longer than any node writes.
-ELASTIC_DECL json_value parse_told(const std::string& text);
+ELASTIC_DECL json_value parse_exchanged(const std::string& text);
 
 /// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
 /// @param more  further fields; PyTorch's agents ignore them

@@ -356,7 +356,7 @@ class worker_group {
   ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
 
   template <class Call>
-  void tell_observer(Call call) {
+  void notify_observer(Call call) {
     if (!observer_) return;
     try {
       call(*observer_);
@@ -401,7 +401,7 @@ class worker_group {
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
-  ELASTIC_DECL void tell_of_start();
+  ELASTIC_DECL void notify_roles();
   ELASTIC_DECL void note_early_ends();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
@@ -425,13 +425,13 @@ class worker_group {
                                    int restart_count) const;
   // Whether the workers were asked to end. Workers killed at the fence (by SIGKILL) count as lost,
   // like any other.
-  bool is_told_to_end() const { return attempt_.stop_signal.value_or(SIGKILL) != SIGKILL; }
+  bool is_asked_to_end() const { return attempt_.stop_signal.value_or(SIGKILL) != SIGKILL; }
   // Moves the workers that outlive their epoch from the last attempt to `next`. Result: the slots
   // of the others.
-  ELASTIC_DECL std::vector<std::size_t> begin_with_stayers(attempt next);
+  ELASTIC_DECL std::vector<std::size_t> begin_with_survivors(attempt next);
   ELASTIC_DECL detail::survivors_options survivor_options(const agent_services& services);
-  ELASTIC_DECL void tell_stayers(const std::vector<worker_identity>& identities,
-                                 const job_context& job);
+  ELASTIC_DECL void notify_survivors(const std::vector<worker_identity>& identities,
+                                     const job_context& job);
 
   struct attempt {
     int base_rank = 0;

@@ -100,7 +100,9 @@ TEST_CASE("former world: over when each of its nodes is accounted for, or can be
   for (const story& entry : stories) {
     INFO(entry.name);
     former_world world;
-    for (const former_round& round : entry.reports) world.told(round, "10.0.0.1", silence, begin);
+    for (const former_round& round : entry.reports) {
+      world.reported(round, "10.0.0.1", silence, begin);
+    }
     for (const former_round& round : entry.joined_rounds) world.joined(round);
     if (entry.has_host) world.host_joined();
     CHECK(world.is_known());
@@ -114,7 +116,7 @@ TEST_CASE("former world: over when each of its nodes is accounted for, or can be
 TEST_CASE("former world: a node that stood by knows that there may have been a round",
           "[rendezvous]") {
   former_world standby_world;
-  standby_world.told_server(5, silence, begin);
+  standby_world.reported_server(5, silence, begin);
   CHECK(standby_world.is_known());
   CHECK_FALSE(standby_world.is_over(begin + silence - 1ns));
   CHECK(standby_world.is_over(begin + silence));
@@ -122,9 +124,9 @@ TEST_CASE("former world: a node that stood by knows that there may have been a r
   // Those of the round are there, too; unless it was that of a server before.
   for (const std::int64_t term : {5, 6}) {
     former_world world;
-    world.told_server(term, silence, begin);
+    world.reported_server(term, silence, begin);
     const former_round round = round_of(5, 7, 0, 1, -1);
-    world.told(round, "10.0.0.1", silence, begin);
+    world.reported(round, "10.0.0.1", silence, begin);
     world.joined(round);
     CHECK(world.is_over(begin) == (term == 5));
   }
@@ -133,8 +135,8 @@ TEST_CASE("former world: a node that stood by knows that there may have been a r
 TEST_CASE("former world: counts from the first word of it, and never ends early for a bare round",
           "[rendezvous]") {
   former_world world;
-  world.told_round(7, silence, begin);
-  world.told_round(8, silence, begin + 10s);
+  world.reported_round(7, silence, begin);
+  world.reported_round(8, silence, begin + 10s);
   world.host_joined();
   CHECK_FALSE(world.is_over(begin + silence - 1ns));
   CHECK(world.is_over(begin + silence));

@@ -280,7 +280,7 @@ TEST_CASE("large job: whether a former world is over is known without a look at 
   former.world = world;
   former.until_end = true;
   const time_point now{12h};
-  before.told(former, "", 15s, now);
+  before.reported(former, "", 15s, now);
   for (int rank = 0; rank < world; ++rank) {
     REQUIRE_FALSE(before.is_over(now));
     former.rank = rank;

@@ -35,7 +35,7 @@ struct round_agreement {
 
 /// Returns what this node tells workers of other roles about its own, once it knows their ranks.
 /// Empty: nothing. May be called again in the same round.
-using place_teller = std::function<std::string(const round_agreement&)>;
+using place_source = std::function<std::string(const round_agreement&)>;
 
 /// Tells the other agents of a round about this node's workers; learns the workers' ranks and the
 /// address of their master.
@@ -53,7 +53,7 @@ using place_teller = std::function<std::string(const round_agreement&)>;
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
                                                   std::optional<node_epoch> self = std::nullopt,
-                                                  place_teller places = {});
+                                                  place_source places = {});
 
 }  // namespace elastic::detail
 

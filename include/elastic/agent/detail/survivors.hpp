@@ -91,7 +91,7 @@ class survivors {
 
  private:
   struct place : survivor_facts {
-    bool is_told = false;
+    bool is_notified = false;
     /// Since when it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
   };
@@ -104,8 +104,8 @@ class survivors {
   ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
   template <class Message>
   void take(place&, const Message&) {}
-  ELASTIC_DECL void tell(std::size_t slot, const control_messages::agent_message& message);
-  ELASTIC_DECL void tell_change(duration timeout);
+  ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
+  ELASTIC_DECL void announce_change(duration timeout);
   // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 

@@ -42,13 +42,13 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
   return static_cast<int>(number);
 }
 
-ELASTIC_DECL json_value parse_told(const std::string& text) {
+ELASTIC_DECL json_value parse_exchanged(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
   return parse_json(text);
 }
 
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) {
-  const auto json = parse_told(text);
+  const auto json = parse_exchanged(text);
   if (json.is_object() && json.contains("role") && json["role"].is_string() &&
       json.contains("local_world_size")) {
     const auto size = whole_number(json["local_world_size"], 1, limits::local_world_size);
@@ -70,7 +70,7 @@ inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& t
 }
 
 ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
-  const auto json = parse_told(text);
+  const auto json = parse_exchanged(text);
   std::vector<int> ranks;
   if (json.is_array()) {
     for (const json_value& value : json) {
@@ -85,7 +85,8 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
 }
 
 /// Writes each node's ranks.
-inline task<void> tell_ranks(std::shared_ptr<store> agents, std::vector<assigned_ranks> assigned) {
+inline task<void> publish_ranks(std::shared_ptr<store> agents,
+                                std::vector<assigned_ranks> assigned) {
   std::vector<std::pair<std::string, std::string>> answers;
   for (const assigned_ranks& ranks : assigned) {
     answers.emplace_back(assigned_ranks_key + std::to_string(answers.size()),
@@ -105,7 +106,7 @@ inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_inf
   const std::vector<role_info> nodes(static_cast<std::size_t>(group_world_size), mine);
   std::vector<assigned_ranks> assigned = assign_ranks(nodes);
   const assigned_ranks ranks = assigned[static_cast<std::size_t>(group_rank)];
-  if (group_rank == 0) co_await tell_ranks(std::move(agents), std::move(assigned));
+  if (group_rank == 0) co_await publish_ranks(std::move(agents), std::move(assigned));
   co_return ranks;
 }
 
@@ -120,7 +121,7 @@ inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents,
     std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
     const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
     std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(texts));
-    co_await tell_ranks(agents, std::move(assigned));
+    co_await publish_ranks(agents, std::move(assigned));
   }
   const std::string my_ranks_key = assigned_ranks_key + std::to_string(group_rank);
   const std::string text = co_await agents->get(my_ranks_key);

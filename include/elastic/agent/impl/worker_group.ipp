@@ -178,7 +178,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 
 /// Some workers may have ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
-  tell_of_start();
+  notify_roles();
   if (on_start_) on_start_();
   note_early_ends();
 }
@@ -191,7 +191,7 @@ ELASTIC_DECL void worker_group::note_early_ends() {
   for (worker& each : attempt_.workers) each.is_start_reported = true;
 }
 
-ELASTIC_DECL void worker_group::tell_of_start() {
+ELASTIC_DECL void worker_group::notify_roles() {
   if (!roles_) return;
   std::vector<pid_t> pids;
   for (const worker& each : attempt_.workers) pids.push_back(each.pid);
@@ -267,7 +267,7 @@ ELASTIC_DECL void worker_group::forget(std::size_t slot) {
 
 ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration most) & {
   co_await finish_hooks(std::min(most, spec_.rejoin_timeout));
-  if (is_told_to_end()) co_return epoch_obstacle();
+  if (is_asked_to_end()) co_return epoch_obstacle();
   const std::string obstacle = co_await survivors_.leave(is_pause, most);
   if (!obstacle.empty()) co_return obstacle;
   // The workers that are killed now had not come far enough to stay.
@@ -280,11 +280,11 @@ ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration
 }
 
 ELASTIC_DECL std::string worker_group::epoch_obstacle() const {
-  if (!is_told_to_end()) return survivors_.obstacle();
+  if (!is_asked_to_end()) return survivors_.obstacle();
   return attempt_.obstacle.empty() ? "the workers were told to end" : attempt_.obstacle;
 }
 
-ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<std::size_t> {
+ELASTIC_DECL auto worker_group::begin_with_survivors(attempt next) -> std::vector<std::size_t> {
   std::vector<std::size_t> others;
   for (std::size_t slot = 0; slot < next.workers.size(); ++slot) {
     if (!survivors_.is_ready(slot)) {
@@ -306,11 +306,11 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
                                              std::string run_id, int restart_count) & {
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   const std::vector<worker_identity> identities = worker_identities(spec_, round, ranks);
-  std::vector<std::size_t> others = begin_with_stayers(new_attempt(round, ranks, restart_count));
+  std::vector<std::size_t> others = begin_with_survivors(new_attempt(round, ranks, restart_count));
   outcome_known_.reset();
   if (!channels_.is_open()) channels_.open(spec_.nproc_per_node);
   survivors_.begin(round.round, attempt_.workers.size(), true);
-  tell_stayers(identities, job);
+  notify_survivors(identities, job);
   for (const std::size_t slot : others) co_await processes_.clear(slot);
   co_await make_directories(restart_count, others);
   stop_plan at_once;
@@ -321,8 +321,8 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   update_state();
 }
 
-ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>& identities,
-                                             const job_context& job) {
+ELASTIC_DECL void worker_group::notify_survivors(const std::vector<worker_identity>& identities,
+                                                 const job_context& job) {
   for (std::size_t slot = 0; slot < identities.size(); ++slot) {
     if (!survivors_.is_ready(slot)) continue;
     control_messages::rejoin message;
@@ -486,7 +486,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
 }
 
 ELASTIC_DECL void worker_group::announce(const worker_observer::started_workers& start) {
-  tell_observer([&](worker_observer& observer) { observer.started(start); });
+  notify_observer([&](worker_observer& observer) { observer.started(start); });
 }
 
 ELASTIC_DECL void worker_group::kill() {
@@ -615,7 +615,7 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   hung.local_rank = found.local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
-  tell_observer([&](worker_observer& observer) { observer.hung(hung); });
+  notify_observer([&](worker_observer& observer) { observer.hung(hung); });
   note_in_journal(job_event::type::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
@@ -752,7 +752,7 @@ ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::prog
   made.total = progress.total;
   made.text = progress.text;
   made.metrics = progress.metrics;
-  tell_observer([&](worker_observer& observer) { observer.progress(made); });
+  notify_observer([&](worker_observer& observer) { observer.progress(made); });
 }
 
 ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {

@@ -19,9 +19,9 @@ ELASTIC_DECL std::vector<std::string> rank_keys(const std::string& prefix, int s
 inline const std::string gathered_suffix = ".FIN";
 
 /// Writes this rank's text, reads those of all ranks, and then marks that this rank has read them.
-ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
-                                                          std::string prefix, std::string mine,
-                                                          int rank, int size);
+ELASTIC_DECL task<std::vector<std::string>> publish_and_read(std::shared_ptr<store> agents,
+                                                             std::string prefix, std::string mine,
+                                                             int rank, int size);
 
 /// Waits until all ranks have marked that they have read.
 ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix,

@@ -64,7 +64,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
 
  private:
   // Result: whether somebody is there.
-  ELASTIC_DECL bool tell(std::int64_t revision);
+  ELASTIC_DECL bool notify(std::int64_t revision);
   ELASTIC_DECL void publish();
 
   std::shared_ptr<role_board> board_;

@@ -95,7 +95,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> leave_logs();
   ELASTIC_DECL void begin_extension();
   ELASTIC_DECL task<void> close_extension();
-  ELASTIC_DECL void tell_extension();
+  ELASTIC_DECL void notify_extension();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {

@@ -559,7 +559,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
                             "for all rounds; use the backend c10d",
                             spec_.name_of("on_failure")));
   }
-  place_teller places;
+  place_source places;
   if (services_.roles) {
     places = [this](const round_agreement& agreed) { return places_in(agreed); };
   }

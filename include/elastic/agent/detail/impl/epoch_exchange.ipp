@@ -40,8 +40,8 @@ ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch
 
 /// Reads a number that another node sent. Result: false if it is missing or out of bounds.
 template <class Number>
-bool read_told(const json_value& object, const char* name, std::int64_t least, std::int64_t most,
-               Number& value) {
+bool read_field(const json_value& object, const char* name, std::int64_t least, std::int64_t most,
+                Number& value) {
   const auto entry = object.find(name);
   if (entry == object.end() || !entry->is_number_integer()) return false;
   const auto number = entry->template get<std::int64_t>();
@@ -50,7 +50,7 @@ bool read_told(const json_value& object, const char* name, std::int64_t least, s
   return true;
 }
 
-inline bool read_told(const json_value& object, const char* name, std::string& value) {
+inline bool read_field(const json_value& object, const char* name, std::string& value) {
   const auto entry = object.find(name);
   if (entry == object.end() || !entry->is_string()) return false;
   value = printable_line(entry->get<std::string>());
@@ -58,18 +58,18 @@ inline bool read_told(const json_value& object, const char* name, std::string& v
 }
 
 ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank) {
-  const auto json = parse_told(text);
+  const auto json = parse_exchanged(text);
   if (!json.is_object() || !json.contains("epoch")) return {};
-  const json_value& told = json["epoch"];
+  const json_value& fields = json["epoch"];
   node_epoch node;
   node.replaces = true;
   const std::int64_t most = limits::rendezvous_told_number;
   const bool is_understood =
-      told.is_object() && read_told(told, "term", 0, most, node.term) &&
-      read_told(told, "round", -1, most, node.round) &&
-      read_told(told, "place", -1, limits::nodes - 1, node.place) &&
-      read_told(told, "survivors", 0, limits::local_world_size, node.survivors) &&
-      read_told(told, "obstacle", node.obstacle);
+      fields.is_object() && read_field(fields, "term", 0, most, node.term) &&
+      read_field(fields, "round", -1, most, node.round) &&
+      read_field(fields, "place", -1, limits::nodes - 1, node.place) &&
+      read_field(fields, "survivors", 0, limits::local_world_size, node.survivors) &&
+      read_field(fields, "obstacle", node.obstacle);
   if (is_understood) return node;
   throw error(errc::protocol_violation,
               fmt::format("node {} of the round told its last epoch in a form that is not "
@@ -84,35 +84,35 @@ ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement) 
 }
 
 ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text) {
-  const auto told = parse_told(text);
+  const auto fields = parse_exchanged(text);
   epoch_agreement agreement;
   const auto is_flag = [&](const char* name) {
-    return told.contains(name) && told[name].is_boolean();
+    return fields.contains(name) && fields[name].is_boolean();
   };
   const bool is_understood =
-      told.is_object() && read_told(told, "place", 0, limits::nodes - 1, agreement.place) &&
-      is_flag("possible") && is_flag("keeps") && read_told(told, "reason", agreement.reason);
+      fields.is_object() && read_field(fields, "place", 0, limits::nodes - 1, agreement.place) &&
+      is_flag("possible") && is_flag("keeps") && read_field(fields, "reason", agreement.reason);
   if (!is_understood) {
     throw error(errc::protocol_violation,
                 fmt::format("the epoch assigned to this node is not understood: '{:.200}'", text));
   }
-  agreement.is_possible = told["possible"].get<bool>();
-  agreement.keeps_survivors = told["keeps"].get<bool>();
+  agreement.is_possible = fields["possible"].get<bool>();
+  agreement.keeps_survivors = fields["keeps"].get<bool>();
   return agreement;
 }
 
 /// The answer to each node, in the order of the rendezvous.
-inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>& told,
+inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>& texts,
                                                   bool may_move) {
   std::vector<node_epoch> nodes;
-  for (const std::string& text : told) {
+  for (const std::string& text : texts) {
     nodes.push_back(parse_node_epoch(text, static_cast<int>(nodes.size())));
   }
   const epoch_plan plan = plan_epoch(nodes, may_move);
-  std::vector<role_info> by_place(told.size());
-  for (std::size_t node = 0; node < told.size(); ++node) {
+  std::vector<role_info> by_place(texts.size());
+  for (std::size_t node = 0; node < texts.size(); ++node) {
     by_place[static_cast<std::size_t>(plan.places[node])] =
-        parse_role_info(told[node], static_cast<int>(node));
+        parse_role_info(texts[node], static_cast<int>(node));
   }
   const std::vector<assigned_ranks> assigned = assign_ranks(by_place);
   std::vector<epoch_agreement> agreements;
@@ -126,8 +126,8 @@ inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>
 /// On the node of group rank 0: reads the texts of all nodes and writes the answers.
 inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size, bool may_move) {
   std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
-  const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-  const std::vector<epoch_agreement> agreements = agree_for_all(told, may_move);
+  const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
+  const std::vector<epoch_agreement> agreements = agree_for_all(texts, may_move);
   std::vector<std::pair<std::string, std::string>> answers;
   // A node that has read its ranks reads the rest next, so the rest must be written first.
   for (std::size_t node = 0; node < agreements.size(); ++node) {

@@ -49,13 +49,13 @@ inline task<round_agreement> agree_on_ranks(rendezvous_round round, role_info mi
 
 /// Every node learns the places of all nodes, so that workers of other roles on its host learn
 /// them, too.
-inline task<std::vector<std::string>> tell_places(rendezvous_round round, std::string mine) {
+inline task<std::vector<std::string>> exchange_places(rendezvous_round round, std::string mine) {
   if (round.group_world_size == 1) co_return std::vector<std::string>{mine};
   // Several rounds may share a store.
   const std::string prefix = fmt::format("elastic/places/{}/{}/", round.term, round.round);
-  task<std::vector<std::string>> telling = tell_and_read(
+  task<std::vector<std::string>> exchange = publish_and_read(
       round.agents, prefix, std::move(mine), round.group_rank, round.group_world_size);
-  co_return co_await std::move(telling);
+  co_return co_await std::move(exchange);
 }
 
 /// Result: empty if a node has not answered in time.
@@ -63,18 +63,18 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
                                                         time_point deadline, rendezvous_round round,
                                                         role_info mine,
                                                         std::optional<node_epoch> self,
-                                                        place_teller places) {
+                                                        place_source places) {
   task<round_agreement> exchange = agree_on_ranks(round, mine, std::move(self));
   std::optional<round_agreement> agreed =
       co_await with_deadline(*time, deadline, std::move(exchange));
   if (!agreed) co_return std::nullopt;
   round_agreement agreement = std::move(*agreed);
   if (places) {
-    std::string mine_told = places(agreement);
-    task<std::vector<std::string>> telling = tell_places(round, std::move(mine_told));
-    const auto told = co_await with_deadline(*time, deadline, std::move(telling));
-    if (!told) co_return std::nullopt;
-    agreement.places = *told;
+    std::string own_places = places(agreement);
+    task<std::vector<std::string>> exchange = exchange_places(round, std::move(own_places));
+    const auto gathered = co_await with_deadline(*time, deadline, std::move(exchange));
+    if (!gathered) co_return std::nullopt;
+    agreement.places = *gathered;
   }
   if (round.dialect != rendezvous_round::agent_dialect::gather) co_return agreement;
   task<rendezvous_round::master_endpoint> agreeing =
@@ -88,7 +88,7 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
 
 inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
                                            rendezvous_round round, role_info mine,
-                                           std::optional<node_epoch> self, place_teller places) {
+                                           std::optional<node_epoch> self, place_source places) {
   const time_point deadline = deadline_after(time->now(), round.exchange_timeout);
   task<std::optional<round_agreement>> agreeing =
       agree_until(time, deadline, round, mine, std::move(self), std::move(places));
@@ -103,7 +103,7 @@ inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
                                                   std::optional<node_epoch> self,
-                                                  place_teller places) {
+                                                  place_source places) {
   constexpr int tries = 2;
   std::exception_ptr failure;
   for (int failures = 0; failures < tries; ++failures) {

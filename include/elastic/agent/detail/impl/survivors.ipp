@@ -64,13 +64,13 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& mess
   if (message.epoch != epoch_ || entry.is_ready) return;
   options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
                     message.reason);
-  if (!entry.is_told) entry.waits_since = options_.time->now();
+  if (!entry.is_notified) entry.waits_since = options_.time->now();
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
   if (message.epoch != epoch_) return;
   entry.is_ready = true;
-  if (!entry.is_told) entry.waits_since = options_.time->now();
+  if (!entry.is_notified) entry.waits_since = options_.time->now();
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::finished& message) {
@@ -109,7 +109,7 @@ ELASTIC_DECL bool survivors::are_apart() const {
   });
 }
 
-ELASTIC_DECL void survivors::tell(std::size_t slot,
+ELASTIC_DECL void survivors::send(std::size_t slot,
                                   const control_messages::agent_message& message) {
   channels_.tell_survivor(static_cast<int>(slot), message);
 }
@@ -148,21 +148,21 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
     }
     options_.log.warning("rank {} does not rejoin: {}, so that its failure is its own", entry.rank,
                          why);
-    tell(slot, control_messages::no_change{epoch_});
+    send(slot, control_messages::no_change{epoch_});
   }
   return next;
 }
 
-ELASTIC_DECL void survivors::tell_change(duration timeout) {
+ELASTIC_DECL void survivors::announce_change(duration timeout) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
-    if (!can_stay(end.workers[slot]) || entry.is_ready || entry.is_told) continue;
-    entry.is_told = true;
+    if (!can_stay(end.workers[slot]) || entry.is_ready || entry.is_notified) continue;
+    entry.is_notified = true;
     control_messages::change change;
     change.epoch = epoch_;
     change.within = timeout;
-    tell(slot, change);
+    send(slot, change);
   }
 }
 
@@ -180,7 +180,7 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    tell_change(limit);
+    announce_change(limit);
     changed_.reset();
     co_await with_deadline(time, deadline, changed_.wait());
   }
@@ -189,11 +189,11 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
 ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
                                     const control_messages::rejoin& message) {
   place& entry = places_.at(slot);
-  const bool is_told = channels_.tell_survivor(static_cast<int>(slot), message);
-  if (!is_told) return false;
+  const bool is_sent = channels_.tell_survivor(static_cast<int>(slot), message);
+  if (!is_sent) return false;
   entry.rank = rank;
   entry.is_ready = false;
-  entry.is_told = false;
+  entry.is_notified = false;
   entry.waits_since.reset();
   channels_.started(static_cast<int>(slot));
   return true;

@@ -15,9 +15,9 @@ ELASTIC_DECL std::vector<std::string> rank_keys(const std::string& prefix, int s
   return keys;
 }
 
-ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
-                                                          std::string prefix, std::string mine,
-                                                          int rank, int size) {
+ELASTIC_DECL task<std::vector<std::string>> publish_and_read(std::shared_ptr<store> agents,
+                                                             std::string prefix, std::string mine,
+                                                             int rank, int size) {
   const std::string my_key = prefix + std::to_string(rank);
   co_await agents->set(my_key, std::move(mine));
   std::vector<std::string> keys = rank_keys(prefix, size, "");
@@ -38,7 +38,7 @@ ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents
                                                    std::string prefix, std::string mine, int rank,
                                                    int size) {
   std::vector<std::string> values =
-      co_await tell_and_read(agents, prefix, std::move(mine), rank, size);
+      co_await publish_and_read(agents, prefix, std::move(mine), rank, size);
   if (rank == 0) co_await wait_for_readers(agents, prefix, size);
   co_return values;
 }

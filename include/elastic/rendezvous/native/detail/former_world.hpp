@@ -25,15 +25,15 @@ class former_world {
   /// A node sends its hello.
   /// @param here     the address at which it reached the present server
   /// @param silence  how long a node of the job may be silent
-  ELASTIC_DECL void told(const rendezvous_messages::former_round& place, std::string_view here,
-                         duration silence, time_point now);
+  ELASTIC_DECL void reported(const rendezvous_messages::former_round& place, std::string_view here,
+                             duration silence, time_point now);
 
   /// A node sends its hello that was connected to a server of this term, but in none of its rounds:
   /// that server may have made one without it.
-  ELASTIC_DECL void told_server(std::int64_t term, duration silence, time_point now);
+  ELASTIC_DECL void reported_server(std::int64_t term, duration silence, time_point now);
 
   /// A node joins that reports nothing but the number of its round.
-  ELASTIC_DECL void told_round(std::int64_t round, duration silence, time_point now);
+  ELASTIC_DECL void reported_round(std::int64_t round, duration silence, time_point now);
 
   /// A node that reported its former place joins: its workers are gone.
   ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);

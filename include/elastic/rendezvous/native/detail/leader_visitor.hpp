@@ -28,7 +28,7 @@ class leader_visitor : public store_extension::conversation {
   ELASTIC_DECL void received(std::string_view bytes) final;
   ELASTIC_DECL std::size_t held() const final;
 
-  ELASTIC_DECL void say(const candidate_answer& answer);
+  ELASTIC_DECL void send(const candidate_answer& answer);
   ELASTIC_DECL void say_frame(std::string_view text);
 
   /// Makes the client a node of the job, whose first message is `message`.

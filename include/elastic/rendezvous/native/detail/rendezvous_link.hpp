@@ -109,7 +109,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void send_until_superseded(rendezvous_request request);
 
   /// Sends a request. Without a connection it is lost.
-  ELASTIC_DECL void say(const rendezvous_request& request);
+  ELASTIC_DECL void send(const rendezvous_request& request);
 
   /// This node is between two rounds: nothing known about the round that it leaves holds any
   /// longer.
@@ -160,7 +160,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::seconds silent_answer{1};
   /// After this time without an answer, the link sends a second message: PyTorch's servers ignore
   /// the first unknown message, and close the connection at the next.
-  static constexpr std::chrono::milliseconds second_word{100};
+  static constexpr std::chrono::milliseconds second_message{100};
   /// The limit for one attempt, and for the first answer.
   static constexpr std::chrono::seconds attempt_timeout{5};
   static constexpr const char* not_answering = "it accepts connections but does not answer";
@@ -199,7 +199,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   // The first message of the other side; empty if it was silent until the limit.
   ELASTIC_DECL task<std::optional<std::string>> first_answer(channel_pointer channel,
                                                              time_point limit);
-  ELASTIC_DECL void say_second_word(message_channel& channel);
+  ELASTIC_DECL void send_second_message(message_channel& channel);
 
   // Examines an unknown server that gave no first answer.
   // Errors: `errc::protocol_violation` if it always closes the connection; those of the
@@ -215,7 +215,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
-  ELASTIC_DECL void say_hold(message_channel& channel) const;
+  ELASTIC_DECL void send_hold(message_channel& channel) const;
 
   // This node waits for a round from now on.
   ELASTIC_DECL void begin_wait(duration timeout);
@@ -240,7 +240,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// Sends the server reports about this node, as many as it wants and whenever there is news.
   ELASTIC_DECL task<void> report();
-  ELASTIC_DECL bool say_reports();
+  ELASTIC_DECL bool send_reports();
 
   /// Closes the second connection after the first.
   /// Result: whether the other side has ended it as well, if the caller wants to know.
@@ -296,7 +296,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// those without an answer.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
-  std::optional<time_point> second_word_at_;
+  std::optional<time_point> second_message_at_;
   std::optional<rendezvous_request> standing_request_;
   /// How long this node waits for a round, until when, and whether a new leader may extend that
   /// once.

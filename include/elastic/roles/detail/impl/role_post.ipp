@@ -32,7 +32,7 @@ ELASTIC_DECL void role_post::open(asio::any_io_executor executor,
   post_work(board_->strand(), [self = shared_from_this()] {
     self->board_->listen([weak = self->weak_from_this()](std::int64_t revision) {
       const auto post = weak.lock();
-      return post && post->tell(revision);
+      return post && post->notify(revision);
     });
   });
 }
@@ -43,7 +43,7 @@ ELASTIC_DECL void role_post::close() {
   call_ = {};
 }
 
-ELASTIC_DECL bool role_post::tell(std::int64_t revision) {
+ELASTIC_DECL bool role_post::notify(std::int64_t revision) {
   const std::lock_guard lock(mutex_);
   if (!executor_) return false;
   post_work(executor_, [self = shared_from_this(), revision] {
@@ -87,8 +87,8 @@ ELASTIC_DECL std::string role_post::places(int base_rank) {
 ELASTIC_DECL void role_post::met(const std::vector<std::string>& places) {
   std::vector<roles_document::worker> workers;
   for (const std::string& text : places) {
-    std::vector<roles_document::worker> told = parse_workers(text);
-    std::move(told.begin(), told.end(), std::back_inserter(workers));
+    std::vector<roles_document::worker> listed = parse_workers(text);
+    std::move(listed.begin(), listed.end(), std::back_inserter(workers));
   }
   std::sort(workers.begin(), workers.end(),
             [](const auto& left, const auto& right) { return left.rank < right.rank; });

@@ -205,11 +205,11 @@ ELASTIC_DECL void role_run::begin_extension() {
 
 ELASTIC_DECL task<void> role_run::close_extension() {
   has_ended_ = true;
-  if (board_) tell_extension();
+  if (board_) notify_extension();
   co_await plan_->options().extension->close();
 }
 
-ELASTIC_DECL void role_run::tell_extension() {
+ELASTIC_DECL void role_run::notify_extension() {
   role_extension::state now;
   now.document = board_->document();
   for (std::size_t place = 0; place < entries_.size(); ++place) {
@@ -311,7 +311,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
   if (!plan_->options().extension) co_return;
   board->listen([weak = weak_from_this()](std::int64_t) {
     const auto run = weak.lock();
-    if (run && !run->has_ended_) run->tell_extension();
+    if (run && !run->has_ended_) run->notify_extension();
     return run != nullptr;
   });
 }

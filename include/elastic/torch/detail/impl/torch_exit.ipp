@@ -82,7 +82,7 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   const int rank = rank_;
   const int size = size_;
   const std::string mine = std::to_string(rank);
-  co_await tell_and_read(agents, terminal_state, mine, rank, size);
+  co_await publish_and_read(agents, terminal_state, mine, rank, size);
   if (rank != 0) co_return;
   // All have arrived, so a node that does not get to read that has died meanwhile.
   task<void> reading = wait_for_readers(agents, terminal_state, size);

@@ -185,10 +185,10 @@ ELASTIC_DECL task<void> pmi_node::exchange_news() {
   if (round_.group_world_size == 1) co_return;
   const std::string prefix =
       fmt::format("elastic/pmi/{}/{}/{}/", round_.term, round_.round, barriers_++);
-  task<std::vector<std::string>> telling = tell_and_read(
+  task<std::vector<std::string>> exchange = publish_and_read(
       round_.agents, prefix, std::move(news), round_.group_rank, round_.group_world_size);
-  const std::vector<std::string> told = co_await std::move(telling);
-  for (const std::string& text : told) space_->add_news(text);
+  const std::vector<std::string> gathered = co_await std::move(exchange);
+  for (const std::string& text : gathered) space_->add_news(text);
 }
 
 }  // namespace elastic::detail

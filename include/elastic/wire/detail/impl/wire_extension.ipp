@@ -111,10 +111,10 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
   const std::string prefix = places_prefix(round);
   std::string text = text_of(mine);
-  task<std::vector<std::string>> telling = tell_and_read(round.agents, prefix, std::move(text),
-                                                         round.group_rank, round.group_world_size);
-  std::vector<std::string> told;
-  task<void> keeping = keep_answer(std::move(telling), &told);
+  task<std::vector<std::string>> exchange = publish_and_read(
+      round.agents, prefix, std::move(text), round.group_rank, round.group_world_size);
+  std::vector<std::string> gathered;
+  task<void> keeping = keep_answer(std::move(exchange), &gathered);
   task<void> warning = warn_of_silence(round.group_world_size);
   task<std::size_t> waiting = race(std::move(keeping), std::move(warning));
   std::optional<std::size_t> ended;
@@ -140,7 +140,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
   std::vector<wire_place> places;
-  for (const std::string& each : told) places.push_back(parse_wire_place(each));
+  for (const std::string& each : gathered) places.push_back(parse_wire_place(each));
   co_return places;
 }
 

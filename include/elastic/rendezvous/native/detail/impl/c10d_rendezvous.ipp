@@ -252,13 +252,13 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   if (link_) {
     if (hosts()) {
       // The others cannot continue without the server. No effect if the job was closed before.
-      link_->say(
+      link_->send(
           rendezvous_messages::close_job{rendezvous_handler::job_end::failed,
                                          "the node that hosts the rendezvous has left the job"});
     }
     rendezvous_messages::leave word;
     if (!bad_because_.empty()) word = {parameters_.exclude_for, bad_because_};
-    link_->say(word);
+    link_->send(word);
     co_await link_->stop();
   }
   if (candidate_ || registry_) co_await retire();

@@ -224,9 +224,9 @@ ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
 ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::peer& request) {
   if (sender.claim || sender.search) return sender.dismiss();
   const std::string why = objection(request);
-  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  if (!why.empty()) return sender.send(candidate_messages::rejected{why});
   sender.claim = request;
-  sender.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
+  sender.send(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
   check_claim(sender);
 }
 
@@ -234,7 +234,7 @@ ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::see
   std::string why = objection(request.run_id, request.list);
   const bool is_second = request.index == chosen_.self && request.node != chosen_.node;
   if (why.empty() && is_second) why = objection_to_second(request.index);
-  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  if (!why.empty()) return sender.send(candidate_messages::rejected{why});
   sender.search = request;
   // The terms after it must fit into messages, too.
   if (request.most_term <= limits::rendezvous_told_number / 4) {
@@ -245,7 +245,7 @@ ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::see
   if (service_ && votes_->serves() && !is_in_doubt(sender)) {
     tell_leader(sender);
   } else {
-    sender.say(candidate_messages::wait{chosen_.self});
+    sender.send(candidate_messages::wait{chosen_.self});
   }
 }
 
@@ -263,7 +263,7 @@ ELASTIC_DECL void candidate::check_claim(visitor& sender) {
   route& way = route_to(claim.index);
   if (way.node != 0 && way.node == claim.node) return admit(sender);
   if (way.is_met && way.stranger == claim.node) {
-    return sender.say(candidate_messages::rejected{objection_to_second(claim.index)});
+    return sender.send(candidate_messages::rejected{objection_to_second(claim.index)});
   }
   // The agent may have restarted before the connection to its predecessor ended.
   if (!way.is_met || way.is_to_look) return way.arrival->set();
@@ -310,7 +310,7 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
       admit(*entry);
     } else {
       way.stranger = entry->claim->node;
-      entry->say(candidate_messages::rejected{objection_to_second(peer)});
+      entry->send(candidate_messages::rejected{objection_to_second(peer)});
     }
   }
   tell_seekers();
@@ -325,7 +325,7 @@ ELASTIC_DECL void candidate::admit(visitor& sender) {
   sender.trust();
   route& way = route_to(sender.index);
   votes_->entered(sender.index, way.node, chosen_.time->now(), way.is_in_place);
-  sender.say(candidate_messages::accepted());
+  sender.send(candidate_messages::accepted());
   way.arrival->set();
 }
 
@@ -345,7 +345,7 @@ ELASTIC_DECL void candidate::tell_seekers() {
 
 ELASTIC_DECL void candidate::tell_leader(visitor& node) {
   node.knows_leader = true;
-  node.say(candidate_messages::leads{votes_->term(), chosen_.self});
+  node.send(candidate_messages::leads{votes_->term(), chosen_.self});
 }
 
 ELASTIC_DECL void candidate::gone(visitor& sender) {
@@ -566,7 +566,7 @@ ELASTIC_DECL void candidate::settle() {
     }
     for (const auto& reply : replies) {
       visitor* const receiver = peers_[static_cast<std::size_t>(reply.to)];
-      if (receiver != nullptr) receiver->say(reply.answer);
+      if (receiver != nullptr) receiver->send(reply.answer);
     }
     for (const vote_machine::note& note : votes_->take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;

@@ -14,8 +14,8 @@ inline auto age_of(const rendezvous_messages::former_round& place) {
   return std::tie(place.term, place.round);
 }
 
-ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& place,
-                                     std::string_view here, duration silence, time_point now) {
+ELASTIC_DECL void former_world::reported(const rendezvous_messages::former_round& place,
+                                         std::string_view here, duration silence, time_point now) {
   if (!is_known()) over_at_ = now + silence;
   if (age_of(place) < age_of(newest_)) return;
   if (age_of(newest_) < age_of(place)) {
@@ -28,17 +28,19 @@ ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& pl
   was_served_here_ = was_served_here_ && place.server == here;
 }
 
-ELASTIC_DECL void former_world::told_server(std::int64_t term, duration silence, time_point now) {
+ELASTIC_DECL void former_world::reported_server(std::int64_t term, duration silence,
+                                                time_point now) {
   if (!is_known()) over_at_ = now + silence;
   server_term_ = std::max(server_term_, term);
 }
 
-ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence, time_point now) {
+ELASTIC_DECL void former_world::reported_round(std::int64_t round, duration silence,
+                                               time_point now) {
   rendezvous_messages::former_round place;
   place.round = round;
   // With a world of 0 nodes, no rank can account for the round.
   place.world = 0;
-  told(place, "", silence, now);
+  reported(place, "", silence, now);
 }
 
 ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {

@@ -32,7 +32,7 @@ ELASTIC_DECL std::size_t leader_visitor::held() const {
   return frames_.held() + (node_ ? node_->held() : 0);
 }
 
-ELASTIC_DECL void leader_visitor::say(const candidate_answer& answer) {
+ELASTIC_DECL void leader_visitor::send(const candidate_answer& answer) {
   say_frame(candidate_text(answer));
 }
 

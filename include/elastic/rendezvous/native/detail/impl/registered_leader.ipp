@@ -48,7 +48,7 @@ class registered_leader::visitor final : public leader_visitor {
 
   // Tells the node that this agent leads. The node sends its hello next.
   void welcome() {
-    if (is_known_) say(candidate_messages::leads{of_.record_.kept.term, 0});
+    if (is_known_) send(candidate_messages::leads{of_.record_.kept.term, 0});
   }
 
  private:
@@ -60,7 +60,7 @@ class registered_leader::visitor final : public leader_visitor {
     is_known_ = seek->run_id == of_.chosen_.run_id && !of_.record_.password.empty() &&
                 seek->list == of_.record_.password;
     if (!is_known_) {
-      say(candidate_messages::rejected{"this server does not lead the job"});
+      send(candidate_messages::rejected{"this server does not lead the job"});
       return dismiss();
     }
     raise_bound(limits::rendezvous_message_bytes);

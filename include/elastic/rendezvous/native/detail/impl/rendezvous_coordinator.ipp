@@ -295,13 +295,13 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   if (request.settings.keep_alive_interval <= duration::zero()) {
     return std::string("the keep-alive interval must be over 0");
   }
-  const std::int64_t told_round = request.former ? request.former->round : 0;
+  const std::int64_t reported_round = request.former ? request.former->round : 0;
   // A node may have reported the largest number, and this server may have continued from there.
   const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
   const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
-  if (told_round > most_round || request.most_term > most_term) {
+  if (reported_round > most_round || request.most_term > most_term) {
     return fmt::format("this node reports round {} of server {}, and the largest number is {}",
-                       told_round, request.most_term, std::min(most_round, most_term));
+                       reported_round, request.most_term, std::min(most_round, most_term));
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
@@ -336,10 +336,10 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   const duration silence = std::max(settings_.silence(), request.settings.silence());
   if (request.former) {
     for (const exclusion& who : request.excluded) excluded_.add(who, now);
-    former_.told(*request.former, node.ends.here, silence, now);
+    former_.reported(*request.former, node.ends.here, silence, now);
   }
   // With several servers, the register says which rounds there were.
-  if (had_server && !is_elected_) former_.told_server(request.most_term, silence, now);
+  if (had_server && !is_elected_) former_.reported_server(request.most_term, silence, now);
   wake_at(former_.over_at());
 }
 
@@ -351,7 +351,7 @@ ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::
   if (node.former) {
     former_.joined(*node.former);
   } else if (after >= 0) {
-    former_.told_round(after, settings_.silence(), now);
+    former_.reported_round(after, settings_.silence(), now);
     wake_at(former_.over_at());
   }
 }

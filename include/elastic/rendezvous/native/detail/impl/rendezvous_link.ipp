@@ -85,10 +85,10 @@ ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
 
 ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request request) {
   standing_request_ = std::move(request);
-  say(*standing_request_);
+  send(*standing_request_);
 }
 
-ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& request) {
+ELASTIC_DECL void rendezvous_link::send(const rendezvous_request& request) {
   if (is_welcome_) channel_->send(detail::to_text(request));
 }
 
@@ -143,10 +143,10 @@ ELASTIC_DECL void rendezvous_link::limit_join() {
 ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
   hold_ = std::move(why);
   has_held_ = has_held_ || hold_;
-  if (is_welcome_) say_hold(*channel_);
+  if (is_welcome_) send_hold(*channel_);
 }
 
-ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
+ELASTIC_DECL void rendezvous_link::send_hold(message_channel& channel) const {
   if (!has_held_) return;
   rendezvous_request word = rendezvous_messages::resume{};
   if (hold_) word = *hold_;
@@ -264,7 +264,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   if (!channel) co_return nullptr;
   greeting_.excluded = excluded_.at(time_->now());
   channel->send(detail::to_text(rendezvous_request(greeting_)));
-  second_word_at_.reset();
+  second_message_at_.reset();
   // The search for the leader may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
@@ -289,10 +289,10 @@ ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
   const time_point greeted_at = time_->now();
   std::optional<std::string> answer;
   if (examine_ && !is_server_known()) {
-    const time_point patience = std::min<time_point>(limit, greeted_at + second_word);
+    const time_point patience = std::min<time_point>(limit, greeted_at + second_message);
     answer = co_await with_deadline(*time_, patience, channel->receive());
     if (answer) co_return answer;
-    say_second_word(*channel);
+    send_second_message(*channel);
   }
   if (!is_server_known()) {
     const time_point patience = std::min<time_point>(limit, greeted_at + silent_answer);
@@ -311,14 +311,14 @@ ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
   if (has_hung_up && ++hang_ups_ == 1) first_hang_up_at_ = now;
   const bool is_last =
       hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
-  const bool ends_silence = second_word_at_ || !has_hung_up;
+  const bool ends_silence = second_message_at_ || !has_hung_up;
   if (examine_ && (is_last || ends_silence)) co_await examine_();
   if (is_last) throw error(errc::protocol_violation, stranger());
 }
 
-ELASTIC_DECL void rendezvous_link::say_second_word(message_channel& channel) {
+ELASTIC_DECL void rendezvous_link::send_second_message(message_channel& channel) {
   channel.send(detail::to_text(rendezvous_request(rendezvous_messages::keep_alive{})));
-  second_word_at_ = time_->now();
+  second_message_at_ = time_->now();
 }
 
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
@@ -375,7 +375,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   greeting_.settings.reconnect_grace = settings_.reconnect_grace;
   known_alive_at_ = greeted_at;
   unanswered_.clear();
-  if (second_word_at_) unanswered_.push_back(*second_word_at_);
+  if (second_message_at_) unanswered_.push_back(*second_message_at_);
   is_welcome_ = true;
   was_connected_ = true;
   ended_at_.reset();
@@ -386,7 +386,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
   // Must precede a request to join, which could begin the round.
-  say_hold(channel);
+  send_hold(channel);
   if (is_other_server) limit_join();
   if (standing_request_) channel.send(detail::to_text(*standing_request_));
   notify();
@@ -432,7 +432,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     co_await time_->sleep_until(next_look);
     const time_point now = time_->now();
     if (now < next_word) continue;
-    say(rendezvous_messages::keep_alive{});
+    send(rendezvous_messages::keep_alive{});
     unanswered_.push_back(now);
     next_word = now + interval;
   }
@@ -487,7 +487,7 @@ ELASTIC_DECL task<void> rendezvous_link::report() {
   if (!reports_) co_await time_->sleep_until(time_point::max());
   for (;;) {
     has_report_->reset();
-    if (say_reports()) {
+    if (send_reports()) {
       const time_point next = time_->now() + limits::node_report_pause;
       co_await time_->sleep_until(next);
     } else {
@@ -496,12 +496,12 @@ ELASTIC_DECL task<void> rendezvous_link::report() {
   }
 }
 
-ELASTIC_DECL bool rendezvous_link::say_reports() {
+ELASTIC_DECL bool rendezvous_link::send_reports() {
   bool has_said = false;
   for (int part = 0; part < limits::node_reports_at_once; ++part) {
     std::string text = reports_->next_report();
     if (text.empty()) break;
-    say(rendezvous_messages::report{std::move(text)});
+    send(rendezvous_messages::report{std::move(text)});
     has_said = true;
   }
   return has_said;
