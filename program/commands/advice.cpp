@@ -66,8 +66,8 @@ std::string loop(const std::vector<journal_run>& runs) {
   for (const journal_run& run : runs) longest = std::max(longest, longest_loop(run));
   if (longest < loop_attempts) return "";
   return fmt::format(
-      "{} attempts in a row failed without coming further: a restart does not heal what they "
-      "failed of. --restart-while-progress {} ends such a loop early.",
+      "{} attempts in a row failed without coming further: a restart does not remove the cause. "
+      "--restart-while-progress {} ends such a loop early.",
       longest, loop_attempts - 1);
 }
 
@@ -147,7 +147,7 @@ std::string stood_still(const std::vector<journal_run>& runs) {
   }
   if (!last) return "";
   const std::string what =
-      fmt::format("The job stood still {} time{}", count, count == 1 ? "" : "s");
+      fmt::format("The job stalled {} time{}", count, count == 1 ? "" : "s");
   if (ranks.empty()) return what + ", and nobody could be blamed: the evidence is in the journal.";
   if (ranks.size() > 1 || count == 1) {
     return fmt::format("{}; the last time, {}.", what, elastic::printable_line(last->reason));
@@ -162,8 +162,8 @@ std::string out_of_memory(const std::vector<journal_run>& runs) {
       for (const elastic::job_event& event : attempt.failures) {
         if (event.signal != SIGKILL || event.reason.find("memory") == std::string::npos) continue;
         return fmt::format(
-            "Rank {} on {} was most likely killed for want of memory: fewer or smaller data "
-            "loaders, or more memory for the node or its cgroup.",
+            "Rank {} on {} was most likely killed because memory ran out: use fewer or smaller "
+            "data loaders, or give the node or its cgroup more memory.",
             event.rank.value_or(-1), run.view.node());
       }
     }
@@ -297,7 +297,7 @@ std::string abandoned_replacements(const std::vector<journal_run>& runs) {
   }
   if (!worst) return "";
   const std::string& obstacle = worst->last_obstacle;
-  std::string help = "see \"What restarts all\" in docs/survive.md.";
+  std::string help = "see \"What restarts all ranks\" in docs/survive.md.";
   if (obstacle.find("has not said that it can rejoin") != obstacle.npos) {
     help = "call a function decorated with elasticrun.survive.run on every rank, before its work.";
   } else if (obstacle.find("did not leave its epoch in time") != obstacle.npos) {

@@ -234,7 +234,7 @@ TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]"
       run.tell(kind::stall_ended, 60);
     }
     CHECK_THAT(run.explanation(),
-               contains_text("rank that others waited for: The job stood still 2 times, each time "
+               contains_text("rank that others waited for: The job stalled 2 times, each time "
                              "for rank 5: look at its data"));
   }
   SECTION("different ranks for which the others wait") {
@@ -242,17 +242,17 @@ TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]"
     run.tell(kind::stall_found, 60, "rank 5 is stopped", "stopped").rank = 5;
     run.tell(kind::stall_found, 60, "rank 6 has ended", "dead").rank = 6;
     CHECK_THAT(run.explanation(),
-               contains_text("The job stood still 2 times; the last time, rank 6 has ended."));
+               contains_text("The job stalled 2 times; the last time, rank 6 has ended."));
   }
   SECTION("a stall of which nobody knows the reason") {
     run.start();
     run.tell(kind::stall_found, 60, "nobody can be blamed", "unknown");
     CHECK_THAT(run.explanation(),
-               contains_text("The job stood still 1 time, and nobody could be blamed"));
+               contains_text("The job stalled 1 time, and nobody could be blamed"));
   }
   SECTION("out of memory") {
     run.start();
-    run.fail(60, 1, "SIGKILL, while the kernel killed processes for want of memory");
+    run.fail(60, 1, "SIGKILL, while the kernel killed processes because memory ran out");
     run.journal.records[run.journal.records.size() - 2].event.signal = SIGKILL;
     CHECK_THAT(run.explanation(), contains_text("out of memory: Rank 5 on host0"));
   }

@@ -945,7 +945,7 @@ ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& 
   if (entry.stopped_by_agent) return;
   const exit_status& status = entry.end->status;
   std::string reason = status.success() ? std::string() : status.text();
-  if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
+  if (entry.out_of_memory) reason += ", while the kernel killed processes because memory ran out";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
   note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
 }

@@ -71,8 +71,8 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
   round_agreement agreement = std::move(*agreed);
   if (places) {
     std::string own_places = places(agreement);
-    task<std::vector<std::string>> exchange = exchange_places(round, std::move(own_places));
-    const auto gathered = co_await with_deadline(*time, deadline, std::move(exchange));
+    task<std::vector<std::string>> gathering = exchange_places(round, std::move(own_places));
+    const auto gathered = co_await with_deadline(*time, deadline, std::move(gathering));
     if (!gathered) co_return std::nullopt;
     agreement.places = *gathered;
   }
