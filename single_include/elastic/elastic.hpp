@@ -2096,6 +2096,8 @@ inline constexpr std::size_t inspection_answer_bytes = 1024 * 1024;
 inline constexpr std::chrono::milliseconds inspection_answer{2500};
 /// How long the inspection of a node's workers may take.
 inline constexpr std::chrono::milliseconds inspection_time{2000};
+/// The name of the role of an agent's workers.
+inline constexpr std::size_t worker_role_bytes = 1024;
 /// What a node sends the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.
@@ -2250,8 +2252,9 @@ inline constexpr std::size_t standby_message_bytes = 64 * 1024;
 /// The modules that a standby imports, and the name of one.
 inline constexpr std::size_t standby_modules = 256;
 inline constexpr std::size_t standby_module_bytes = 256;
-/// How long a waiting standby may take to become a worker before the worker starts without it.
-inline constexpr std::chrono::milliseconds standby_reply{1000};
+/// How long a waiting standby may take to become a worker before the worker starts without it. On a
+/// busy host, two seconds are less than what the imports of a cold start take.
+inline constexpr std::chrono::milliseconds standby_reply{2000};
 /// How long an interpreter may take to show that its standby would wait, and how long a standby may
 /// take to import.
 inline constexpr std::chrono::seconds standby_probe{60};
@@ -2920,7 +2923,8 @@ struct worker_spec {
     ELASTIC_DECL bool is_for(int rank) const;
   };
 
-  /// The role of these workers: a name for ranks, logs, events and metrics.
+  /// The role of these workers: a name for ranks, logs, events and metrics, of up to
+  /// `limits::worker_role_bytes` bytes.
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
   int nproc_per_node = 1;
@@ -3562,7 +3566,7 @@ inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/"
 
 /// Parses the text of another node. The result is neither an object nor an array if the text is
 /// longer than any node writes.
-ELASTIC_DECL json_value parse_told(const std::string& text);
+ELASTIC_DECL json_value parse_exchanged(const std::string& text);
 
 /// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
 /// @param more  further fields; PyTorch's agents ignore them
@@ -5433,7 +5437,7 @@ class survivors {
 
  private:
   struct place : survivor_facts {
-    bool is_told = false;
+    bool is_notified = false;
     /// Since when it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
   };
@@ -5446,8 +5450,8 @@ class survivors {
   ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
   template <class Message>
   void take(place&, const Message&) {}
-  ELASTIC_DECL void tell(std::size_t slot, const control_messages::agent_message& message);
-  ELASTIC_DECL void tell_change(duration timeout);
+  ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
+  ELASTIC_DECL void announce_change(duration timeout);
   // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 
@@ -6314,7 +6318,7 @@ class worker_group {
   ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
 
   template <class Call>
-  void tell_observer(Call call) {
+  void notify_observer(Call call) {
     if (!observer_) return;
     try {
       call(*observer_);
@@ -6359,7 +6363,7 @@ class worker_group {
   ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
-  ELASTIC_DECL void tell_of_start();
+  ELASTIC_DECL void notify_roles();
   ELASTIC_DECL void note_early_ends();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
@@ -6383,13 +6387,13 @@ class worker_group {
                                    int restart_count) const;
   // Whether the workers were asked to end. Workers killed at the fence (by SIGKILL) count as lost,
   // like any other.
-  bool is_told_to_end() const { return attempt_.stop_signal.value_or(SIGKILL) != SIGKILL; }
+  bool is_asked_to_end() const { return attempt_.stop_signal.value_or(SIGKILL) != SIGKILL; }
   // Moves the workers that outlive their epoch from the last attempt to `next`. Result: the slots
   // of the others.
-  ELASTIC_DECL std::vector<std::size_t> begin_with_stayers(attempt next);
+  ELASTIC_DECL std::vector<std::size_t> begin_with_survivors(attempt next);
   ELASTIC_DECL detail::survivors_options survivor_options(const agent_services& services);
-  ELASTIC_DECL void tell_stayers(const std::vector<worker_identity>& identities,
-                                 const job_context& job);
+  ELASTIC_DECL void notify_survivors(const std::vector<worker_identity>& identities,
+                                     const job_context& job);
 
   struct attempt {
     int base_rank = 0;
@@ -16436,6 +16440,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   };
   demand(!spec.program.empty(), "the worker's program is not named");
   if (spec.function) validate(*spec.function);
+  demand(spec.role.size() <= limits::worker_role_bytes,
+         fmt::format("role: the name has {} bytes: up to {} are allowed", spec.role.size(),
+                     limits::worker_role_bytes));
   demand(spec.nproc_per_node >= 1 && spec.nproc_per_node <= limits::local_world_size,
          fmt::format("{} workers on one node: 1 to {} are allowed", spec.nproc_per_node,
                      limits::local_world_size));
@@ -17064,7 +17071,7 @@ struct round_agreement {
 
 /// Returns what this node tells workers of other roles about its own, once it knows their ranks.
 /// Empty: nothing. May be called again in the same round.
-using place_teller = std::function<std::string(const round_agreement&)>;
+using place_source = std::function<std::string(const round_agreement&)>;
 
 /// Tells the other agents of a round about this node's workers; learns the workers' ranks and the
 /// address of their master.
@@ -17082,7 +17089,7 @@ using place_teller = std::function<std::string(const round_agreement&)>;
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
                                                   std::optional<node_epoch> self = std::nullopt,
-                                                  place_teller places = {});
+                                                  place_source places = {});
 
 }  // namespace elastic::detail
 
@@ -17618,6 +17625,23 @@ ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
 
 }  // namespace elastic
 
+// ---- elastic/base/detail/temporary_folder.hpp ----
+
+namespace elastic::detail {
+
+/// The folder for temporary files: the value of TMPDIR, TMP, TEMP or TEMPDIR, the first that is set
+/// and not empty, or else /tmp. Unlike `std::filesystem::temp_directory_path`, it does not touch
+/// the file system, which may hang: the folder may not exist.
+inline std::string temporary_folder() {
+  for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
+    const char* const folder = std::getenv(name);
+    if (folder && *folder != '\0') return folder;
+  }
+  return "/tmp";
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/impl/log_layout.ipp ----
 
 namespace elastic {
@@ -17626,9 +17650,10 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
                                     const std::string& name) {
   std::filesystem::path parent = base;
   if (base.empty()) {
+    parent = detail::temporary_folder();
     std::error_code failure;
-    parent = std::filesystem::temp_directory_path(failure);
-    if (failure) {
+    if (!std::filesystem::is_directory(parent, failure)) {
+      if (!failure) failure = std::make_error_code(std::errc::not_a_directory);
       throw error(errc::file_access,
                   fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
                               "directory",
@@ -17649,12 +17674,7 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
 }
 
 ELASTIC_DECL bool log_layout::base_may_hang(const std::string& base) {
-  if (!base.empty()) return detail::may_hang(base);
-  // The same search as std::filesystem::temp_directory_path, which would touch the file system.
-  for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
-    if (const char* const folder = std::getenv(name)) return detail::may_hang(folder);
-  }
-  return detail::may_hang("/tmp");
+  return detail::may_hang(base.empty() ? detail::temporary_folder() : base);
 }
 
 ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
@@ -17955,9 +17975,9 @@ ELASTIC_DECL std::vector<std::string> rank_keys(const std::string& prefix, int s
 inline const std::string gathered_suffix = ".FIN";
 
 /// Writes this rank's text, reads those of all ranks, and then marks that this rank has read them.
-ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
-                                                          std::string prefix, std::string mine,
-                                                          int rank, int size);
+ELASTIC_DECL task<std::vector<std::string>> publish_and_read(std::shared_ptr<store> agents,
+                                                             std::string prefix, std::string mine,
+                                                             int rank, int size);
 
 /// Waits until all ranks have marked that they have read.
 ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix,
@@ -18001,13 +18021,13 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
   return static_cast<int>(number);
 }
 
-ELASTIC_DECL json_value parse_told(const std::string& text) {
+ELASTIC_DECL json_value parse_exchanged(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
   return parse_json(text);
 }
 
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) {
-  const auto json = parse_told(text);
+  const auto json = parse_exchanged(text);
   if (json.is_object() && json.contains("role") && json["role"].is_string() &&
       json.contains("local_world_size")) {
     const auto size = whole_number(json["local_world_size"], 1, limits::local_world_size);
@@ -18029,7 +18049,7 @@ inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& t
 }
 
 ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
-  const auto json = parse_told(text);
+  const auto json = parse_exchanged(text);
   std::vector<int> ranks;
   if (json.is_array()) {
     for (const json_value& value : json) {
@@ -18044,7 +18064,8 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
 }
 
 /// Writes each node's ranks.
-inline task<void> tell_ranks(std::shared_ptr<store> agents, std::vector<assigned_ranks> assigned) {
+inline task<void> publish_ranks(std::shared_ptr<store> agents,
+                                std::vector<assigned_ranks> assigned) {
   std::vector<std::pair<std::string, std::string>> answers;
   for (const assigned_ranks& ranks : assigned) {
     answers.emplace_back(assigned_ranks_key + std::to_string(answers.size()),
@@ -18064,7 +18085,7 @@ inline task<assigned_ranks> assign_alike(std::shared_ptr<store> agents, role_inf
   const std::vector<role_info> nodes(static_cast<std::size_t>(group_world_size), mine);
   std::vector<assigned_ranks> assigned = assign_ranks(nodes);
   const assigned_ranks ranks = assigned[static_cast<std::size_t>(group_rank)];
-  if (group_rank == 0) co_await tell_ranks(std::move(agents), std::move(assigned));
+  if (group_rank == 0) co_await publish_ranks(std::move(agents), std::move(assigned));
   co_return ranks;
 }
 
@@ -18079,7 +18100,7 @@ inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents,
     std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
     const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
     std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(texts));
-    co_await tell_ranks(agents, std::move(assigned));
+    co_await publish_ranks(agents, std::move(assigned));
   }
   const std::string my_ranks_key = assigned_ranks_key + std::to_string(group_rank);
   const std::string text = co_await agents->get(my_ranks_key);
@@ -20596,13 +20617,13 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& mess
   if (message.epoch != epoch_ || entry.is_ready) return;
   options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
                     message.reason);
-  if (!entry.is_told) entry.waits_since = options_.time->now();
+  if (!entry.is_notified) entry.waits_since = options_.time->now();
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
   if (message.epoch != epoch_) return;
   entry.is_ready = true;
-  if (!entry.is_told) entry.waits_since = options_.time->now();
+  if (!entry.is_notified) entry.waits_since = options_.time->now();
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::finished& message) {
@@ -20641,7 +20662,7 @@ ELASTIC_DECL bool survivors::are_apart() const {
   });
 }
 
-ELASTIC_DECL void survivors::tell(std::size_t slot,
+ELASTIC_DECL void survivors::send(std::size_t slot,
                                   const control_messages::agent_message& message) {
   channels_.tell_survivor(static_cast<int>(slot), message);
 }
@@ -20680,21 +20701,21 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
     }
     options_.log.warning("rank {} does not rejoin: {}, so that its failure is its own", entry.rank,
                          why);
-    tell(slot, control_messages::no_change{epoch_});
+    send(slot, control_messages::no_change{epoch_});
   }
   return next;
 }
 
-ELASTIC_DECL void survivors::tell_change(duration timeout) {
+ELASTIC_DECL void survivors::announce_change(duration timeout) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
-    if (!can_stay(end.workers[slot]) || entry.is_ready || entry.is_told) continue;
-    entry.is_told = true;
+    if (!can_stay(end.workers[slot]) || entry.is_ready || entry.is_notified) continue;
+    entry.is_notified = true;
     control_messages::change change;
     change.epoch = epoch_;
     change.within = timeout;
-    tell(slot, change);
+    send(slot, change);
   }
 }
 
@@ -20712,7 +20733,7 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    tell_change(limit);
+    announce_change(limit);
     changed_.reset();
     co_await with_deadline(time, deadline, changed_.wait());
   }
@@ -20721,11 +20742,11 @@ ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & 
 ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
                                     const control_messages::rejoin& message) {
   place& entry = places_.at(slot);
-  const bool is_told = channels_.tell_survivor(static_cast<int>(slot), message);
-  if (!is_told) return false;
+  const bool is_sent = channels_.tell_survivor(static_cast<int>(slot), message);
+  if (!is_sent) return false;
   entry.rank = rank;
   entry.is_ready = false;
-  entry.is_told = false;
+  entry.is_notified = false;
   entry.waits_since.reset();
   channels_.started(static_cast<int>(slot));
   return true;
@@ -21495,7 +21516,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 
 /// Some workers may have ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
-  tell_of_start();
+  notify_roles();
   if (on_start_) on_start_();
   note_early_ends();
 }
@@ -21508,7 +21529,7 @@ ELASTIC_DECL void worker_group::note_early_ends() {
   for (worker& each : attempt_.workers) each.is_start_reported = true;
 }
 
-ELASTIC_DECL void worker_group::tell_of_start() {
+ELASTIC_DECL void worker_group::notify_roles() {
   if (!roles_) return;
   std::vector<pid_t> pids;
   for (const worker& each : attempt_.workers) pids.push_back(each.pid);
@@ -21584,7 +21605,7 @@ ELASTIC_DECL void worker_group::forget(std::size_t slot) {
 
 ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration most) & {
   co_await finish_hooks(std::min(most, spec_.rejoin_timeout));
-  if (is_told_to_end()) co_return epoch_obstacle();
+  if (is_asked_to_end()) co_return epoch_obstacle();
   const std::string obstacle = co_await survivors_.leave(is_pause, most);
   if (!obstacle.empty()) co_return obstacle;
   // The workers that are killed now had not come far enough to stay.
@@ -21597,11 +21618,11 @@ ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration
 }
 
 ELASTIC_DECL std::string worker_group::epoch_obstacle() const {
-  if (!is_told_to_end()) return survivors_.obstacle();
+  if (!is_asked_to_end()) return survivors_.obstacle();
   return attempt_.obstacle.empty() ? "the workers were told to end" : attempt_.obstacle;
 }
 
-ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<std::size_t> {
+ELASTIC_DECL auto worker_group::begin_with_survivors(attempt next) -> std::vector<std::size_t> {
   std::vector<std::size_t> others;
   for (std::size_t slot = 0; slot < next.workers.size(); ++slot) {
     if (!survivors_.is_ready(slot)) {
@@ -21623,11 +21644,11 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
                                              std::string run_id, int restart_count) & {
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   const std::vector<worker_identity> identities = worker_identities(spec_, round, ranks);
-  std::vector<std::size_t> others = begin_with_stayers(new_attempt(round, ranks, restart_count));
+  std::vector<std::size_t> others = begin_with_survivors(new_attempt(round, ranks, restart_count));
   outcome_known_.reset();
   if (!channels_.is_open()) channels_.open(spec_.nproc_per_node);
   survivors_.begin(round.round, attempt_.workers.size(), true);
-  tell_stayers(identities, job);
+  notify_survivors(identities, job);
   for (const std::size_t slot : others) co_await processes_.clear(slot);
   co_await make_directories(restart_count, others);
   stop_plan at_once;
@@ -21638,8 +21659,8 @@ ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ra
   update_state();
 }
 
-ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>& identities,
-                                             const job_context& job) {
+ELASTIC_DECL void worker_group::notify_survivors(const std::vector<worker_identity>& identities,
+                                                 const job_context& job) {
   for (std::size_t slot = 0; slot < identities.size(); ++slot) {
     if (!survivors_.is_ready(slot)) continue;
     control_messages::rejoin message;
@@ -21803,7 +21824,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
 }
 
 ELASTIC_DECL void worker_group::announce(const worker_observer::started_workers& start) {
-  tell_observer([&](worker_observer& observer) { observer.started(start); });
+  notify_observer([&](worker_observer& observer) { observer.started(start); });
 }
 
 ELASTIC_DECL void worker_group::kill() {
@@ -21932,7 +21953,7 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   hung.local_rank = found.local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
-  tell_observer([&](worker_observer& observer) { observer.hung(hung); });
+  notify_observer([&](worker_observer& observer) { observer.hung(hung); });
   note_in_journal(job_event::type::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
@@ -22069,7 +22090,7 @@ ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::prog
   made.total = progress.total;
   made.text = progress.text;
   made.metrics = progress.metrics;
-  tell_observer([&](worker_observer& observer) { observer.progress(made); });
+  notify_observer([&](worker_observer& observer) { observer.progress(made); });
 }
 
 ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {
@@ -22262,7 +22283,7 @@ ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& 
   if (entry.stopped_by_agent) return;
   const exit_status& status = entry.end->status;
   std::string reason = status.success() ? std::string() : status.text();
-  if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
+  if (entry.out_of_memory) reason += ", while the kernel killed processes because memory ran out";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
   note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
 }
@@ -22922,10 +22943,10 @@ class exclusion_list {
   ELASTIC_DECL std::string first_of(const std::vector<std::string>& names) const;
 
   /// Readmits the node.
-  ELASTIC_DECL void forgive(std::string_view name);
+  ELASTIC_DECL void readmit(std::string_view name);
 
   /// Removes the exclusions that are over.
-  ELASTIC_DECL void forget_past(time_point now);
+  ELASTIC_DECL void remove_expired(time_point now);
 
   /// All exclusions, in the order in which they began.
   ELASTIC_DECL std::vector<exclusion> at(time_point now) const;
@@ -26026,15 +26047,15 @@ class former_world {
   /// A node sends its hello.
   /// @param here     the address at which it reached the present server
   /// @param silence  how long a node of the job may be silent
-  ELASTIC_DECL void told(const rendezvous_messages::former_round& place, std::string_view here,
-                         duration silence, time_point now);
+  ELASTIC_DECL void reported(const rendezvous_messages::former_round& place, std::string_view here,
+                             duration silence, time_point now);
 
   /// A node sends its hello that was connected to a server of this term, but in none of its rounds:
   /// that server may have made one without it.
-  ELASTIC_DECL void told_server(std::int64_t term, duration silence, time_point now);
+  ELASTIC_DECL void reported_server(std::int64_t term, duration silence, time_point now);
 
   /// A node joins that reports nothing but the number of its round.
-  ELASTIC_DECL void told_round(std::int64_t round, duration silence, time_point now);
+  ELASTIC_DECL void reported_round(std::int64_t round, duration silence, time_point now);
 
   /// A node that reported its former place joins: its workers are gone.
   ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);
@@ -26108,6 +26129,30 @@ class member_queue {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/newest_round.hpp ----
+
+namespace elastic::detail {
+
+/// The newest round of a job that was complete: what its nodes are told, even those that ask again
+/// after others have left, and what another server needs to take over the job.
+struct newest_round {
+  std::int64_t round = -1;
+  /// `node_id::number.high` of each node, in the order of ranks.
+  std::vector<std::uint64_t> members;
+  /// That number of the server's own node, if it is one of them; else 0.
+  std::uint64_t leader_node = 0;
+  /// The rank of the node whose agent runs the server; -1: it is not in the round.
+  int host_rank = -1;
+  int world_size = 0;
+  /// How often workers of the job had failed when the round became complete.
+  int restarts = 0;
+  /// The term of the server that made the round.
+  std::int64_t term = 0;
+  rendezvous_round::master_endpoint master;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/node_contact.hpp ----
 
 namespace elastic::detail {
@@ -26143,6 +26188,141 @@ struct node_contact {
   bool has_witness_ = false;
   std::optional<time_point> link_ended_at_;
   std::optional<time_point> witness_ended_at_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/own_fence.hpp ----
+
+namespace elastic::detail {
+
+/// When the node of a server must have no worker left, because it is alone: once all other nodes of
+/// its round have lost the server, they may continue with another one. Off until `enable`. Pure:
+/// events and times in, answers out.
+class own_fence {
+ public:
+  void enable() { is_on_ = true; }
+  bool is_on() const { return is_on_; }
+
+  /// A round is complete.
+  /// @param nodes  how many nodes it has
+  /// @param has_own_node  the server's node is one of them
+  void begin_round(std::size_t nodes, bool has_own_node) {
+    is_reached_ = false;
+    has_one_left_ = false;
+    guards_round_ = has_own_node && nodes > 1;
+  }
+
+  /// A node of the round has left in order, so it will never report that it has lost the server.
+  void node_left() { has_one_left_ = true; }
+
+  /// A node was given up; its last connection had ended then.
+  void node_lost(time_point end) { last_loss_ = std::max(last_loss_.value_or(end), end); }
+
+  /// The server's node has been disconnected, so that it stops its workers.
+  void reach() { is_reached_ = true; }
+  bool is_reached() const { return is_reached_; }
+
+  /// Whether the other nodes of the present round may continue without the server's node.
+  bool applies() const { return is_on_ && guards_round_ && !is_reached_ && !has_one_left_; }
+
+  /// When a node was given up last; empty: none was.
+  std::optional<time_point> last_loss() const { return last_loss_; }
+
+ private:
+  bool is_on_ = false;
+  bool guards_round_ = false;
+  bool is_reached_ = false;
+  bool has_one_left_ = false;
+  std::optional<time_point> last_loss_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/report_collector.hpp ----
+
+namespace elastic::detail {
+
+/// Decides which nodes of a job are asked for reports, and keeps the reports until they are taken.
+class report_collector {
+ public:
+  /// A node's report. @see job_roster::entry::key
+  struct report {
+    std::int64_t node;
+    std::string text;
+  };
+
+  report_demand demand() const { return demand_; }
+
+  /// Result: whether the demand has changed. When it becomes `nothing`, no node counts as asked.
+  bool set_demand(report_demand demand) {
+    if (demand == report_demand::nothing) asked_ = 0;
+    return std::exchange(demand_, demand) != demand;
+  }
+
+  /// Whether to ask a node now, as long as at most `limits::viewed_nodes` are asked.
+  /// @param is_asked  whether the node was asked already, and afterwards whether it is
+  bool ask(bool& is_asked) {
+    if (demand_ == report_demand::nothing) return false;
+    if (!is_asked && asked_ >= limits::viewed_nodes) return false;
+    if (!std::exchange(is_asked, true)) ++asked_;
+    return true;
+  }
+
+  /// A node that was asked is gone.
+  void node_gone() { --asked_; }
+
+  /// Ignores a report that nobody wants any more.
+  void add(std::int64_t node, const std::string& text) {
+    if (demand_ != report_demand::nothing) reports_.push_back({node, text});
+  }
+
+  /// The reports since the last call.
+  std::vector<report> take() { return std::exchange(reports_, {}); }
+
+ private:
+  report_demand demand_ = report_demand::nothing;
+  std::size_t asked_ = 0;
+  std::vector<report> reports_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/roster_book.hpp ----
+
+namespace elastic::detail {
+
+/// What a server remembers for the viewers of a job, besides its nodes: the keys by which they know
+/// nodes, and the nodes that were lost and not replaced.
+class roster_book {
+ public:
+  /// Changes whenever the roster may have changed.
+  std::uint64_t version() const { return version_; }
+  void note_change() { ++version_; }
+
+  /// A key for a new node. If a node of its host was lost, the new one replaces it.
+  std::int64_t enter(const std::string& host) {
+    const auto former = std::find_if(lost_.begin(), lost_.end(),
+                                     [&](const auto& gone) { return gone.host == host; });
+    if (former != lost_.end()) lost_.erase(former);
+    return ++last_key_;
+  }
+
+  /// Keeps a lost node, and forgets the first one if there are more than `limits::lost_nodes`.
+  void lose(job_roster::entry node) {
+    if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
+    lost_.push_back(std::move(node));
+  }
+
+  /// No node is missing any more.
+  void forget_lost() { lost_.clear(); }
+
+  const std::deque<job_roster::entry>& lost() const { return lost_; }
+
+ private:
+  std::int64_t last_key_ = 0;
+  std::deque<job_roster::entry> lost_;
+  std::uint64_t version_ = 0;
 };
 
 }  // namespace elastic::detail
@@ -26213,13 +26393,13 @@ class rendezvous_coordinator {
   /// Makes the server's own node stop its workers once no other node of the round has a connection,
   /// since the others may then continue without it: ends that node's connections half of the grace
   /// after the last of theirs. Call it after `inherit`.
-  void fence_own_node() { fences_own_node_ = true; }
+  void fence_own_node() { own_fence_.enable(); }
 
   /// Suspends all decisions, because they could not be stored: no node gets a place, and no round
   /// ends for lack of a node. When the suspension ends, the join timeouts of the nodes start again.
   ELASTIC_DECL void suspend(bool is_suspended, time_point now);
 
-  /// What another server needs to take over the job, whatever nodes have been told so far.
+  /// What another server needs to take over the job, including what no node has received yet.
   ELASTIC_DECL round_register content() const;
 
   /// Changes whenever `content` may have changed.
@@ -26252,18 +26432,12 @@ class rendezvous_coordinator {
 
   // ---- viewers of the job -----------------------------------------------------------------------
 
-  /// A node's report. @see job_roster::entry::key
-  struct told_report {
-    std::int64_t node;
-    std::string text;
-  };
-
   /// Asks each node that can report about itself for this much from now on. Asks at most as many
   /// nodes as are shown (`limits::viewed_nodes`).
   ELASTIC_DECL void demand_reports(report_demand demand);
 
   /// The reports since the last call; none if none were asked for.
-  std::vector<told_report> take_reports() { return std::exchange(reports_, {}); }
+  std::vector<report_collector::report> take_reports() { return reports_.take(); }
 
   ELASTIC_DECL job_roster roster() const;
 
@@ -26275,11 +26449,11 @@ class rendezvous_coordinator {
     return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
   }
 
-  /// Tells the waiting nodes what may keep others away.
-  ELASTIC_DECL void tell_waiting(const std::string& why);
+  /// Notifies the waiting nodes of a likely reason why others do not come.
+  ELASTIC_DECL void notify_waiting(const std::string& why);
 
   /// Changes whenever the roster may have changed.
-  std::uint64_t roster_version() const { return roster_version_; }
+  std::uint64_t roster_version() const { return roster_.version(); }
 
   /// The connections to close since the last call.
   std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
@@ -26302,8 +26476,8 @@ class rendezvous_coordinator {
   /// The memory that the node of this connection uses here, in bytes; 0 if it has no node.
   ELASTIC_DECL std::size_t bytes_of(connection link) const;
 
-  /// How many nodes it has visited in its life: a measure of its work.
-  std::uint64_t looked_at() const { return looked_at_; }
+  /// How many nodes it has visited so far: a measure of its work.
+  std::uint64_t visited_nodes() const { return visited_nodes_; }
 
   /// Whether the job has ended, or the workers of all nodes have succeeded.
   bool is_over() const { return ending_.has_value() || all_finished_; }
@@ -26340,8 +26514,8 @@ class rendezvous_coordinator {
     /// See rendezvous_messages::hello; for a node of an earlier release, its host.
     std::string name;
     bool knows_hold = false;
-    bool is_kept_out = false;
-    /// It was told that it stands by.
+    bool is_excluded = false;
+    /// It has been notified that it stands by.
     bool knows_standby = false;
     /// It was in the newest complete round.
     bool was_in_newest = false;
@@ -26407,8 +26581,8 @@ class rendezvous_coordinator {
 
   // ---- the round of a former server -----------------------------------------------------------
 
-  // The placeholder for a node of the former server that has sent nothing yet. No node can say
-  // hello by this name.
+  // The placeholder for a node of the former server that has sent nothing yet. No `hello` can carry
+  // this id.
   ELASTIC_DECL static node_id former_node(std::uint64_t number);
   ELASTIC_DECL static std::string name_of(const node_id& node);
   ELASTIC_DECL void expect(std::uint64_t number, time_point until);
@@ -26446,24 +26620,25 @@ class rendezvous_coordinator {
 
   // ---- excluded nodes ---------------------------------------------------------------------------
 
-  ELASTIC_DECL void keep_out(const exclusion& who, time_point now);
-  // Whether a node that joins is excluded and has to wait; then it has no place.
-  ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
-  // Result: whether it was excluded before.
-  ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
-  // Tells a node that waits whether it has begun to stand by: then its wait has no end.
+  ELASTIC_DECL void exclude(const exclusion& who, time_point now);
+  // Makes a node that joins wait without a place if it is excluded. Result: whether it waits.
+  ELASTIC_DECL bool hold_if_excluded(const node_id& node, member& entry, time_point now);
+  // Result: whether the node was excluded before.
+  ELASTIC_DECL bool set_excluded(member& entry, bool is_excluded);
+  // Notifies a waiting node that begins to stand by: its wait then has no limit.
   ELASTIC_DECL void note_standby(const node_id& node, member& entry);
-  ELASTIC_DECL std::vector<std::string> kept_out_names() const;
-  // If the job has too few nodes without the excluded ones, and has waited for others, readmits the
-  // one that was excluded first. Result: whether it did.
-  ELASTIC_DECL bool forgive_if_short(time_point now);
-  // The nodes that wait for a place, those that were in the job before first.
+  ELASTIC_DECL std::vector<std::string> excluded_names() const;
+  // If the job has had too few other nodes for the length of a last call, readmits the node that
+  // was excluded first. Result: whether it did.
+  ELASTIC_DECL bool readmit_if_short(time_point now);
+  // The nodes that wait for a place: first those that have one in a complete round, then those that
+  // were in the job before.
   ELASTIC_DECL std::vector<known_node*> waiting_nodes();
 
   // ---- losses ---------------------------------------------------------------------------------
 
   // When the server's own node, alone in its round, must have no workers left.
-  ELASTIC_DECL time_point own_fence() const;
+  ELASTIC_DECL time_point own_fence_due() const;
   ELASTIC_DECL void fence_if_alone(time_point now);
   ELASTIC_DECL void wake_for_fence(time_point now);
 
@@ -26478,12 +26653,12 @@ class rendezvous_coordinator {
   ELASTIC_DECL void announce(rendezvous_change::cause kind, std::string reason);
   /// @param failed_rank  see `rendezvous_messages::changed`
   ELASTIC_DECL void announce(rendezvous_change change, int failed_rank = -1);
-  ELASTIC_DECL void look_whether_all_finished();
+  ELASTIC_DECL void check_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node, const member& entry, time_point now);
   ELASTIC_DECL void ask_for_reports(member& entry);
   ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
-  // Tells the node that serves the workers' store where workers come from.
+  // Sends the addresses of all nodes to the one that serves the workers' store.
   ELASTIC_DECL void answer_peers(const node_id& node);
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
   ELASTIC_DECL void answer(const member& entry, rendezvous_answer reply);
@@ -26491,14 +26666,15 @@ class rendezvous_coordinator {
   // Also counts a node that has just given up its place.
   ELASTIC_DECL std::string missing_nodes() const;
 
-  // Stored, because some of the nodes may have left when another one asks for its place again.
   ELASTIC_DECL void note_completion();
+  ELASTIC_DECL newest_round describe_round() const;
+  ELASTIC_DECL void note_members_of_round();
   ELASTIC_DECL int host_rank() const;
 
   // The node of rank 0 serves the workers. If it is on this host, it reached the server without a
   // network and does not know by which address the others reach it. The server knows that from
   // their connections.
-  ELASTIC_DECL void choose_master();
+  ELASTIC_DECL rendezvous_round::master_endpoint choose_master() const;
 
   // ---- roster ---------------------------------------------------------------------------------
 
@@ -26515,10 +26691,10 @@ class rendezvous_coordinator {
   ELASTIC_DECL bool waits_without_end(const node_id& node, const member& entry,
                                       time_point now) const;
 
-  // Every loop over nodes goes through this. @see looked_at
+  // Every loop over nodes goes through this. @see visited_nodes
   template <class Nodes>
   Nodes& counted(Nodes& nodes) const {
-    looked_at_ += nodes.size();
+    visited_nodes_ += nodes.size();
     return nodes;
   }
   ELASTIC_DECL static std::string_view verb_of(round_action action);
@@ -26535,7 +26711,7 @@ class rendezvous_coordinator {
   std::unordered_map<connection, addresses> ends_;
   /// The nodes that wait for a place, and how many of them are excluded.
   std::set<node_id> joining_;
-  std::size_t kept_out_ = 0;
+  std::size_t excluded_joining_ = 0;
   /// How many members want a pause.
   int pauses_ = 0;
   exclusion_list excluded_;
@@ -26555,16 +26731,10 @@ class rendezvous_coordinator {
   bool all_finished_ = false;
   /// How many nodes of the round have finished.
   std::size_t finished_ = 0;
-  mutable std::uint64_t looked_at_ = 0;
+  mutable std::uint64_t visited_nodes_ = 0;
   std::uint64_t content_version_ = 0;
   std::optional<job_ending> ending_;
-  rendezvous_round::master_endpoint master_;
-  int world_ = 0;
-  int host_rank_ = -1;
   int restarts_ = 0;
-  /// The restarts at the time when the round became complete.
-  int round_restarts_ = 0;
-  std::int64_t round_term_ = 0;
   /// The settings come from the server, not from the first node.
   bool has_settings_ = false;
   /// Of the first of the nodes that has one.
@@ -26579,27 +26749,13 @@ class rendezvous_coordinator {
   member_queue gone_;
   /// The round was made by a former server.
   bool is_inherited_ = false;
-  /// Of the newest complete round.
-  std::int64_t kept_round_ = -1;
-  std::vector<std::uint64_t> kept_members_;
-  std::uint64_t kept_leader_node_ = 0;
+  newest_round newest_;
   std::uint64_t own_node_ = 0;
-  /// The latest end of the connections of any node that was given up.
-  std::optional<time_point> last_loss_;
-  bool fences_own_node_ = false;
+  own_fence own_fence_;
   bool is_suspended_ = false;
-  /// Of the newest round: its server's own node was told to stop its workers, a node has left in
-  /// order.
-  bool is_own_fenced_ = false;
-  bool has_one_left_ = false;
   time_point next_ = time_point::max();
-  report_demand demand_ = report_demand::nothing;
-  /// How many members have been asked for reports.
-  std::size_t reporting_ = 0;
-  std::vector<told_report> reports_;
-  std::int64_t last_key_ = 0;
-  std::deque<job_roster::entry> lost_;
-  std::uint64_t roster_version_ = 0;
+  report_collector reports_;
+  roster_book roster_;
   std::vector<sending> answers_;
   std::vector<connection> dropped_;
 };
@@ -27989,7 +28145,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void send_until_superseded(rendezvous_request request);
 
   /// Sends a request. Without a connection it is lost.
-  ELASTIC_DECL void say(const rendezvous_request& request);
+  ELASTIC_DECL void send(const rendezvous_request& request);
 
   /// This node is between two rounds: nothing known about the round that it leaves holds any
   /// longer.
@@ -28040,7 +28196,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::seconds silent_answer{1};
   /// After this time without an answer, the link sends a second message: PyTorch's servers ignore
   /// the first unknown message, and close the connection at the next.
-  static constexpr std::chrono::milliseconds second_word{100};
+  static constexpr std::chrono::milliseconds second_message{100};
   /// The limit for one attempt, and for the first answer.
   static constexpr std::chrono::seconds attempt_timeout{5};
   static constexpr const char* not_answering = "it accepts connections but does not answer";
@@ -28079,7 +28235,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   // The first message of the other side; empty if it was silent until the limit.
   ELASTIC_DECL task<std::optional<std::string>> first_answer(channel_pointer channel,
                                                              time_point limit);
-  ELASTIC_DECL void say_second_word(message_channel& channel);
+  ELASTIC_DECL void send_second_message(message_channel& channel);
 
   // Examines an unknown server that gave no first answer.
   // Errors: `errc::protocol_violation` if it always closes the connection; those of the
@@ -28095,7 +28251,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
-  ELASTIC_DECL void say_hold(message_channel& channel) const;
+  ELASTIC_DECL void send_hold(message_channel& channel) const;
 
   // This node waits for a round from now on.
   ELASTIC_DECL void begin_wait(duration timeout);
@@ -28120,7 +28276,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// Sends the server reports about this node, as many as it wants and whenever there is news.
   ELASTIC_DECL task<void> report();
-  ELASTIC_DECL bool say_reports();
+  ELASTIC_DECL bool send_reports();
 
   /// Closes the second connection after the first.
   /// Result: whether the other side has ended it as well, if the caller wants to know.
@@ -28176,7 +28332,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// those without an answer.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
-  std::optional<time_point> second_word_at_;
+  std::optional<time_point> second_message_at_;
   std::optional<rendezvous_request> standing_request_;
   /// How long this node waits for a round, until when, and whether a new leader may extend that
   /// once.
@@ -37401,6 +37557,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int restarts_ = 0;
   int own_failures_ = 0;
   torch_exit exit_;
+  /// Since when this node has waited at the exit barrier of a job that has succeeded.
+  std::optional<time_point> closed_since_;
   /// How this node has closed the job.
   std::optional<rendezvous_handler::job_end> end_;
 };
@@ -42026,7 +42184,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
 
  private:
   // Result: whether somebody is there.
-  ELASTIC_DECL bool tell(std::int64_t revision);
+  ELASTIC_DECL bool notify(std::int64_t revision);
   ELASTIC_DECL void publish();
 
   std::shared_ptr<role_board> board_;
@@ -42120,7 +42278,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> leave_logs();
   ELASTIC_DECL void begin_extension();
   ELASTIC_DECL task<void> close_extension();
-  ELASTIC_DECL void tell_extension();
+  ELASTIC_DECL void notify_extension();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {
@@ -46978,8 +47136,8 @@ ELASTIC_DECL std::string node_epoch_text(const role_info& mine, const node_epoch
 
 /// Reads a number that another node sent. Result: false if it is missing or out of bounds.
 template <class Number>
-bool read_told(const json_value& object, const char* name, std::int64_t least, std::int64_t most,
-               Number& value) {
+bool read_field(const json_value& object, const char* name, std::int64_t least, std::int64_t most,
+                Number& value) {
   const auto entry = object.find(name);
   if (entry == object.end() || !entry->is_number_integer()) return false;
   const auto number = entry->template get<std::int64_t>();
@@ -46988,7 +47146,7 @@ bool read_told(const json_value& object, const char* name, std::int64_t least, s
   return true;
 }
 
-inline bool read_told(const json_value& object, const char* name, std::string& value) {
+inline bool read_field(const json_value& object, const char* name, std::string& value) {
   const auto entry = object.find(name);
   if (entry == object.end() || !entry->is_string()) return false;
   value = printable_line(entry->get<std::string>());
@@ -46996,18 +47154,18 @@ inline bool read_told(const json_value& object, const char* name, std::string& v
 }
 
 ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank) {
-  const auto json = parse_told(text);
+  const auto json = parse_exchanged(text);
   if (!json.is_object() || !json.contains("epoch")) return {};
-  const json_value& told = json["epoch"];
+  const json_value& fields = json["epoch"];
   node_epoch node;
   node.replaces = true;
   const std::int64_t most = limits::rendezvous_told_number;
   const bool is_understood =
-      told.is_object() && read_told(told, "term", 0, most, node.term) &&
-      read_told(told, "round", -1, most, node.round) &&
-      read_told(told, "place", -1, limits::nodes - 1, node.place) &&
-      read_told(told, "survivors", 0, limits::local_world_size, node.survivors) &&
-      read_told(told, "obstacle", node.obstacle);
+      fields.is_object() && read_field(fields, "term", 0, most, node.term) &&
+      read_field(fields, "round", -1, most, node.round) &&
+      read_field(fields, "place", -1, limits::nodes - 1, node.place) &&
+      read_field(fields, "survivors", 0, limits::local_world_size, node.survivors) &&
+      read_field(fields, "obstacle", node.obstacle);
   if (is_understood) return node;
   throw error(errc::protocol_violation,
               fmt::format("node {} of the round told its last epoch in a form that is not "
@@ -47022,35 +47180,35 @@ ELASTIC_DECL std::string epoch_agreement_text(const epoch_agreement& agreement) 
 }
 
 ELASTIC_DECL epoch_agreement parse_epoch_agreement(const std::string& text) {
-  const auto told = parse_told(text);
+  const auto fields = parse_exchanged(text);
   epoch_agreement agreement;
   const auto is_flag = [&](const char* name) {
-    return told.contains(name) && told[name].is_boolean();
+    return fields.contains(name) && fields[name].is_boolean();
   };
   const bool is_understood =
-      told.is_object() && read_told(told, "place", 0, limits::nodes - 1, agreement.place) &&
-      is_flag("possible") && is_flag("keeps") && read_told(told, "reason", agreement.reason);
+      fields.is_object() && read_field(fields, "place", 0, limits::nodes - 1, agreement.place) &&
+      is_flag("possible") && is_flag("keeps") && read_field(fields, "reason", agreement.reason);
   if (!is_understood) {
     throw error(errc::protocol_violation,
                 fmt::format("the epoch assigned to this node is not understood: '{:.200}'", text));
   }
-  agreement.is_possible = told["possible"].get<bool>();
-  agreement.keeps_survivors = told["keeps"].get<bool>();
+  agreement.is_possible = fields["possible"].get<bool>();
+  agreement.keeps_survivors = fields["keeps"].get<bool>();
   return agreement;
 }
 
 /// The answer to each node, in the order of the rendezvous.
-inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>& told,
+inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>& texts,
                                                   bool may_move) {
   std::vector<node_epoch> nodes;
-  for (const std::string& text : told) {
+  for (const std::string& text : texts) {
     nodes.push_back(parse_node_epoch(text, static_cast<int>(nodes.size())));
   }
   const epoch_plan plan = plan_epoch(nodes, may_move);
-  std::vector<role_info> by_place(told.size());
-  for (std::size_t node = 0; node < told.size(); ++node) {
+  std::vector<role_info> by_place(texts.size());
+  for (std::size_t node = 0; node < texts.size(); ++node) {
     by_place[static_cast<std::size_t>(plan.places[node])] =
-        parse_role_info(told[node], static_cast<int>(node));
+        parse_role_info(texts[node], static_cast<int>(node));
   }
   const std::vector<assigned_ranks> assigned = assign_ranks(by_place);
   std::vector<epoch_agreement> agreements;
@@ -47064,8 +47222,8 @@ inline std::vector<epoch_agreement> agree_for_all(const std::vector<std::string>
 /// On the node of group rank 0: reads the texts of all nodes and writes the answers.
 inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size, bool may_move) {
   std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
-  const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-  const std::vector<epoch_agreement> agreements = agree_for_all(told, may_move);
+  const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
+  const std::vector<epoch_agreement> agreements = agree_for_all(texts, may_move);
   std::vector<std::pair<std::string, std::string>> answers;
   // A node that has read its ranks reads the rest next, so the rest must be written first.
   for (std::size_t node = 0; node < agreements.size(); ++node) {
@@ -47377,13 +47535,13 @@ inline task<round_agreement> agree_on_ranks(rendezvous_round round, role_info mi
 
 /// Every node learns the places of all nodes, so that workers of other roles on its host learn
 /// them, too.
-inline task<std::vector<std::string>> tell_places(rendezvous_round round, std::string mine) {
+inline task<std::vector<std::string>> exchange_places(rendezvous_round round, std::string mine) {
   if (round.group_world_size == 1) co_return std::vector<std::string>{mine};
   // Several rounds may share a store.
   const std::string prefix = fmt::format("elastic/places/{}/{}/", round.term, round.round);
-  task<std::vector<std::string>> telling = tell_and_read(
+  task<std::vector<std::string>> exchange = publish_and_read(
       round.agents, prefix, std::move(mine), round.group_rank, round.group_world_size);
-  co_return co_await std::move(telling);
+  co_return co_await std::move(exchange);
 }
 
 /// Result: empty if a node has not answered in time.
@@ -47391,18 +47549,18 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
                                                         time_point deadline, rendezvous_round round,
                                                         role_info mine,
                                                         std::optional<node_epoch> self,
-                                                        place_teller places) {
+                                                        place_source places) {
   task<round_agreement> exchange = agree_on_ranks(round, mine, std::move(self));
   std::optional<round_agreement> agreed =
       co_await with_deadline(*time, deadline, std::move(exchange));
   if (!agreed) co_return std::nullopt;
   round_agreement agreement = std::move(*agreed);
   if (places) {
-    std::string mine_told = places(agreement);
-    task<std::vector<std::string>> telling = tell_places(round, std::move(mine_told));
-    const auto told = co_await with_deadline(*time, deadline, std::move(telling));
-    if (!told) co_return std::nullopt;
-    agreement.places = *told;
+    std::string own_places = places(agreement);
+    task<std::vector<std::string>> gathering = exchange_places(round, std::move(own_places));
+    const auto gathered = co_await with_deadline(*time, deadline, std::move(gathering));
+    if (!gathered) co_return std::nullopt;
+    agreement.places = *gathered;
   }
   if (round.dialect != rendezvous_round::agent_dialect::gather) co_return agreement;
   task<rendezvous_round::master_endpoint> agreeing =
@@ -47416,7 +47574,7 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
 
 inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
                                            rendezvous_round round, role_info mine,
-                                           std::optional<node_epoch> self, place_teller places) {
+                                           std::optional<node_epoch> self, place_source places) {
   const time_point deadline = deadline_after(time->now(), round.exchange_timeout);
   task<std::optional<round_agreement>> agreeing =
       agree_until(time, deadline, round, mine, std::move(self), std::move(places));
@@ -47431,7 +47589,7 @@ inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine,
                                                   std::optional<node_epoch> self,
-                                                  place_teller places) {
+                                                  place_source places) {
   constexpr int tries = 2;
   std::exception_ptr failure;
   for (int failures = 0; failures < tries; ++failures) {
@@ -48195,8 +48353,12 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   std::optional<assigned_ranks> ranks;
   co_await race(meet(ranks), endless(extension_->prepare_attempt()));
   if (!ranks) co_return;
+  // Survivors may take as long to end as the others wait for this node.
+  fenced_.reset();
+  started_.set();
   co_await end_survivors();
   if (stop_.is_requested()) co_return;
+  if (fenced_.is_set()) co_return co_await note_change();
   const rendezvous_round round = attempt_->round;
   const time_point starting = time_.now();
   journal_.note(job_event::type::workers_starting);
@@ -48256,8 +48418,6 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
 /// no worker runs then.
 ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
                                                       assigned_ranks ranks) {
-  fenced_.reset();
-  started_.set();
   bool all_run = false;
   task<void> working = attempt_->epoch.keeps_survivors
                            ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
@@ -48344,7 +48504,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
                             "for all rounds; use the backend c10d",
                             spec_.name_of("on_failure")));
   }
-  place_teller places;
+  place_source places;
   if (services_.roles) {
     places = [this](const round_agreement& agreed) { return places_in(agreed); };
   }
@@ -48531,10 +48691,13 @@ ELASTIC_DECL task<void> agent_run::wait_at_exit_barrier() {
     co_await race(std::move(waiting), note_change(), stop_.requested());
   } catch (const error& failure) {
     if (failure.code() == errc::rendezvous_closed) throw;
-    log_.warning("cannot wait for the other agents at the end: {}", failure.what());
-    is_at_exit_barrier_ = false;
-    journal_.note_exit_barrier("failed", failure.what(), began);
-    co_return;
+    has_passed = failure.code() == errc::rendezvous_finished;
+    if (!has_passed) {
+      log_.warning("cannot wait for the other agents at the end: {}", failure.what());
+      is_at_exit_barrier_ = false;
+      journal_.note_exit_barrier("failed", failure.what(), began);
+      co_return;
+    }
   }
   is_at_exit_barrier_ = false;
   std::string how = attempt_->change || stop_.is_requested() ? "changed" : "timed_out";
@@ -48889,9 +49052,9 @@ ELASTIC_DECL std::vector<std::string> rank_keys(const std::string& prefix, int s
   return keys;
 }
 
-ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
-                                                          std::string prefix, std::string mine,
-                                                          int rank, int size) {
+ELASTIC_DECL task<std::vector<std::string>> publish_and_read(std::shared_ptr<store> agents,
+                                                             std::string prefix, std::string mine,
+                                                             int rank, int size) {
   const std::string my_key = prefix + std::to_string(rank);
   co_await agents->set(my_key, std::move(mine));
   std::vector<std::string> keys = rank_keys(prefix, size, "");
@@ -48912,7 +49075,7 @@ ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents
                                                    std::string prefix, std::string mine, int rank,
                                                    int size) {
   std::vector<std::string> values =
-      co_await tell_and_read(agents, prefix, std::move(mine), rank, size);
+      co_await publish_and_read(agents, prefix, std::move(mine), rank, size);
   if (rank == 0) co_await wait_for_readers(agents, prefix, size);
   co_return values;
 }
@@ -49683,9 +49846,7 @@ ELASTIC_DECL void channel_attempt::open_timer_file() {
   timer_path = options.timer_path;
   try {
     if (timer_path.empty()) {
-      timer_path =
-          (std::filesystem::temp_directory_path() / fmt::format("watchdog_timer_{}", random_uuid()))
-              .string();
+      timer_path = fmt::format("{}/watchdog_timer_{}", temporary_folder(), random_uuid());
     }
     timer_file.assign(open_timer_fifo(timer_path));
     made_timer_file = true;
@@ -50527,11 +50688,11 @@ ELASTIC_DECL std::string exclusion_list::first_of(const std::vector<std::string>
   return {};
 }
 
-ELASTIC_DECL void exclusion_list::forgive(std::string_view name) {
+ELASTIC_DECL void exclusion_list::readmit(std::string_view name) {
   std::erase_if(entries_, [&](const entry& each) { return each.original.name == name; });
 }
 
-ELASTIC_DECL void exclusion_list::forget_past(time_point now) {
+ELASTIC_DECL void exclusion_list::remove_expired(time_point now) {
   std::erase_if(entries_, [&](const entry& each) { return each.until <= now; });
 }
 
@@ -51867,6 +52028,16 @@ ELASTIC_DECL void frame_reader::append(std::string_view bytes) {
   bytes_.append(bytes);
 }
 
+/// A peer of another protocol mostly begins with a word, which would be an absurd size.
+inline error oversize_error(std::string_view head, std::size_t size, std::size_t bound) {
+  const bool is_word =
+      std::all_of(head.begin(), head.end(), [](char each) { return each > ' ' && each <= '~'; });
+  const std::string what =
+      is_word ? fmt::format("the peer speaks another protocol: its message begins with '{}'", head)
+              : fmt::format("a message of {} bytes was announced; up to {} are taken", size, bound);
+  return error(errc::protocol_violation, what);
+}
+
 ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   const std::string_view rest = std::string_view(bytes_).substr(taken_);
   if (rest.empty()) release();
@@ -51875,11 +52046,7 @@ ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   for (std::size_t i = header; i-- > 0;) {
     size = size << 8 | static_cast<unsigned char>(rest[i]);
   }
-  if (size > bound_) {
-    throw error(
-        errc::protocol_violation,
-        fmt::format("a message of {} bytes was announced; up to {} are taken", size, bound_));
-  }
+  if (size > bound_) throw oversize_error(rest.substr(0, header), size, bound_);
   if (rest.size() < header + size) return std::nullopt;
   taken_ += header + size;
   return rest.substr(header, size);
@@ -52391,8 +52558,8 @@ inline auto age_of(const rendezvous_messages::former_round& place) {
   return std::tie(place.term, place.round);
 }
 
-ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& place,
-                                     std::string_view here, duration silence, time_point now) {
+ELASTIC_DECL void former_world::reported(const rendezvous_messages::former_round& place,
+                                         std::string_view here, duration silence, time_point now) {
   if (!is_known()) over_at_ = now + silence;
   if (age_of(place) < age_of(newest_)) return;
   if (age_of(newest_) < age_of(place)) {
@@ -52405,17 +52572,19 @@ ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& pl
   was_served_here_ = was_served_here_ && place.server == here;
 }
 
-ELASTIC_DECL void former_world::told_server(std::int64_t term, duration silence, time_point now) {
+ELASTIC_DECL void former_world::reported_server(std::int64_t term, duration silence,
+                                                time_point now) {
   if (!is_known()) over_at_ = now + silence;
   server_term_ = std::max(server_term_, term);
 }
 
-ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence, time_point now) {
+ELASTIC_DECL void former_world::reported_round(std::int64_t round, duration silence,
+                                               time_point now) {
   rendezvous_messages::former_round place;
   place.round = round;
   // With a world of 0 nodes, no rank can account for the round.
   place.world = 0;
-  told(place, "", silence, now);
+  reported(place, "", silence, now);
 }
 
 ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {
@@ -52516,9 +52685,10 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   begin_with(settings);
   is_elected_ = true;
   own_node_ = own_node;
-  kept_round_ = kept.round;
-  kept_members_ = kept.members;
-  kept_leader_node_ = kept.leader_node;
+  newest_.round = kept.round;
+  newest_.members = kept.members;
+  newest_.leader_node = kept.leader_node;
+  own_fence_.begin_round(kept.members.size(), kept.leader_node != 0);
   restarts_ = kept.restarts;
   // The reports of nodes about a former server matter only if no server knows it.
   has_made_round_ = kept.round >= 0;
@@ -52544,9 +52714,9 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
 
 ELASTIC_DECL round_register rendezvous_coordinator::content() const {
   round_register value;
-  value.round = kept_round_;
-  value.members = kept_members_;
-  value.leader_node = kept_leader_node_;
+  value.round = newest_.round;
+  value.members = newest_.members;
+  value.leader_node = newest_.leader_node;
   value.restarts = restarts_;
   value.all_finished = all_finished_;
   value.excluded = excluded_.in_full();
@@ -52602,15 +52772,12 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection link, time_poi
 }
 
 ELASTIC_DECL void rendezvous_coordinator::wake_for_fence(time_point now) {
-  if (fences_own_node_) wake_at(now + settings_.reconnect_grace / 2);
+  if (own_fence_.is_on()) wake_at(now + settings_.reconnect_grace / 2);
 }
 
-ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
-  // Nodes that left in order never say that they have lost the server.
-  const bool applies = fences_own_node_ && !is_own_fenced_ && !all_finished_ &&
-                       kept_leader_node_ != 0 && kept_members_.size() > 1 && !has_one_left_;
-  if (!applies) return time_point::max();
-  std::optional<time_point> since = last_loss_;
+ELASTIC_DECL time_point rendezvous_coordinator::own_fence_due() const {
+  if (!own_fence_.applies() || all_finished_) return time_point::max();
+  std::optional<time_point> since = own_fence_.last_loss();
   for (const auto& [node, other] : members_) {
     if (!other.was_in_newest || node.number.high == own_node_) continue;
     if (other.contact.link || other.contact.witness) return time_point::max();
@@ -52620,8 +52787,8 @@ ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
-  if (now < own_fence()) return;
-  is_own_fenced_ = true;
+  if (now < own_fence_due()) return;
+  own_fence_.reach();
   for (auto& [node, entry] : members_) {
     if (node.number.high != own_node_) continue;
     for (const connection link : entry.contact.connections()) {
@@ -52637,7 +52804,7 @@ ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   fence_if_alone(now);
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
   if (!excluded_.is_empty()) ++content_version_;
-  excluded_.forget_past(now);
+  excluded_.remove_expired(now);
   settle_all_ = true;
   settle(now);
   plan_next(now);
@@ -52675,7 +52842,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
   take_over(request, node, now);
   list(request.node, node);
   // The others go on without a node that this leader fenced, even if it is back at once.
-  const bool is_fenced = is_own_fenced_ && request.node.number.high == own_node_;
+  const bool is_fenced = own_fence_.is_reached() && request.node.number.high == own_node_;
   answer(request.node, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
   ask_for_reports(node);
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
@@ -52769,13 +52936,13 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   if (request.settings.keep_alive_interval <= duration::zero()) {
     return std::string("the keep-alive interval must be over 0");
   }
-  const std::int64_t told_round = request.former ? request.former->round : 0;
+  const std::int64_t reported_round = request.former ? request.former->round : 0;
   // A node may have reported the largest number, and this server may have continued from there.
   const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
   const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
-  if (told_round > most_round || request.most_term > most_term) {
+  if (reported_round > most_round || request.most_term > most_term) {
     return fmt::format("this node reports round {} of server {}, and the largest number is {}",
-                       told_round, request.most_term, std::min(most_round, most_term));
+                       reported_round, request.most_term, std::min(most_round, most_term));
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
@@ -52810,10 +52977,10 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   const duration silence = std::max(settings_.silence(), request.settings.silence());
   if (request.former) {
     for (const exclusion& who : request.excluded) excluded_.add(who, now);
-    former_.told(*request.former, node.ends.here, silence, now);
+    former_.reported(*request.former, node.ends.here, silence, now);
   }
   // With several servers, the register says which rounds there were.
-  if (had_server && !is_elected_) former_.told_server(request.most_term, silence, now);
+  if (had_server && !is_elected_) former_.reported_server(request.most_term, silence, now);
   wake_at(former_.over_at());
 }
 
@@ -52825,7 +52992,7 @@ ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::
   if (node.former) {
     former_.joined(*node.former);
   } else if (after >= 0) {
-    former_.told_round(after, settings_.silence(), now);
+    former_.reported_round(after, settings_.silence(), now);
     wake_at(former_.over_at());
   }
 }
@@ -52917,7 +53084,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (state_.participants.count(node) == 0) return;
   if (!std::exchange(members_.at(node).has_finished, true)) ++finished_;
   some_finished_ = true;
-  look_whether_all_finished();
+  check_all_finished();
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
 
@@ -52966,7 +53133,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::leave& request,
                                                time_point now) {
   if (request.keep_out > duration::zero()) {
-    keep_out({members_.at(node).name, request.keep_out, request.why}, now);
+    exclude({members_.at(node).name, request.keep_out, request.why}, now);
   }
   drop(*members_.at(node).contact.link);
   remove(node, "left", now);
@@ -52991,8 +53158,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& sender,
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::report& request,
                                                time_point) {
-  if (demand_ == report_demand::nothing) return;
-  reports_.push_back({members_.at(node).key, request.text});
+  reports_.add(members_.at(node).key, request.text);
 }
 
 ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
@@ -53024,10 +53190,10 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
 
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry,
                                                time_point now) {
-  ++looked_at_;
+  ++visited_nodes_;
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
-  if (stands_aside(node, entry, now)) return;
+  if (hold_if_excluded(node, entry, now)) return;
   for (;;) {
     const round_decision decision = decide_join(
         state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
@@ -53059,7 +53225,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action,
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   apply(state_, action, node, settings_, now);
-  ++roster_version_;
+  roster_.note_change();
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
   const bool matters_to_others = frees_others(state_, action, settings_);
@@ -53081,7 +53247,7 @@ ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   std::vector<node_id> coming;
   for (known_node* const waiting : waiting_nodes()) {
     auto& [node, entry] = *waiting;
-    if (contains(state_, node) || stands_aside(node, entry, now)) continue;
+    if (contains(state_, node) || hold_if_excluded(node, entry, now)) continue;
     // The node may have got a place before any node reported the former server, whose nodes go
     // first.
     const round_decision leaving = decide_leave(state_, node);
@@ -53117,27 +53283,34 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
         auto& [node, entry] = *waiting;
         const bool was_complete = state_.complete;
         if (entry.join_deadline) step(node, entry, now);
-        // Its nodes are placed before another node can end the round.
+        // Then its nodes come first: one that is placed after another node has ended the round
+        // would not learn of that end.
         if (!was_complete && state_.complete) break;
       }
     }
-  } while (forgive_if_short(now));
+  } while (readmit_if_short(now));
 }
 
 ELASTIC_DECL auto rendezvous_coordinator::waiting_nodes() -> std::vector<known_node*> {
   std::vector<known_node*> waiting;
+  std::vector<known_node*> known;
   std::vector<known_node*> strangers;
   for (const node_id& node : counted(joining_)) {
     known_node& each = *members_.find(node);
     const member& entry = each.second;
     const bool is_known = entry.former.has_value() || known_names_.contains(entry.name);
-    (is_known ? waiting : strangers).push_back(&each);
+    if (state_.complete && contains(state_, node)) {
+      waiting.push_back(&each);
+    } else {
+      (is_known ? known : strangers).push_back(&each);
+    }
   }
+  waiting.insert(waiting.end(), known.begin(), known.end());
   waiting.insert(waiting.end(), strangers.begin(), strangers.end());
   return waiting;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::keep_out(const exclusion& who, time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::exclude(const exclusion& who, time_point now) {
   excluded_.add(who, now);
   ++content_version_;
   settle_all_ = true;
@@ -53145,18 +53318,18 @@ ELASTIC_DECL void rendezvous_coordinator::keep_out(const exclusion& who, time_po
                std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, member& entry,
-                                                       time_point now) {
+ELASTIC_DECL bool rendezvous_coordinator::hold_if_excluded(const node_id& node, member& entry,
+                                                           time_point now) {
   std::optional<exclusion> why;
   if (!state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
   // A node does not have to leave a round that runs.
   if (why && state_.complete && contains(state_, node)) why.reset();
   if (!why) {
-    if (note_kept_out(entry, false)) entry.join_deadline = now + entry.join_timeout;
+    if (set_excluded(entry, false)) entry.join_deadline = now + entry.join_timeout;
     return false;
   }
   wake_at(now + why->remaining);
-  if (note_kept_out(entry, true)) return true;
+  if (set_excluded(entry, true)) return true;
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, "is kept out", node, now);
   answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
@@ -53165,11 +53338,11 @@ ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, memb
   return true;
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_kept_out) {
-  const bool was_kept_out = std::exchange(entry.is_kept_out, is_kept_out);
-  if (is_kept_out && !was_kept_out) ++kept_out_;
-  if (was_kept_out && !is_kept_out) --kept_out_;
-  return was_kept_out;
+ELASTIC_DECL bool rendezvous_coordinator::set_excluded(member& entry, bool is_excluded) {
+  const bool was_excluded = std::exchange(entry.is_excluded, is_excluded);
+  if (is_excluded && !was_excluded) ++excluded_joining_;
+  if (was_excluded && !is_excluded) --excluded_joining_;
+  return was_excluded;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
@@ -53178,18 +53351,18 @@ ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, memb
   if (stands_by && !knew_it) answer_hold(node, "it stands by until a round has a place for it");
 }
 
-ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {
+ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::excluded_names() const {
   std::vector<std::string> names;
   for (const node_id& node : counted(joining_)) {
     const member& entry = members_.at(node);
-    if (entry.is_kept_out) names.push_back(entry.name);
+    if (entry.is_excluded) names.push_back(entry.name);
   }
   return names;
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
+ELASTIC_DECL bool rendezvous_coordinator::readmit_if_short(time_point now) {
   if (excluded_.is_empty() && !short_since_) return false;
-  const std::size_t ready = joining_.size() - kept_out_;
+  const std::size_t ready = joining_.size() - excluded_joining_;
   const auto least = static_cast<std::size_t>(settings_.min_nodes);
   const bool has_round = state_.complete || state_.closed || is_held(now);
   if (has_round || ready >= least || joining_.size() < least) {
@@ -53201,12 +53374,12 @@ ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
   wake_at(due);
   if (now < due) return false;
   short_since_.reset();
-  const std::string name = excluded_.first_of(kept_out_names());
+  const std::string name = excluded_.first_of(excluded_names());
   log_.warning(
       "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
       "out there are {} of at least {} nodes",
       run_id_, name, ready, least);
-  excluded_.forgive(name);
+  excluded_.readmit(name);
   ++content_version_;
   settle_all_ = true;
   return true;
@@ -53228,7 +53401,7 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_poi
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
   const node_contact& contact = members_.at(node).contact;
   const time_point ended_at = contact.link ? now : contact.last_end();
-  last_loss_ = std::max(last_loss_.value_or(ended_at), ended_at);
+  own_fence_.node_lost(ended_at);
   if (contact.link) drop(*contact.link);
   remove(node, contact.link ? "is silent" : "is gone", now);
 }
@@ -53243,10 +53416,10 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   const bool has_finished = entry.has_finished;
   if (how != "left") note_lost(node, entry);
   const bool ran = state_.complete && state_.participants.count(node) != 0;
-  if (entry.was_in_newest && how == "left") has_one_left_ = true;
+  if (entry.was_in_newest && how == "left") own_fence_.node_left();
   if (ran && has_finished) --finished_;
-  if (entry.is_reporting) --reporting_;
-  note_kept_out(entry, false);
+  if (entry.is_reporting) reports_.node_gone();
+  set_excluded(entry, false);
   members_.erase(node);
   joining_.erase(node);
   if (ran && !has_finished && !ending_) {
@@ -53254,7 +53427,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   }
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, how, node, now);
-  look_whether_all_finished();
+  check_all_finished();
 }
 
 ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
@@ -53282,7 +53455,7 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int
   }
 }
 
-ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
+ELASTIC_DECL void rendezvous_coordinator::check_all_finished() {
   if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
   if (finished_ < state_.participants.size()) return;
   all_finished_ = true;
@@ -53310,11 +53483,12 @@ ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, con
                                                         time_point now) {
   const int rank = state_.participants.at(node);
   if (rank == 0) answer_peers(node);
-  answer(entry, rendezvous_messages::placed{state_.round, rank, world_, master_, round_restarts_,
-                                            round_term_, host_rank_, excluded_.at(now)});
+  answer(entry, rendezvous_messages::placed{state_.round, rank, newest_.world_size, newest_.master,
+                                            newest_.restarts, newest_.term, newest_.host_rank,
+                                            excluded_.at(now)});
 }
 
-ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
+ELASTIC_DECL void rendezvous_coordinator::notify_waiting(const std::string& why) {
   for (const auto& [node, unused] : counted(state_.participants)) answer_hold(node, why);
 }
 
@@ -53338,36 +53512,37 @@ ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   has_made_round_ = true;
-  // No node is missing now.
-  if (static_cast<int>(state_.participants.size()) == settings_.max_nodes) lost_.clear();
-  is_own_fenced_ = false;
-  has_one_left_ = false;
-  if (fences_own_node_) {
-    for (auto& [node, entry] : counted(members_)) {
-      entry.was_in_newest = state_.participants.count(node) != 0;
-    }
-  }
-  world_ = static_cast<int>(state_.participants.size());
-  host_rank_ = host_rank();
-  round_restarts_ = restarts_;
-  round_term_ = term_;
-  kept_round_ = state_.round;
   ++content_version_;
-  kept_members_.clear();
-  if (known_names_.size() > limits::nodes) known_names_.clear();
+  newest_ = describe_round();
+  own_fence_.begin_round(newest_.members.size(), newest_.leader_node != 0);
+  if (newest_.world_size == settings_.max_nodes) roster_.forget_lost();
+  note_members_of_round();
+  if (state_.redundancy_list.empty()) return;
+  log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
+            state_.round, newest_.world_size, state_.redundancy_list.size());
+}
+
+ELASTIC_DECL newest_round rendezvous_coordinator::describe_round() const {
+  newest_round described;
+  described.round = state_.round;
   for (const auto& [node, rank] : counted(state_.participants)) {
-    kept_members_.push_back(node.number.high);
-    const auto position = members_.find(node);
-    if (position != members_.end()) known_names_.insert(position->second.name);
+    described.members.push_back(node.number.high);
+    if (node.number.high == own_node_) described.leader_node = own_node_;
   }
-  const auto is_own = [this](std::uint64_t number) { return number == own_node_; };
-  const bool has_own = std::any_of(kept_members_.begin(), kept_members_.end(), is_own);
-  kept_leader_node_ = has_own ? own_node_ : 0;
-  if (!state_.redundancy_list.empty()) {
-    log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
-              state_.round, world_, state_.redundancy_list.size());
+  described.host_rank = host_rank();
+  described.world_size = static_cast<int>(state_.participants.size());
+  described.restarts = restarts_;
+  described.term = term_;
+  described.master = choose_master();
+  return described;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_members_of_round() {
+  if (known_names_.size() > limits::nodes) known_names_.clear();
+  for (auto& [node, entry] : counted(members_)) {
+    entry.was_in_newest = state_.participants.count(node) != 0;
+    if (entry.was_in_newest) known_names_.insert(entry.name);
   }
-  choose_master();
 }
 
 ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
@@ -53378,56 +53553,48 @@ ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
   return -1;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::choose_master() {
+ELASTIC_DECL rendezvous_round::master_endpoint rendezvous_coordinator::choose_master() const {
   const auto first = members_.find(state_.participants.begin()->first);
-  master_ = first == members_.end() ? rendezvous_round::master_endpoint{} : first->second.offer;
-  if (first == members_.end() || !first->second.ends.is_loopback) return;
-  if (master_.address != first->second.ends.there) return;
+  if (first == members_.end()) return {};
+  const member& server = first->second;
+  rendezvous_round::master_endpoint master = server.offer;
+  if (!server.ends.is_loopback || master.address != server.ends.there) return master;
   for (const auto& [node, rank] : state_.participants) {
     const auto other = members_.find(node);
     if (other == members_.end() || other->second.ends.is_loopback) continue;
-    master_.address = other->second.ends.here;
-    return;
+    master.address = other->second.ends.here;
+    break;
   }
+  return master;
 }
 
 // ---- viewers of the job -------------------------------------------------------------------------
 
 ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
-  if (std::exchange(demand_, demand) == demand) return;
+  if (!reports_.set_demand(demand)) return;
   const bool ends = demand == report_demand::nothing;
   for (auto& [node, entry] : counted(members_)) {
     ask_for_reports(entry);
-    if (ends && entry.is_reporting) answer(entry, rendezvous_messages::report_wanted{demand});
-    if (ends) entry.is_reporting = false;
+    if (!ends || !std::exchange(entry.is_reporting, false)) continue;
+    answer(entry, rendezvous_messages::report_wanted{demand});
   }
-  if (ends) reporting_ = 0;
 }
 
 /// A member that is new or has lost its connection must be asked.
 ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
-  if (!entry.has_reports || demand_ == report_demand::nothing) return;
-  if (!entry.is_reporting && reporting_ >= limits::viewed_nodes) return;
-  if (!std::exchange(entry.is_reporting, true)) ++reporting_;
-  answer(entry, rendezvous_messages::report_wanted{demand_});
+  if (!entry.has_reports || !reports_.ask(entry.is_reporting)) return;
+  answer(entry, rendezvous_messages::report_wanted{reports_.demand()});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
-  ++roster_version_;
-  if (entry.key != 0) return;
-  entry.key = ++last_key_;
-  // A node that starts on a host replaces one that was lost there.
-  const auto former = std::find_if(lost_.begin(), lost_.end(), [&](const job_roster::entry& gone) {
-    return gone.host == node.host;
-  });
-  if (former != lost_.end()) lost_.erase(former);
+  roster_.note_change();
+  if (entry.key == 0) entry.key = roster_.enter(node.host);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_lost(const node_id& node, const member& entry) {
-  ++roster_version_;
+  roster_.note_change();
   if (entry.key == 0) return;
-  if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
-  lost_.push_back({entry.key, node.host, node.text(), node_presence::lost, -1});
+  roster_.lose({entry.key, node.host, node.text(), node_presence::lost, -1});
 }
 
 ELASTIC_DECL node_presence rendezvous_coordinator::presence_of(const node_id& node) const {
@@ -53464,8 +53631,9 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
   });
   roster.nodes.insert(roster.nodes.end(), others.begin(), others.end());
   if (roster.active + roster.waiting < settings_.max_nodes) {
-    roster.lost = static_cast<int>(lost_.size());
-    roster.nodes.insert(roster.nodes.end(), lost_.begin(), lost_.end());
+    const std::deque<job_roster::entry>& lost = roster_.lost();
+    roster.lost = static_cast<int>(lost.size());
+    roster.nodes.insert(roster.nodes.end(), lost.begin(), lost.end());
   }
   roster.nodes.resize(std::min(roster.nodes.size(), limits::viewed_nodes));
   return roster;
@@ -53480,10 +53648,10 @@ ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connectio
 }
 
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
-  next_ = own_fence();
+  next_ = own_fence_due();
   for (const auto& [node, entry] : counted(members_)) {
     wake_at(entry.contact.lost_at(settings_));
-    if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
+    if (entry.is_excluded) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_without_end(node, entry, now)) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
@@ -53500,7 +53668,7 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
 ELASTIC_DECL bool rendezvous_coordinator::waits_without_end(const node_id& node,
                                                             const member& entry,
                                                             time_point now) const {
-  return is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0 ||
+  return is_held(now) || entry.is_excluded || state_.redundancy_list.count(node) != 0 ||
          is_in_last_call(state_, node, settings_, round_rules::direct);
 }
 
@@ -53831,7 +53999,7 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
     const std::string& other = name == names.front() ? names[1] : names.front();
     const auto job = jobs_.find(name);
     if (job == jobs_.end()) continue;
-    job->second->tell_waiting(
+    job->second->notify_waiting(
         fmt::format("another job, '{}', waits for nodes at the same endpoint: if both are to be "
                     "one job, give all of its nodes the same run id",
                     printable_text(other)));
@@ -54448,7 +54616,7 @@ class leader_visitor : public store_extension::conversation {
   ELASTIC_DECL void received(std::string_view bytes) final;
   ELASTIC_DECL std::size_t held() const final;
 
-  ELASTIC_DECL void say(const candidate_answer& answer);
+  ELASTIC_DECL void send(const candidate_answer& answer);
   ELASTIC_DECL void say_frame(std::string_view text);
 
   /// Makes the client a node of the job, whose first message is `message`.
@@ -54685,9 +54853,9 @@ ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
 ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::peer& request) {
   if (sender.claim || sender.search) return sender.dismiss();
   const std::string why = objection(request);
-  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  if (!why.empty()) return sender.send(candidate_messages::rejected{why});
   sender.claim = request;
-  sender.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
+  sender.send(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
   check_claim(sender);
 }
 
@@ -54695,7 +54863,7 @@ ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::see
   std::string why = objection(request.run_id, request.list);
   const bool is_second = request.index == chosen_.self && request.node != chosen_.node;
   if (why.empty() && is_second) why = objection_to_second(request.index);
-  if (!why.empty()) return sender.say(candidate_messages::rejected{why});
+  if (!why.empty()) return sender.send(candidate_messages::rejected{why});
   sender.search = request;
   // The terms after it must fit into messages, too.
   if (request.most_term <= limits::rendezvous_told_number / 4) {
@@ -54706,7 +54874,7 @@ ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::see
   if (service_ && votes_->serves() && !is_in_doubt(sender)) {
     tell_leader(sender);
   } else {
-    sender.say(candidate_messages::wait{chosen_.self});
+    sender.send(candidate_messages::wait{chosen_.self});
   }
 }
 
@@ -54724,7 +54892,7 @@ ELASTIC_DECL void candidate::check_claim(visitor& sender) {
   route& way = route_to(claim.index);
   if (way.node != 0 && way.node == claim.node) return admit(sender);
   if (way.is_met && way.stranger == claim.node) {
-    return sender.say(candidate_messages::rejected{objection_to_second(claim.index)});
+    return sender.send(candidate_messages::rejected{objection_to_second(claim.index)});
   }
   // The agent may have restarted before the connection to its predecessor ended.
   if (!way.is_met || way.is_to_look) return way.arrival->set();
@@ -54771,7 +54939,7 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
       admit(*entry);
     } else {
       way.stranger = entry->claim->node;
-      entry->say(candidate_messages::rejected{objection_to_second(peer)});
+      entry->send(candidate_messages::rejected{objection_to_second(peer)});
     }
   }
   tell_seekers();
@@ -54786,7 +54954,7 @@ ELASTIC_DECL void candidate::admit(visitor& sender) {
   sender.trust();
   route& way = route_to(sender.index);
   votes_->entered(sender.index, way.node, chosen_.time->now(), way.is_in_place);
-  sender.say(candidate_messages::accepted());
+  sender.send(candidate_messages::accepted());
   way.arrival->set();
 }
 
@@ -54806,7 +54974,7 @@ ELASTIC_DECL void candidate::tell_seekers() {
 
 ELASTIC_DECL void candidate::tell_leader(visitor& node) {
   node.knows_leader = true;
-  node.say(candidate_messages::leads{votes_->term(), chosen_.self});
+  node.send(candidate_messages::leads{votes_->term(), chosen_.self});
 }
 
 ELASTIC_DECL void candidate::gone(visitor& sender) {
@@ -55027,7 +55195,7 @@ ELASTIC_DECL void candidate::settle() {
     }
     for (const auto& reply : replies) {
       visitor* const receiver = peers_[static_cast<std::size_t>(reply.to)];
-      if (receiver != nullptr) receiver->say(reply.answer);
+      if (receiver != nullptr) receiver->send(reply.answer);
     }
     for (const vote_machine::note& note : votes_->take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;
@@ -55723,7 +55891,7 @@ class registered_leader::visitor final : public leader_visitor {
 
   // Tells the node that this agent leads. The node sends its hello next.
   void welcome() {
-    if (is_known_) say(candidate_messages::leads{of_.record_.kept.term, 0});
+    if (is_known_) send(candidate_messages::leads{of_.record_.kept.term, 0});
   }
 
  private:
@@ -55735,7 +55903,7 @@ class registered_leader::visitor final : public leader_visitor {
     is_known_ = seek->run_id == of_.chosen_.run_id && !of_.record_.password.empty() &&
                 seek->list == of_.record_.password;
     if (!is_known_) {
-      say(candidate_messages::rejected{"this server does not lead the job"});
+      send(candidate_messages::rejected{"this server does not lead the job"});
       return dismiss();
     }
     raise_bound(limits::rendezvous_message_bytes);
@@ -56546,10 +56714,10 @@ ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
 
 ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request request) {
   standing_request_ = std::move(request);
-  say(*standing_request_);
+  send(*standing_request_);
 }
 
-ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& request) {
+ELASTIC_DECL void rendezvous_link::send(const rendezvous_request& request) {
   if (is_welcome_) channel_->send(detail::to_text(request));
 }
 
@@ -56604,10 +56772,10 @@ ELASTIC_DECL void rendezvous_link::limit_join() {
 ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
   hold_ = std::move(why);
   has_held_ = has_held_ || hold_;
-  if (is_welcome_) say_hold(*channel_);
+  if (is_welcome_) send_hold(*channel_);
 }
 
-ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
+ELASTIC_DECL void rendezvous_link::send_hold(message_channel& channel) const {
   if (!has_held_) return;
   rendezvous_request word = rendezvous_messages::resume{};
   if (hold_) word = *hold_;
@@ -56725,7 +56893,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   if (!channel) co_return nullptr;
   greeting_.excluded = excluded_.at(time_->now());
   channel->send(detail::to_text(rendezvous_request(greeting_)));
-  second_word_at_.reset();
+  second_message_at_.reset();
   // The search for the leader may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
@@ -56750,10 +56918,10 @@ ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
   const time_point greeted_at = time_->now();
   std::optional<std::string> answer;
   if (examine_ && !is_server_known()) {
-    const time_point patience = std::min<time_point>(limit, greeted_at + second_word);
+    const time_point patience = std::min<time_point>(limit, greeted_at + second_message);
     answer = co_await with_deadline(*time_, patience, channel->receive());
     if (answer) co_return answer;
-    say_second_word(*channel);
+    send_second_message(*channel);
   }
   if (!is_server_known()) {
     const time_point patience = std::min<time_point>(limit, greeted_at + silent_answer);
@@ -56772,14 +56940,14 @@ ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
   if (has_hung_up && ++hang_ups_ == 1) first_hang_up_at_ = now;
   const bool is_last =
       hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
-  const bool ends_silence = second_word_at_ || !has_hung_up;
+  const bool ends_silence = second_message_at_ || !has_hung_up;
   if (examine_ && (is_last || ends_silence)) co_await examine_();
   if (is_last) throw error(errc::protocol_violation, stranger());
 }
 
-ELASTIC_DECL void rendezvous_link::say_second_word(message_channel& channel) {
+ELASTIC_DECL void rendezvous_link::send_second_message(message_channel& channel) {
   channel.send(detail::to_text(rendezvous_request(rendezvous_messages::keep_alive{})));
-  second_word_at_ = time_->now();
+  second_message_at_ = time_->now();
 }
 
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
@@ -56836,7 +57004,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   greeting_.settings.reconnect_grace = settings_.reconnect_grace;
   known_alive_at_ = greeted_at;
   unanswered_.clear();
-  if (second_word_at_) unanswered_.push_back(*second_word_at_);
+  if (second_message_at_) unanswered_.push_back(*second_message_at_);
   is_welcome_ = true;
   was_connected_ = true;
   ended_at_.reset();
@@ -56847,7 +57015,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
   // Must precede a request to join, which could begin the round.
-  say_hold(channel);
+  send_hold(channel);
   if (is_other_server) limit_join();
   if (standing_request_) channel.send(detail::to_text(*standing_request_));
   notify();
@@ -56893,7 +57061,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     co_await time_->sleep_until(next_look);
     const time_point now = time_->now();
     if (now < next_word) continue;
-    say(rendezvous_messages::keep_alive{});
+    send(rendezvous_messages::keep_alive{});
     unanswered_.push_back(now);
     next_word = now + interval;
   }
@@ -56948,7 +57116,7 @@ ELASTIC_DECL task<void> rendezvous_link::report() {
   if (!reports_) co_await time_->sleep_until(time_point::max());
   for (;;) {
     has_report_->reset();
-    if (say_reports()) {
+    if (send_reports()) {
       const time_point next = time_->now() + limits::node_report_pause;
       co_await time_->sleep_until(next);
     } else {
@@ -56957,12 +57125,12 @@ ELASTIC_DECL task<void> rendezvous_link::report() {
   }
 }
 
-ELASTIC_DECL bool rendezvous_link::say_reports() {
+ELASTIC_DECL bool rendezvous_link::send_reports() {
   bool has_said = false;
   for (int part = 0; part < limits::node_reports_at_once; ++part) {
     std::string text = reports_->next_report();
     if (text.empty()) break;
-    say(rendezvous_messages::report{std::move(text)});
+    send(rendezvous_messages::report{std::move(text)});
     has_said = true;
   }
   return has_said;
@@ -57339,13 +57507,13 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   if (link_) {
     if (hosts()) {
       // The others cannot continue without the server. No effect if the job was closed before.
-      link_->say(
+      link_->send(
           rendezvous_messages::close_job{rendezvous_handler::job_end::failed,
                                          "the node that hosts the rendezvous has left the job"});
     }
     rendezvous_messages::leave word;
     if (!bad_because_.empty()) word = {parameters_.exclude_for, bad_because_};
-    link_->say(word);
+    link_->send(word);
     co_await link_->stop();
   }
   if (candidate_ || registry_) co_await retire();
@@ -64891,6 +65059,20 @@ ELASTIC_DECL torch_exit::torch_exit(std::shared_ptr<store> agents, int rank, int
       size_(size),
       gathers_(agents_of(dialect) == rendezvous_round::agent_dialect::gather) {}
 
+/// Opens the barrier in place of a node that was the last to come, and was lost before it did so.
+inline task<void> open_when_counted(std::shared_ptr<store> agents, int size,
+                                    std::shared_ptr<time_source> time, duration pause) {
+  const std::string count = terminal_state + "/num_members";
+  std::int64_t arrived = 0;
+  while (arrived < size) {
+    co_await time->sleep_until(time->now() + pause);
+    arrived = co_await agents->add(count, 0);
+  }
+  const std::string last = terminal_state + "/last_member";
+  const std::string value = "<val_ignored>";
+  co_await agents->set(last, value);
+}
+
 ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, duration silence,
                                          std::function<task<void>()> announce) {
   has_begun_ = true;
@@ -64903,7 +65085,7 @@ ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, dura
   const std::int64_t arrived = co_await come_to_exit_barrier(agents, size);
   if (arrived >= size) co_return;
   if (announce) co_await announce();
-  co_await wait_at_exit_barrier(agents);
+  co_await race(wait_at_exit_barrier(agents), open_when_counted(agents, size, time, silence));
 }
 
 ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, duration silence) {
@@ -64911,7 +65093,7 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   const int rank = rank_;
   const int size = size_;
   const std::string mine = std::to_string(rank);
-  co_await tell_and_read(agents, terminal_state, mine, rank, size);
+  co_await publish_and_read(agents, terminal_state, mine, rank, size);
   if (rank != 0) co_return;
   // All have arrived, so a node that does not get to read that has died meanwhile.
   task<void> reading = wait_for_readers(agents, terminal_state, size);
@@ -66014,11 +66196,13 @@ ELASTIC_DECL task<bool> torch_round::has_ended(std::int64_t round, int rank) {
 }
 
 ELASTIC_DECL task<void> torch_round::tell_ended(std::int64_t round, int rank) {
+  // First the count: if this node dies between the two, the others miss it. In the other order,
+  // they would take another node that dies for one of torchrun, which is silent at the barrier.
+  const std::string count = ended_prefix(round) + count_name;
+  co_await agents_->add(count, 1);
   const std::string key = ended_prefix(round) + std::to_string(rank);
   const std::string text = "1";
   co_await agents_->set(key, text);
-  const std::string count = ended_prefix(round) + count_name;
-  co_await agents_->add(count, 1);
 }
 
 ELASTIC_DECL task<void> torch_round::refresh_sign() {
@@ -66290,7 +66474,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
       std::optional<rendezvous_handler::job_end> how;
       if (end) how = end->how;
       const bool is_passed = co_await exit_.is_passed(how);
-      if (!is_passed) throw closed_error(run_id(), end);
+      if (!closed_since_) closed_since_ = now();
+      // Nodes of this round that have learned of the end do not come to its barrier.
+      const bool is_alone = end && now() >= *closed_since_ + settings_.silence();
+      if (!is_passed || is_alone) throw closed_error(run_id(), end);
     } else {
       std::optional<rendezvous_change> detected = co_await explained_change_of(current);
       if (detected) note(std::move(*detected));
@@ -68238,10 +68425,7 @@ ELASTIC_DECL role_board::~role_board() {
 }
 
 inline std::string make_roles_folder() {
-  std::error_code failure;
-  std::filesystem::path path = std::filesystem::temp_directory_path(failure);
-  if (failure) path = "/tmp";
-  std::string folder = (path / "elastic_roles_XXXXXX").string();
+  std::string folder = temporary_folder() + "/elastic_roles_XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
     throw error(errc::file_access, fmt::format("the folder '{}' for the file of the roles cannot "
                                                "be made: {}",
@@ -68619,7 +68803,7 @@ ELASTIC_DECL void role_post::open(asio::any_io_executor executor,
   post_work(board_->strand(), [self = shared_from_this()] {
     self->board_->listen([weak = self->weak_from_this()](std::int64_t revision) {
       const auto post = weak.lock();
-      return post && post->tell(revision);
+      return post && post->notify(revision);
     });
   });
 }
@@ -68630,7 +68814,7 @@ ELASTIC_DECL void role_post::close() {
   call_ = {};
 }
 
-ELASTIC_DECL bool role_post::tell(std::int64_t revision) {
+ELASTIC_DECL bool role_post::notify(std::int64_t revision) {
   const std::lock_guard lock(mutex_);
   if (!executor_) return false;
   post_work(executor_, [self = shared_from_this(), revision] {
@@ -68674,8 +68858,8 @@ ELASTIC_DECL std::string role_post::places(int base_rank) {
 ELASTIC_DECL void role_post::met(const std::vector<std::string>& places) {
   std::vector<roles_document::worker> workers;
   for (const std::string& text : places) {
-    std::vector<roles_document::worker> told = parse_workers(text);
-    std::move(told.begin(), told.end(), std::back_inserter(workers));
+    std::vector<roles_document::worker> listed = parse_workers(text);
+    std::move(listed.begin(), listed.end(), std::back_inserter(workers));
   }
   std::sort(workers.begin(), workers.end(),
             [](const auto& left, const auto& right) { return left.rank < right.rank; });
@@ -68949,11 +69133,11 @@ ELASTIC_DECL void role_run::begin_extension() {
 
 ELASTIC_DECL task<void> role_run::close_extension() {
   has_ended_ = true;
-  if (board_) tell_extension();
+  if (board_) notify_extension();
   co_await plan_->options().extension->close();
 }
 
-ELASTIC_DECL void role_run::tell_extension() {
+ELASTIC_DECL void role_run::notify_extension() {
   role_extension::state now;
   now.document = board_->document();
   for (std::size_t place = 0; place < entries_.size(); ++place) {
@@ -69055,7 +69239,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
   if (!plan_->options().extension) co_return;
   board->listen([weak = weak_from_this()](std::int64_t) {
     const auto run = weak.lock();
-    if (run && !run->has_ended_) run->tell_extension();
+    if (run && !run->has_ended_) run->notify_extension();
     return run != nullptr;
   });
 }
@@ -72852,10 +73036,10 @@ ELASTIC_DECL task<void> pmi_node::exchange_news() {
   if (round_.group_world_size == 1) co_return;
   const std::string prefix =
       fmt::format("elastic/pmi/{}/{}/{}/", round_.term, round_.round, barriers_++);
-  task<std::vector<std::string>> telling = tell_and_read(
+  task<std::vector<std::string>> exchange = publish_and_read(
       round_.agents, prefix, std::move(news), round_.group_rank, round_.group_world_size);
-  const std::vector<std::string> told = co_await std::move(telling);
-  for (const std::string& text : told) space_->add_news(text);
+  const std::vector<std::string> gathered = co_await std::move(exchange);
+  for (const std::string& text : gathered) space_->add_news(text);
 }
 
 }  // namespace elastic::detail
@@ -72949,10 +73133,10 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
   const std::string prefix = places_prefix(round);
   std::string text = text_of(mine);
-  task<std::vector<std::string>> telling = tell_and_read(round.agents, prefix, std::move(text),
-                                                         round.group_rank, round.group_world_size);
-  std::vector<std::string> told;
-  task<void> keeping = keep_answer(std::move(telling), &told);
+  task<std::vector<std::string>> exchange = publish_and_read(
+      round.agents, prefix, std::move(text), round.group_rank, round.group_world_size);
+  std::vector<std::string> gathered;
+  task<void> keeping = keep_answer(std::move(exchange), &gathered);
   task<void> warning = warn_of_silence(round.group_world_size);
   task<std::size_t> waiting = race(std::move(keeping), std::move(warning));
   std::optional<std::size_t> ended;
@@ -72978,7 +73162,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
                             std::chrono::duration<double>(round.exchange_timeout).count()));
   }
   std::vector<wire_place> places;
-  for (const std::string& each : told) places.push_back(parse_wire_place(each));
+  for (const std::string& each : gathered) places.push_back(parse_wire_place(each));
   co_return places;
 }
 
@@ -73930,7 +74114,7 @@ ELASTIC_DECL std::size_t leader_visitor::held() const {
   return frames_.held() + (node_ ? node_->held() : 0);
 }
 
-ELASTIC_DECL void leader_visitor::say(const candidate_answer& answer) {
+ELASTIC_DECL void leader_visitor::send(const candidate_answer& answer) {
   say_frame(candidate_text(answer));
 }
 
