@@ -23,17 +23,17 @@ class request_inbox;
 struct prepared_workers;
 }  // namespace detail
 
-/// Replicas of one program on this node, such as those of an inference server. They have no world:
-/// nobody meets, and one that fails starts again by itself while the others run on. One that ends
-/// with success is not started again.
+/// Replicas of one program on this node, such as an inference server. They form no world and do not
+/// meet: a replica that fails restarts alone while the others continue. A replica that succeeds is
+/// not restarted.
 ///
 ///     replica_set servers(config);
 ///     co_spawn(context, servers.run(), on_end);
 ///
-/// What an agent does for its workers it does for each replica: a guard, log files, the control
-/// channel, the watch for hung ones and its hook, restarts with their pauses. A replica has
-/// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which its successor
-/// gets, too, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
+/// A set provides for each replica what an agent provides for a worker: a guard, log files, the
+/// control channel, hang detection with its hook, and restarts with their delays. A replica gets
+/// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which do not change when
+/// it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 /// It must live until its run has ended.
@@ -42,13 +42,13 @@ struct prepared_workers;
 /// one thread at a time.
 class replica_set {
  public:
-  /// @param config    what the replicas are: `workers`, of which there are `nproc_per_node`;
-  ///                  `max_restarts` is that of all together, the pause before a restart is each
-  ///                  one's own. How nodes meet is not used
-  /// @param services  as for an agent
-  ///                  but of an agent_extension only what starts processes and carries out commands
-  /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for what replicas do
-  /// not have: `on_failure::replace`, a node check, filters of output.
+  /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
+  ///                  applies to all of them together, the delay before a restart to each alone.
+  ///                  The rendezvous is not used
+  /// @param services  as for an agent; an agent_extension only starts processes and carries out
+  ///                  commands
+  /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for
+  /// `on_failure::replace`, a node check, and output filters, which replicas do not support.
   ELASTIC_DECL replica_set(named<launch_config> config, named<agent_services> services);
   /// The same with the default services.
   ELASTIC_DECL explicit replica_set(named<launch_config> config);
@@ -56,42 +56,44 @@ class replica_set {
   replica_set(const replica_set&) = delete;
   replica_set& operator=(const replica_set&) = delete;
 
-  /// Runs the replicas until all have ended with success, until the restarts are used up, or until
-  /// it is stopped. When it returns, however it does, no replica is left and no output is under
-  /// way. It runs on a strand of the caller's executor.
+  /// Runs the replicas until all have succeeded, the restarts are used up, or the set is stopped.
+  /// However it ends, no replica is left, and all output is written. It runs on a strand of the
+  /// caller's executor.
   ///
-  /// Result: `succeeded`; `failed`, with the replicas that had failed last; or `stopped`.
-  /// `restarts` is the number of all.
-  /// Errors: those of the start of workers, as `local_agent::run`; `errc::invalid_argument` for a
+  /// Result: `succeeded`; `failed`, with the replicas that failed last; or `stopped`. `restarts`
+  /// counts those of all replicas.
+  /// Errors: those of starting workers, as for `local_agent::run`; `errc::invalid_argument` for a
   /// second run.
-  /// Cancellation: partial and total stop the replicas as `stop` does, terminal alone kills them;
-  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
-  /// is `stopped`, unless the replicas had ended by themselves. The caller's cancellation state is
-  /// afterwards as Asio makes it: terminal only, nothing pending.
+  /// Cancellation: partial and total stop the replicas as `stop` does; only terminal kills them. If
+  /// several types are combined, the gentlest applies. A further request kills. Then it returns a
+  /// result whose state is `stopped`, unless the replicas had ended by themselves. Afterwards, the
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the set must live until its run has ended.
   task<run_result> run() && = delete;
 
-  /// Asks all replicas to end: by the signal of the request, and by SIGKILL when its grace, or the
-  /// `shutdown_timeout`, has passed. A second request has no effect unless it escalates: then it
-  /// kills. No effect on a set that has ended. Before `run`, no replica starts.
+  /// Asks all replicas to end: with the signal of the request, and with SIGKILL after its grace
+  /// period or else the `shutdown_timeout`. A second request kills at once if it escalates, and has
+  /// no effect otherwise. No effect on a set that has ended. If called before `run`, no replica
+  /// starts.
   ELASTIC_DECL void stop(stop_request request = {});
 
-  /// Passes a signal on to every replica that runs, as `local_agent::signal` does.
+  /// Passes a signal on to every running replica, as `local_agent::signal` does.
   ELASTIC_DECL void signal(int number);
 
-  /// The same for one replica, and for what it has started.
+  /// The same for one replica and its process group.
   /// @param reason  logged with it, and recorded in the journal as an injected fault; empty: logged
   ///                at debug level only
   ELASTIC_DECL void signal_replica(int replica, int number, std::string reason = {});
 
-  /// Carries out a command while the set runs. `pause` has the replicas save a checkpoint and stops
-  /// them; `resume` starts them again, with the same numbers and what they have used up of the
-  /// restarts. A set of which a replica has ended with success does not pause, since that one would
-  /// run again. `drain` stops the set. `stacks` needs the agent_extension of `add_diagnosis`.
+  /// Carries out a command while the set runs. `pause` makes the replicas save a checkpoint and
+  /// stops them; `resume` restarts them with the same numbers, and the restarts used so far still
+  /// count. A set with a replica that has succeeded cannot be paused, because `resume` would run
+  /// that replica again. `drain` stops the set. `stacks` needs the agent_extension of
+  /// `add_diagnosis`.
   ///
-  /// Result: when the command has been carried out, or cannot be.
-  /// Errors: none of its own. Cancellation: all types; the command may be carried out.
+  /// Result: the outcome when the command is done, or why it was not carried out.
+  /// Errors: none of its own. Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
@@ -100,8 +102,8 @@ class replica_set {
   std::shared_ptr<detail::request_inbox> inbox_;
 };
 
-/// Runs replicas as a program does: the signals of the plan stop them in order, or are passed on to
-/// them. See `run_with_signals` for an agent.
+/// Runs replicas as a program does: each signal of the plan either stops them cleanly or is passed
+/// on to them. See `run_with_signals` for an agent.
 ///
 /// Result, errors and cancellation: those of `replica_set::run`; `errc::invalid_argument` for a
 /// plan that `validate` refuses.

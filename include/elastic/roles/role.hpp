@@ -12,24 +12,24 @@
 
 namespace elastic {
 
-/// A part of a job, with workers, a world and a life of its own.
+/// A part of a job, with its own workers, world and lifetime.
 struct role {
-  /// What follows if workers of a role fail.
+  /// What happens when workers of a role fail.
   enum class policy {
     /// The job fails.
     fail_job,
-    /// All workers of the role start again, and no other role notices. When `max_restarts` of the
+    /// All workers of the role restart; other roles are not affected. When `max_restarts` of the
     /// role's worker_spec are used up, the job fails.
     restart_role,
     /// The same, but workers of the role that can rejoin keep their processes
     /// (`elastic::on_failure::replace`).
     replace,
-    /// Of replicas: one that fails starts again, and no other notices. When `max_restarts` of the
-    /// role's worker_spec are used up, the job fails.
+    /// For replicas: one that fails restarts; the others are not affected. When `max_restarts` of
+    /// the role's worker_spec are used up, the job fails.
     restart_worker,
-    /// All roles start again. When the restarts of the job are used up, the job fails.
+    /// All roles restart. When the restarts of the job are used up, the job fails.
     restart_job,
-    /// The role may use up its restarts. Then it has ended, and the others go on.
+    /// When the role has used up its restarts, it ends, and the other roles continue.
     ignore,
   };
 
@@ -42,32 +42,32 @@ struct role {
     /// All workers of this node have been started.
     start,
     /// Each worker of this node, or a process that it has started, accepts a connection at its
-    /// `ready_port`. It is tried again and again, soon at first and then twice a second, and so
-    /// sees connections that are closed at once.
+    /// `ready_port`. The port is probed at short intervals first, later twice a second, by
+    /// connections that are closed at once; the program must tolerate these.
     port,
   };
 
-  /// Where a role is in its life, as one node sees it.
+  /// The state of a role, as one node sees it.
   enum class state {
     /// It has not started: it starts after other roles.
     waiting,
-    /// Its workers run, or meet those of other nodes, or start again.
+    /// Its workers run, meet those of other nodes, or restart.
     running,
-    /// Its workers were told to end.
+    /// Its workers have been asked to end.
     stopping,
-    /// All of its workers have ended with success.
+    /// All of its workers have succeeded.
     succeeded,
-    /// Its workers have failed, and do not start again.
+    /// Its workers have failed, and do not restart.
     failed,
-    /// It was stopped, or was never started, since the job needs it no more.
+    /// It was stopped, or never started, because the job no longer needs it.
     stopped,
   };
 
   /// What a role waits for before it starts.
   struct condition {
-    /// How far another role has come.
+    /// What the other role must have reached.
     enum class event {
-      /// It is ready, see readiness.
+      /// It is ready, see `readiness`.
       ready,
       /// It has succeeded.
       success,
@@ -78,32 +78,32 @@ struct role {
     event what = event::ready;
   };
 
-  /// Names the role for people, other roles, logs and the workers (ROLE_NAME): 1 to
-  /// `limits::role_name_bytes` letters, digits, '-' and '_' of ASCII.
+  /// The name of the role for people, other roles, logs and the workers (ROLE_NAME): 1 to
+  /// `limits::role_name_bytes` ASCII letters, digits, '-' and '_'.
   std::string name;
-  /// What the workers of the role are, and how its nodes meet, as if the role were a job of its
-  /// own. The role_group sets what the name and the policy decide: `workers.role`,
-  /// `workers.on_failure`, `workers.log_dir` and `rendezvous.run_id`, which therefore stay as they
-  /// are by default. `signals` is not used.
+  /// The workers of the role, and how its nodes meet, as if the role were a separate job. The
+  /// role_group derives `workers.role`, `workers.on_failure`, `workers.log_dir` and
+  /// `rendezvous.run_id` from the name and the policy, so these must keep their defaults. `signals`
+  /// is not used.
   launch_config config;
-  /// The workers are those of one world, with ranks and a place where they meet. False: they are
-  /// replicas (`replica_set`), `nproc_per_node` of them on each node, which nobody meets: how the
-  /// nodes of `config` do is not used.
+  /// Whether the workers form one world, with ranks and an address at which they meet. False: they
+  /// are replicas (`replica_set`), `nproc_per_node` on each node, which do not meet; the rendezvous
+  /// of `config` is not used.
   bool has_world = true;
-  /// What an opt-in module adds to the role's agent, such as `add_wire`; empty: nothing. Replicas
-  /// have no agent.
+  /// Creates what an opt-in module, such as `add_wire`, adds to the role's agent; empty: nothing is
+  /// added. Replicas have no agent.
   agent_extension::factory extension = {};
-  /// What follows if workers fail.
+  /// What happens when workers fail.
   policy on_failure = policy::fail_job;
   /// The role starts when all of these hold; empty: at once.
   std::vector<condition> starts_after = {};
-  /// The name of the role whose end this one does not outlive: it is then stopped, and that is its
+  /// The name of another role: when that role ends, this one is stopped, which counts as its
   /// success. Empty: the job needs the success of this role.
   std::string stops_with = {};
-  /// How others know that this role is ready.
+  /// What makes this role ready.
   readiness ready_at = readiness::progress;
-  /// The name of the port for `readiness::port`, which `${port.NAME}` in the arguments of the
-  /// workers asks for.
+  /// For `readiness::port`: the NAME of the port, which `${port.NAME}` in the arguments of the
+  /// workers requests.
   std::string ready_port = {};
 };
 
@@ -133,13 +133,13 @@ constexpr std::string_view to_string(role::state state) {
   return "unknown";
 }
 
-/// Checks the roles of a job together: their names, and what each says of the others.
+/// Checks the roles of a job, and their references to each other.
 ///
-/// Errors: `errc::invalid_argument`, with one sentence that names the role and what is wrong: no
-/// role or more than `limits::roles`, a name that is taken or cannot be, no program, a `ready_port`
-/// that no worker asks for, a role that is not there, roles that start after each other, no role
-/// whose success the job needs, a policy that contradicts the restarts, a value that the role_group
-/// sets, and two roles that would serve at one port.
+/// Errors: `errc::invalid_argument`, with one sentence that names the role and the problem: no role
+/// or more than `limits::roles`; a duplicate or invalid name; no program; a `ready_port` that no
+/// worker requests; a reference to an unknown role; roles that start after each other in a cycle;
+/// no role whose success the job needs; a policy that contradicts the number of restarts; a field
+/// that the role_group sets; two roles that would serve at the same port.
 ELASTIC_DECL void validate(const std::vector<role>& roles);
 
 }  // namespace elastic

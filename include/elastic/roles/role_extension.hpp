@@ -16,7 +16,7 @@
 
 namespace elastic {
 
-/// What a program adds to a job of several roles, such as a server that shows it
+/// What a program adds to a job of several roles, such as a status server
 /// (`role_group::options::extension`).
 ///
 /// Thread-safety: the group calls it on one strand.
@@ -26,14 +26,14 @@ class role_extension {
   struct state {
     /// The state of each role, and its workers on all nodes.
     detail::roles_document document;
-    /// Why each role is in its state, half a sentence.
+    /// Why each role is in its state, a clause for each.
     std::vector<std::string> reasons;
-    /// How the job ends, and why; `init` until that is decided.
+    /// The outcome of the job, and the reason; `init` until it is decided.
     worker_state verdict = worker_state::init;
     std::string reason;
     /// The job has ended: no role runs any more.
     bool is_over = false;
-    /// How often all roles were started again.
+    /// How often all roles were restarted.
     int restarts = 0;
   };
 
@@ -43,28 +43,28 @@ class role_extension {
   virtual ~role_extension() = default;
 
   /// Called before any role starts.
-  /// @param services  those of the group
-  /// @param commands  carries out a command for all roles or one; it may be called on any strand,
-  ///                  and while the job ends
-  /// Errors: what it throws ends the run before anything has started.
+  /// @param services  the services of the group
+  /// @param commands  carries out a command for one role or for all; callable on any strand, even
+  ///                  while the job ends
+  /// Errors: an exception ends the run before anything has started.
   virtual void begin(asio::any_io_executor executor, const agent_services& services,
                      job_command::handler commands) = 0;
 
-  /// Called before a role starts: completes what its agent, or its replicas, are given. The
-  /// services have the role's journal, unless the job has none.
-  /// Errors: what it throws ends the role as if it could not be made.
+  /// Called before a role starts: completes the services of its agent or its replicas, which
+  /// include the role's journal if the job has one.
+  /// Errors: an exception ends the role, as if it could not be started.
   virtual void prepare(std::size_t role, agent_services& services) = 0;
 
   /// Sends a signal to the worker of this rank, if it runs on this node, or to the replica of this
-  /// number: as `local_agent::signal_rank` and `replica_set::signal_replica`. It may be called on
-  /// any strand, and has no effect when the role has ended.
+  /// number, as `local_agent::signal_rank` and `replica_set::signal_replica` do. Callable on any
+  /// strand; no effect after the role has ended.
   using worker_signal = std::function<void(int rank, int number, std::string reason)>;
 
-  /// Called each time that a new agent, or a new set of replicas, begins to run a role. By default,
-  /// nothing happens.
+  /// Called each time a new agent or a new set of replicas begins to run a role. The default does
+  /// nothing.
   virtual void begin_role(std::size_t, worker_signal) {}
 
-  /// Called after changes.
+  /// Called after each change of the state.
   virtual void changed(state now) = 0;
 
   /// Awaited when the job has ended, however it ended. When it returns, nothing of the extension

@@ -26,9 +26,9 @@ class request_inbox;
 class role_plan;
 }  // namespace detail
 
-/// A job of several roles on this node, each with workers, a world and a life of its own. An agent
-/// runs each role, and the group decides what follows for the others if one becomes ready, succeeds
-/// or fails. On several nodes, each node runs a group of the same roles.
+/// A job of several roles on this node, each with its own workers, world and lifetime. An agent
+/// runs each role; when a role becomes ready, succeeds or fails, the group decides what happens to
+/// the others. On several nodes, each node runs a group of the same roles.
 ///
 ///     role_group job(context.get_executor(), options);
 ///     co_spawn(context, job.run(), on_end);
@@ -40,22 +40,22 @@ class role_plan;
 /// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time.
 class role_group {
  public:
-  /// What a group is made from.
+  /// The parameters of a group.
   struct options {
-    /// Names the job; each role meets by the run id "JOB/ROLE". Empty: a random name, for jobs of
-    /// one node.
+    /// The name of the job; the nodes of each role meet under the run id "JOB/ROLE". Empty: a
+    /// random name, for jobs of one node.
     std::string run_id = {};
     std::vector<role> roles = {};
-    /// How often all roles may start again (`elastic::role::policy::restart_job`).
+    /// How often all roles may restart (`elastic::role::policy::restart_job`).
     int max_restarts = 0;
-    /// Where the log directory of the job is made, in which each role has one with its name; after
-    /// a restart of the job, with its number. Empty: in the temporary folder, and removed after
-    /// success. "/dev/null": no files at all.
+    /// Where the log directory of the job is created. Each role has a subdirectory with its name,
+    /// followed by the number of the restart after a restart of the job. Empty: in the temporary
+    /// folder, and removed after success. "/dev/null": no files at all.
     std::string log_dir = {};
     /// The file of the journal of all roles. Empty: `journal.jsonl` in the job's log directory, if
     /// there is one. "/dev/null": none.
     std::string journal = {};
-    /// What the program adds to the job; null: nothing.
+    /// An extension of the job by the program; null: none.
     std::shared_ptr<role_extension> extension = {};
   };
 
@@ -66,38 +66,38 @@ class role_group {
       std::string name;
       /// `succeeded`, `failed` or `stopped`.
       role::state state = role::state::waiting;
-      /// Why, half a sentence.
+      /// The reason, a clause.
       std::string reason;
-      /// How its workers ended, the last time that the role ran; none if it never did.
+      /// The result of its last run; empty if it never ran.
       std::optional<run_result> run;
     };
 
     /// `succeeded`, `failed` or `stopped`.
     worker_state state = worker_state::init;
-    /// Why, one sentence.
+    /// The reason, one sentence.
     std::string reason;
-    /// The role that decided it; empty if the job was stopped from outside.
+    /// The role that decided the outcome; empty if the job was stopped from outside.
     std::string decided_by;
-    /// In the order of the roles that the job was made from.
+    /// In the order of `options::roles`.
     std::vector<entry> roles;
-    /// How often all roles were started again.
+    /// How often all roles were restarted.
     int restarts = 0;
-    /// A new start of the job would end in the same way.
+    /// Whether another run of the job would fail in the same way.
     bool is_hopeless = false;
     /// Where the log files are; empty if none are kept.
     std::string log_directory;
-    /// The signal of the request that stopped the job.
+    /// The signal of the request that stopped the job, if one did.
     std::optional<int> stop_signal;
   };
 
-  /// @param job       what it is made from
-  /// @param executor  where the job runs, on strands of its own; it may be a thread pool's
-  /// @param services  those of each role's agent, but for `journal`, `reports` and `tails`, of
-  ///                  which each role has its own: they must be empty. A line of the log begins
-  ///                  with the name of its role
-  /// Errors: those of `validate` for the roles, and of `make_agent` for each, which then name the
-  /// role; `errc::invalid_argument` for services that cannot be shared, and for a policy
-  /// restart_job if the job has no restarts.
+  /// @param executor  where the job runs, on its own strands; may be a thread pool's executor
+  /// @param services  the services of each role's agent. `journal`, `reports`, `tails` and `roles`
+  ///                  must be empty, because they cannot be shared: each role gets its own. Each
+  ///                  line of the log begins with the name of its role
+  /// Errors: those of `validate` for the roles, and those of `make_agent` for each role, which name
+  /// the role; `errc::invalid_argument` for services that cannot be shared, for a negative number
+  /// of restarts, for the policy restart_job if the job has no restarts, and for an empty run id if
+  /// a role has several nodes.
   ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job,
                           named<agent_services> services);
   /// The same with the default services.
@@ -106,25 +106,24 @@ class role_group {
   role_group(const role_group&) = delete;
   role_group& operator=(const role_group&) = delete;
 
-  /// Runs the job on this node to its end. When it returns, however it does, no worker is left, no
-  /// output is under way and every rendezvous was left.
+  /// Runs the job on this node to its end. However it ends, no worker is left, all output is
+  /// written, and the node has left every rendezvous.
   ///
-  /// Result: how the job ended, and each role; also if it was cancelled.
-  /// Errors: what an agent threw, the first of them, after all roles have ended;
-  /// `errc::file_access` if the log directory cannot be made; `errc::invalid_argument` for a second
-  /// run.
-  /// Cancellation: partial and total stop the job as `stop` does, terminal alone kills the workers;
-  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
-  /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
-  /// afterwards as Asio makes it: terminal only, nothing pending.
+  /// Result: how the job and each of its roles ended, even if it was cancelled.
+  /// Errors: the first exception of an agent, once all roles have ended; `errc::file_access` if the
+  /// log directory cannot be created; `errc::invalid_argument` for a second run.
+  /// Cancellation: partial and total stop the job as `stop` does; only terminal kills the workers.
+  /// If several types are combined, the gentlest applies. A further request kills. Then it returns
+  /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
   ELASTIC_DECL task<result> run() &;
   /// Deleted: the group must live until its run has ended.
   task<result> run() && = delete;
 
-  /// Asks the workers of all roles to end, at the same time: by the signal of the request, and by
-  /// SIGKILL when its grace, or `shutdown_timeout` of the role, has passed. If it does not
-  /// escalate, it has no effect on a job that is stopping. No effect on a job that has ended.
-  /// Before `run`, no worker starts.
+  /// Asks the workers of all roles to end at the same time: with the signal of the request, and
+  /// with SIGKILL after its grace period or else the role's `shutdown_timeout`. A request that does
+  /// not escalate has no effect on a job that is already stopping. No effect on a job that has
+  /// ended. If called before `run`, no worker starts.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Passes a signal on to every worker of every role that runs, as `local_agent::signal` does.
@@ -135,8 +134,9 @@ class role_group {
   std::shared_ptr<detail::request_inbox> inbox_;
 };
 
-/// Runs a group as a program does: the signals of the plan stop it in order, its workers getting
-/// the same signal, or are passed on to its workers. See `run_with_signals` for an agent.
+/// Runs a group as a program does: each signal of the plan either stops the group cleanly, and its
+/// workers get the same signal, or is passed on to its workers. See `run_with_signals` for an
+/// agent.
 ///
 /// Result, errors and cancellation: those of `role_group::run`; `errc::invalid_argument` for a
 /// plan that `validate` refuses.
@@ -144,13 +144,12 @@ ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<
 /// The same with the default signal_plan.
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group);
 
-/// What a program that ran a job of several roles exits with: the numbers of the same function for
-/// a run_result.
+/// The exit code of a program that ran a job of several roles: as for a run_result.
 ELASTIC_DECL int exit_code(const role_group::result& result);
 
-/// What such a program says after a run that did not succeed, for stderr: which role decided the
-/// end, the report of its failures, how the others ended, and where the log files are. Empty after
-/// success.
+/// The text that such a program writes to stderr after an unsuccessful run: which role decided the
+/// outcome, the report of its failures, how each role ended, and where the log files are. Empty
+/// after success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result);
 
 }  // namespace elastic
