@@ -15,9 +15,9 @@
 
 namespace elastic::detail {
 
-/// The rendezvous of a role that runs on one node of its job, while the others stand by. If this
-/// node has its first place in a round that is not the role's first, the role has moved here, and
-/// that uses up a restart of it: the node reports a failure, and takes part in the next round.
+/// The rendezvous of a role that runs on one node of its job while the others stand by. If this
+/// node's first round is not the role's first, the role has moved here, which uses up one of its
+/// restarts: the node reports a failure, and takes part in the next round.
 ///
 /// Errors, cancellation and thread-safety: those of the inner handler.
 class moving_rendezvous final : public rendezvous_handler {
@@ -25,7 +25,7 @@ class moving_rendezvous final : public rendezvous_handler {
   moving_rendezvous(std::shared_ptr<rendezvous_handler> inner, logger log)
       : inner_(std::move(inner)), log_(std::move(log)) {}
 
-  /// Makes what another factory makes, inside of one of these.
+  /// A factory that wraps the handlers of another one.
   ELASTIC_DECL static rendezvous_factory around(rendezvous_factory inner, logger log);
 
   std::string backend() const override { return inner_->backend(); }

@@ -23,11 +23,10 @@ struct served_port {
   endpoint address;
 };
 
-/// Waits until a connection to the port succeeds, and it is the worker that listens there, or a
-/// process that it has started. The connection is closed at once.
+/// Waits until a connection to the port succeeds, and the worker or a process that it has started
+/// listens there. The connection is closed at once.
 ///
-/// A port that does not open is waited for without a limit, and warned of after 30 s, then after
-/// twice as long, and so on.
+/// Waits without a limit, and logs a warning after 30 s, after 60 s, and so on, doubling the time.
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time_source> time,
                                           logger log);

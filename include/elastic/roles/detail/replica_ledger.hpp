@@ -15,27 +15,27 @@
 
 namespace elastic::detail {
 
-/// Decides whether and when a replica that has failed starts again. Pure: it looks at no clock.
+/// Decides whether and when a failed replica restarts. Pure: it reads no clock.
 ///
-/// The restarts are those of all replicas together. How long one waits, and whether it makes
-/// progress, is its own affair: a replica that crashes again and again does not delay the others.
+/// The number of restarts is that of all replicas together. Delay and progress are counted for each
+/// replica alone, so that one that crashes repeatedly does not delay the others.
 class replica_ledger {
  public:
-  /// @param spec  that of the replicas; its `max_restarts` is of all of them together
+  /// @param spec  the replicas; `max_restarts` applies to all of them together
   ELASTIC_DECL explicit replica_ledger(const worker_spec& spec);
 
-  /// It runs.
+  /// A replica runs.
   void started(std::size_t replica, time_point now) { lives_[replica].started(now); }
 
-  /// It has failed.
-  /// @param step  the last that it had reported; none if it had not
+  /// A replica has failed.
+  /// @param step  the last step that it reported; empty: it reported none
   ELASTIC_DECL restart_ledger::decision failed(std::size_t replica, const exit_status& end,
                                                std::optional<std::int64_t> step, time_point now);
 
-  /// How often it has failed.
+  /// How often the replica has failed.
   int failures(std::size_t replica) const { return lives_[replica].failures(); }
 
-  /// How often any of them has.
+  /// How often replicas have failed in total.
   int failures() const { return all_.failures(); }
 
  private:

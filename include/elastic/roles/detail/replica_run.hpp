@@ -41,7 +41,7 @@
 namespace elastic::detail {
 
 /// One run of a replica_set. A worker_group holds the processes, with their guards, output, control
-/// channel and the watch for hung ones; a replica_ledger decides about each that fails.
+/// channel and hang detection; a replica_ledger decides about each failure.
 ///
 /// Thread-safety: its strand.
 class replica_run {
@@ -52,25 +52,26 @@ class replica_run {
   replica_run(const replica_run&) = delete;
   replica_run& operator=(const replica_run&) = delete;
 
-  /// Runs the replicas to their end. It is not cancelled; a stop_request ends it.
+  /// Runs the replicas to their end. The caller never cancels it: only a stop_request ends it
+  /// early.
   ELASTIC_DECL task<run_result> run();
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
   ELASTIC_DECL void take(const rank_signal_request& request);
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
-  /// What the owner of an agent asks of its workers is not asked of replicas.
+  /// A replica_set has no function that makes this request.
   void take(const worker_request&) {}
 
  private:
-  /// A replica that waits for its next start.
+  /// A replica that waits for its restart.
   struct next_life {
     std::size_t replica = 0;
     std::string cause;
     time_point ended;
   };
 
-  // Makes the extension, whose launcher takes the place of another.
+  // Makes the extension, whose launcher replaces that of the services.
   ELASTIC_DECL agent_services by_extension(agent_services services);
 
   ELASTIC_DECL task<run_result> supervise();
@@ -78,11 +79,11 @@ class replica_run {
   ELASTIC_DECL task<void> start_all();
   ELASTIC_DECL task<void> await_event();
 
-  // Runs a task beside the replicas until they are stopped. If it breaks, so does the run.
+  // Runs a task beside the replicas until they are stopped. If it fails, so does the run.
   ELASTIC_DECL void run_beside(task<void> work);
   ELASTIC_DECL task<void> note_failure(task<void> work);
 
-  // Commands: each either begins at once, in a task of its own, or waits for the loop.
+  // Commands: each either begins at once, in its own task, or waits for the loop.
   ELASTIC_DECL void drain(pending_command& pending);
   ELASTIC_DECL void begin_pause(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL void begin_resume(std::shared_ptr<pending_command> pending);
@@ -93,14 +94,14 @@ class replica_run {
   ELASTIC_DECL task<void> pause();
   ELASTIC_DECL task<void> resume();
 
-  // A replica has ended: it is to start again, or that was the last of its lives, or of all.
+  // Decides after the end of a replica: it has succeeded, it restarts, or the run fails.
   ELASTIC_DECL void judge(std::size_t replica);
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
   ELASTIC_DECL task<void> prepare(next_life next, time_point due);
   ELASTIC_DECL task<void> start_again(next_life next);
   ELASTIC_DECL void note_next_life(const next_life& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
-  // Of a role in a job of several: those that are going to be started.
+  // Chooses ports for replicas that are about to start, in a job of several roles.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
 
   ELASTIC_DECL task<void> stop_all(stop_plan plan);
@@ -119,7 +120,7 @@ class replica_run {
   std::string notice_;
   const std::string run_id_;
   const asio::any_io_executor strand_;
-  /// What it does beside the rounds of an agent is not asked of it.
+  /// Never null. Its functions for the rounds of an agent are not called.
   std::unique_ptr<agent_extension> extension_;
   const agent_services services_;
   const logger& log_;
@@ -131,13 +132,13 @@ class replica_run {
   replica_ledger ledger_;
   std::optional<stop_request> stop_;
   event_flag stop_requested_;
-  /// Something is to be done.
+  /// Wakes the loop.
   event_flag happened_;
-  /// In the order in which they ended.
+  /// The replicas that have ended and await a decision, in the order of their ends.
   std::deque<std::size_t> ended_;
-  /// Those whose time has come.
+  /// The replicas that are due to restart.
   std::deque<next_life> due_;
-  /// Why no replica starts again any more.
+  /// Why no replica restarts any more; empty: they may.
   std::optional<restart_ledger::decision> refusal_;
   int restarts_ = 0;
   /// Commands that wait for the loop.
@@ -145,11 +146,11 @@ class replica_run {
   std::shared_ptr<pending_command> asked_resume_;
   bool is_saving_ = false;
   bool is_paused_ = false;
-  /// Their present start: 0, and one more after each pause.
+  /// How often all replicas were started again after a pause.
   std::int64_t start_ = 0;
-  /// What broke beside the replicas.
+  /// The error of a task that ran beside the replicas.
   std::exception_ptr failure_;
-  /// What runs beside the replicas, anew after each pause.
+  /// The tasks beside the replicas; a new group after each pause.
   std::unique_ptr<task_group> tasks_;
 };
 

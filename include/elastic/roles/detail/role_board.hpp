@@ -18,13 +18,13 @@
 
 namespace elastic::detail {
 
-/// What the workers of a job are told of its roles: the file of ELASTIC_ROLES. It is replaced at
-/// once by each change; changes of the same moment make one file.
+/// Publishes the roles of a job to its workers: the file of ELASTIC_ROLES. Each change replaces the
+/// file at once; changes in the same step of the strand are written together.
 ///
-/// Thread-safety: its strand; `file` and `revision` any thread.
+/// Thread-safety: the given strand; `file` and `revision` any thread.
 class role_board : public std::enable_shared_from_this<role_board> {
  public:
-  /// Is told the revision of each new file; returns whether it wants to hear of the next.
+  /// Called with the revision of each new file. Result: whether to call it for the next one, too.
   using listener = std::function<bool(std::int64_t revision)>;
 
   ELASTIC_DECL role_board(asio::any_io_executor strand, std::vector<std::string> names, logger log);
@@ -33,12 +33,12 @@ class role_board : public std::enable_shared_from_this<role_board> {
   /// Removes the file with the folder that was made for it.
   ELASTIC_DECL ~role_board();
 
-  /// Makes the file, with all roles waiting.
-  /// @param folder  where it stays; empty: in one of its own in the temporary folder
+  /// Creates the file, with all roles waiting.
+  /// @param folder  the folder of the file; empty: a new one in the temporary folder
   /// Errors: `errc::file_access`.
   ELASTIC_DECL void open(const std::string& folder);
 
-  /// The file has the last state when this returns, as far as it can be written.
+  /// Writes pending changes to the file, if it can be written.
   void finish() {
     if (is_touched_) publish();
   }
@@ -46,13 +46,13 @@ class role_board : public std::enable_shared_from_this<role_board> {
   const asio::any_io_executor& strand() const { return strand_; }
   const std::string& file() const { return file_; }
   std::int64_t revision() const { return revision_; }
-  /// What is known now, which the file may not have yet.
+  /// The current state, which may be newer than the file.
   const roles_document& document() const { return document_; }
 
   ELASTIC_DECL void listen(listener call);
 
   ELASTIC_DECL void set_state(std::size_t role, std::string_view state);
-  /// Its workers are ready, until there are none.
+  /// The workers of the role are ready. Holds until `clear_workers`.
   ELASTIC_DECL void set_ready(std::size_t role);
   /// @param epoch  the round in which they run
   ELASTIC_DECL void set_workers(std::size_t role, std::int64_t epoch,
@@ -60,14 +60,14 @@ class role_board : public std::enable_shared_from_this<role_board> {
   ELASTIC_DECL void clear_workers(std::size_t role);
 
  private:
-  // The file is to be written, when what happens now has happened.
+  // Schedules a write of the file after the current step of the strand.
   ELASTIC_DECL void touch();
   ELASTIC_DECL void publish();
   ELASTIC_DECL void write() const;
 
   asio::any_io_executor strand_;
   logger log_;
-  /// Of its own; empty: there is none.
+  /// The folder that this object created; empty: none.
   std::string folder_;
   std::string file_;
   std::atomic<std::int64_t> revision_ = 0;

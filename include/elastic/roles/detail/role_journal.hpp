@@ -16,8 +16,8 @@
 
 namespace elastic::detail {
 
-/// The journal of a job of several roles: one file for what the agents of all roles record, each
-/// record with the name of its role.
+/// The journal of a job of several roles: one file for the records of all agents, each with the
+/// name of its role.
 ///
 /// Thread-safety: any thread.
 class role_journal : public std::enable_shared_from_this<role_journal> {
@@ -25,14 +25,14 @@ class role_journal : public std::enable_shared_from_this<role_journal> {
   /// Opens nothing yet. The directory of the file must exist.
   ELASTIC_DECL role_journal(std::string path, logger log);
 
-  /// The journal for one life of the agent of a role.
-  /// @param node  what its records have as node
+  /// The journal for one run of a role's agent.
+  /// @param node  the name of the node in its records
   /// @param time  null: `system_time`
   ELASTIC_DECL std::shared_ptr<job_journal> of_role(const std::string& name, std::string node,
                                                     std::shared_ptr<time_source> time,
                                                     logger log);
 
-  /// `journal_file::finish`, when no agent records any more.
+  /// See `journal_file::finish`. Call it when no agent records any more.
   task<void> finish() { return file_.finish(); }
 
  private:

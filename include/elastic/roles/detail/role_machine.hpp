@@ -15,7 +15,7 @@ namespace elastic::detail {
 
 using role_state = elastic::role::state;
 
-/// What the machine knows of a role. Other roles stand in it by their places.
+/// A role as the machine sees it. Other roles are named by their index.
 struct role_rule {
   struct condition {
     std::size_t role = 0;
@@ -34,27 +34,27 @@ struct role_end {
     succeeded,
     /// Its workers failed, and its restarts are used up.
     failed,
-    /// It was stopped, by whomever.
+    /// It was stopped.
     stopped,
-    /// This node left the role because it was called bad; other nodes go on.
+    /// This node left the role because it was marked as bad; the other nodes continue.
     left,
-    /// It could not do its work: a program that is not there, a rendezvous that did not answer.
+    /// It could not run: its program does not exist, or its rendezvous did not answer.
     broken,
   };
 
   kind how = kind::succeeded;
-  /// Why, half a sentence.
+  /// The reason, a clause.
   std::string reason;
-  /// A new start would end in the same way.
+  /// Whether another run would end in the same way.
   bool is_hopeless = false;
 };
 
-/// What is to be done with a role, and the half sentence that says why.
+/// The next step for a role, and a clause that gives the reason.
 struct role_step {
   enum class action {
     start,
     stop,
-    /// Nothing: it never starts.
+    /// Do nothing: the role never starts.
     skip,
   };
 
@@ -67,46 +67,46 @@ struct role_step {
 struct role_verdict {
   /// `succeeded`, `failed` or `stopped`.
   worker_state state = worker_state::init;
-  /// The role that decided it; none if the job was stopped from outside.
+  /// The role that decided it; empty if the job was stopped from outside.
   std::optional<std::size_t> role;
   std::string reason;
   bool is_hopeless = false;
 };
 
-/// Decides what follows for the roles of a job from what happens to each. Pure: events go in, steps
-/// and reasons come out. On each node of a job there is one, and all of them see the same ends.
+/// Decides which roles of a job start and stop, and how the job ends. Pure: events go in, steps and
+/// reasons come out. Each node of a job has its own machine, and all of them see the same ends.
 ///
-/// The roles start in a graph without cycles (`validate` of the roles). The job ends however the
-/// roles end: when a verdict is there, all that runs is stopped, and nothing starts any more.
+/// The order of starts has no cycles (see `validate` for roles), so the job always ends: once there
+/// is a verdict, all running roles are stopped, and none starts.
 class role_machine {
  public:
-  /// @param max_restarts  how often all roles may start again
+  /// @param max_restarts  how often all roles may restart
   ELASTIC_DECL role_machine(std::vector<role_rule> roles, int max_restarts);
 
   /// Call this first.
   ELASTIC_DECL std::vector<role_step> begin();
 
-  /// A role that runs is ready. Repetitions have no effect.
+  /// A running role is ready. Further calls have no effect.
   ELASTIC_DECL std::vector<role_step> ready(std::size_t role);
 
-  /// A role that was started has ended, all of it.
+  /// A role that was started has ended, with all of its workers.
   ELASTIC_DECL std::vector<role_step> ended(std::size_t role, role_end end);
 
-  /// Somebody asked the job to stop.
+  /// A stop of the job was requested.
   ELASTIC_DECL std::vector<role_step> stop(std::string reason);
 
-  /// None until the end of the job is decided.
+  /// Empty until the outcome of the job is decided.
   const std::optional<role_verdict>& verdict() const { return verdict_; }
 
-  /// The job has ended: the verdict is there, and no role runs.
+  /// Whether the job has ended: there is a verdict, and no role runs.
   ELASTIC_DECL bool is_over() const;
 
-  /// How often all roles have started again.
+  /// How often all roles have restarted.
   int restarts() const { return restarts_; }
 
   role_state state(std::size_t role) const { return roles_[role].state; }
 
-  /// Why the role is in its state, half a sentence.
+  /// Why the role is in its state, a clause.
   const std::string& reason(std::size_t role) const { return roles_[role].reason; }
 
  private:
@@ -127,7 +127,7 @@ class role_machine {
   ELASTIC_DECL void judge_failure(std::size_t role, const role_end& end);
   ELASTIC_DECL void fail(std::size_t role, std::string reason, bool is_hopeless = false);
 
-  // What follows from all that is known, until nothing more does.
+  // Takes steps until none is left to take.
   ELASTIC_DECL std::vector<role_step> settle();
   ELASTIC_DECL void stop_all(std::vector<role_step>& steps, const std::string& reason);
   ELASTIC_DECL bool stop_followers(std::vector<role_step>& steps);
@@ -135,13 +135,13 @@ class role_machine {
   ELASTIC_DECL void judge_success();
 
   ELASTIC_DECL bool holds(const role_rule::condition& condition) const;
-  // Why it can never hold; empty: it can.
+  // Why the condition can never hold; empty: it can.
   ELASTIC_DECL std::string obstacle(const role_rule::condition& condition) const;
 
   std::vector<entry> roles_;
   int max_restarts_;
   int restarts_ = 0;
-  /// Why all roles are to start again, while the last of them ends.
+  /// Why all roles restart. Set until the last of them has ended.
   std::optional<std::string> restart_reason_;
   std::optional<role_verdict> verdict_;
 };

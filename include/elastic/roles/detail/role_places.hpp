@@ -15,18 +15,18 @@ struct role;
 
 namespace detail {
 
-/// The place of a role in the list; none if there is no such role.
+/// The index of a role in the list; empty if there is no such role.
 ELASTIC_DECL std::optional<std::size_t> place_of(const std::vector<role>& roles,
                                                  const std::string& name);
 
 /// Where the nodes of a role meet if one of them hosts the server (c10d); empty: they do not.
 ELASTIC_DECL std::string hosted_endpoint(const role& which);
 
-/// Whether a role of several nodes meets there.
+/// Whether the nodes of a role with several nodes meet at this endpoint.
 ELASTIC_DECL bool do_nodes_meet(const std::vector<role>& roles, const std::string& endpoint);
 
-/// On how many nodes of the job a role is at the same time, at most; none: on each of them, where
-/// it is by itself.
+/// The most nodes of the job on which a role runs at the same time; empty: it runs on each node,
+/// independently.
 ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const role& which);
 
 }  // namespace detail

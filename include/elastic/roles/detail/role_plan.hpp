@@ -24,7 +24,7 @@ class role_extension;
 
 namespace detail {
 
-/// What a role_group was told, and how it makes what runs its roles from it.
+/// The parameters of a role_group. Makes the agent or the replica_set that runs each role.
 class role_plan {
  public:
   /// The options of the group, see `role_group::options`.
@@ -34,24 +34,23 @@ class role_plan {
     int max_restarts = 0;
     std::string log_dir;
     std::string journal;
-    /// Null: there is none.
+    /// Null: the job has no extension.
     std::shared_ptr<role_extension> extension;
   };
 
   /// What a runner depends on besides its role.
   struct circumstances {
-    /// How often all roles were started again before.
+    /// How often all roles were restarted before.
     int restarts = 0;
     /// The log directory of the job; empty: there is none.
     std::string log_root;
-    /// The server at which the role meets with those of other nodes is in this process.
+    /// The server at which the nodes of the role meet is in this process.
     bool is_beside_server = false;
-    /// What it uses.
+    /// The services of the runner.
     agent_services services = {};
   };
 
-  /// The servers at which several roles meet with those of other nodes, by their endpoints, and by
-  /// what they are made.
+  /// The parameters of each server at which several roles meet, by its endpoint.
   using shared_meetings = std::map<std::string, rendezvous_parameters>;
 
   /// Errors: those of the constructor of role_group.
@@ -63,13 +62,14 @@ class role_plan {
 
   const shared_meetings& meetings() const { return meetings_; }
 
-  /// Where the role meets, if other roles meet there, too; else empty.
+  /// The endpoint at which the role meets, if it shares it with other roles; otherwise empty.
   ELASTIC_DECL std::string meeting_of(std::size_t role) const;
 
-  /// What every role uses, with a log whose lines name this one.
+  /// The services of the group, with a log whose lines name this role.
   ELASTIC_DECL agent_services services_of(std::size_t role) const;
 
-  /// By which its nodes find each other. @param restarts  how often all roles were started again
+  /// The run id under which the nodes of the role meet.
+  /// @param restarts  how often all roles were restarted
   ELASTIC_DECL std::string run_id_of(std::size_t role, int restarts) const;
 
   /// What runs the workers of a role: an agent, or a set of replicas.

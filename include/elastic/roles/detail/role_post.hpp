@@ -20,33 +20,33 @@
 
 namespace elastic::detail {
 
-/// Stands between the agent of a role, on its strand, and the board of the job, on that of the
-/// group: chooses the ports of the workers, and says where those of the role are.
+/// Connects the agent of a role, on the agent's strand, to the board of the job, on the group's
+/// strand: chooses the ports of the workers, and publishes the addresses of the role's workers.
 ///
-/// Thread-safety: as role_link.
+/// Thread-safety: that of role_link.
 class role_post final : public role_link, public std::enable_shared_from_this<role_post> {
  public:
-  /// Where this node is for others.
+  /// The name and the address of this node for others.
   struct place {
     std::string node;
     std::string address;
   };
 
-  /// @param role     its place on the board
-  /// @param workers  how many this node has
-  /// @param ports    the names of the ports that each of them gets
+  /// @param role     the index of the role on the board
+  /// @param workers  the number of this node's workers
+  /// @param ports    the names of the ports that each worker gets
   ELASTIC_DECL role_post(std::shared_ptr<role_board> board, std::size_t role, int workers,
                          std::set<std::string> ports, place here);
 
-  /// A worker of this node that runs.
+  /// A running worker of this node.
   struct running {
     pid_t pid = 0;
     int local_rank = 0;
     port_map ports = {};
   };
 
-  /// Sets what is called on the strand of the board after each start, with those of this node. Call
-  /// this before the agent runs.
+  /// Sets a function that is called on the strand of the board after each start, with the workers
+  /// of this node. Call this before the agent runs.
   void on_start(std::function<void(std::vector<running>)> call) { on_start_ = std::move(call); }
 
   std::string file() const override { return board_->file(); }
@@ -63,7 +63,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   ELASTIC_DECL void stopped() override;
 
  private:
-  // Result: whether somebody is there.
+  // Result: whether the post is still open.
   ELASTIC_DECL bool notify(std::int64_t revision);
   ELASTIC_DECL void publish();
 
@@ -74,7 +74,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   /// By local rank.
   std::vector<port_map> ports_;
   std::vector<std::vector<port_lease>> leases_;
-  /// The workers of all nodes of the round, by their ranks, and those that run.
+  /// The workers of all nodes of the round, in the order of their ranks, and the running ones.
   std::vector<roles_document::worker> met_;
   std::vector<roles_document::worker> workers_;
   int base_rank_ = 0;

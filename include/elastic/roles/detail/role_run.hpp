@@ -31,9 +31,10 @@
 
 namespace elastic::detail {
 
-/// One run of a role_group: carries out what the role_machine decides, and tells it what happens.
+/// One run of a role_group: carries out the steps of the role_machine, and reports events to it.
 ///
-/// Thread-safety: its strand. The agents run on the executor of the plan, each on its own strand.
+/// Thread-safety: the given strand. The agents run on the executor of the plan, each on its own
+/// strand.
 class role_run : public std::enable_shared_from_this<role_run> {
  public:
   ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan);
@@ -41,22 +42,23 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_run(const role_run&) = delete;
   role_run& operator=(const role_run&) = delete;
 
-  /// Runs all roles to the end of the job. It is not cancelled; a stop_request ends it.
+  /// Runs all roles to the end of the job. The caller never cancels it: only a stop_request ends it
+  /// early.
   ELASTIC_DECL task<void> run();
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
-  /// What is for one worker or for one agent is not asked of a group.
+  /// A role_group has no functions that make the other requests of an agent.
   template <class Other>
   void take(const Other&) {}
 
-  /// Carries out a command for all roles that run, or for one of them. On the strand.
+  /// Carries out a command for all running roles, or for one of them. Call it on the strand.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
 
-  /// How the job has ended, and each role.
+  /// The outcome of the job and the state of each role.
   const role_machine& machine() const { return machine_; }
 
-  /// How the workers of a role ended, the last time that it ran.
+  /// The result of the last run of a role; empty if it never ran.
   const std::optional<run_result>& result_of(std::size_t role) const {
     return entries_[role].result;
   }
@@ -64,24 +66,24 @@ class role_run : public std::enable_shared_from_this<role_run> {
   /// Where the log files are; empty if none are kept.
   std::string log_directory() const { return logs_.root(); }
 
-  /// The request that stopped the job; none if it was not stopped.
+  /// The request that stopped the job; empty if there was none.
   const std::optional<stop_request>& stop() const { return stop_; }
 
  private:
-  /// What this holds of each role, besides the machine.
+  /// A role, apart from its state in the machine.
   struct entry {
-    /// None until it starts, and again between two restarts of the job.
+    /// Empty while the role does not run.
     std::optional<role_plan::runner> runner;
     std::optional<run_result> result;
-    /// What broke in its last life; null: nothing.
+    /// The error of its last run; null: none.
     std::exception_ptr failure = {};
     /// The address of this node for workers of other roles.
     std::string address = {};
-    /// Waits for the ports of those that run; null: for none.
+    /// Waits for the ports of the running workers; null: waits for none.
     std::unique_ptr<task_group> probe = {};
   };
 
-  // From what is opened to what is left.
+  // Opens the logs and the board, runs the roles, and closes what was opened.
   ELASTIC_DECL task<void> live();
   ELASTIC_DECL task<void> open_board();
   ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role);
@@ -105,11 +107,11 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> end_roles();
 
-  // Carries out steps in order, also those to which a step leads.
+  // Carries out steps in order, including those to which a step leads.
   ELASTIC_DECL void carry_out(std::vector<role_step> steps);
   ELASTIC_DECL void carry_out(const role_step& step);
   ELASTIC_DECL void note_verdict();
-  // Tells the workers of all roles.
+  // Publishes the states of all roles to their workers.
   ELASTIC_DECL void note_states();
   ELASTIC_DECL void note_waits() const;
   ELASTIC_DECL void note_ready(std::size_t role, int restarts);
@@ -124,7 +126,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_machine machine_;
   std::vector<entry> entries_;
   log_layout logs_;
-  /// Null: there is none.
+  /// Null: the job has no journal.
   std::shared_ptr<role_journal> journal_;
   std::shared_ptr<role_board> board_;
   /// The servers of this node at which several roles meet with those of other nodes, by endpoint.
@@ -132,7 +134,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   std::optional<stop_request> stop_;
   bool leaves_as_bad_ = false;
   bool is_verdict_noted_ = false;
-  /// What broke first.
+  /// The first error of a role.
   std::exception_ptr failure_;
   bool has_ended_ = false;
   std::deque<role_step> steps_;

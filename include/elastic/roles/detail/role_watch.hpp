@@ -13,15 +13,15 @@
 
 namespace elastic::detail {
 
-/// Notices when the workers of a role on this node are ready, and tells another observer what it
-/// was told itself.
+/// Detects when the workers of a role on this node are ready, and forwards all events to another
+/// observer.
 ///
-/// Thread-safety: as worker_observer.
+/// Thread-safety: that of worker_observer.
 class role_watch final : public worker_observer {
  public:
   /// @param workers   how many workers of the role this node runs
   /// @param next      may be null
-  /// @param on_ready  called when all of them are ready; again after each restart
+  /// @param on_ready  called when all of them are ready, and again after each restart
   ELASTIC_DECL role_watch(elastic::role::readiness readiness, int workers,
                           std::shared_ptr<worker_observer> next, std::function<void()> on_ready);
 

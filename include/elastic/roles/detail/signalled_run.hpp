@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// Runs a replica_set or a role_group, which the signals of this process stop.
+/// Runs a replica_set or a role_group until it ends or a signal to this process stops it.
 /// @param companions  tasks that end only when they are cancelled; one that fails ends the run
 template <class Result, class Runner>
 task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> companions) {

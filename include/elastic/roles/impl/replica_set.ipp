@@ -71,7 +71,7 @@ ELASTIC_DECL task<run_result> replica_set::run() & {
   const auto prepared = std::exchange(prepared_, nullptr);
   if (!prepared) throw error(errc::invalid_argument, "a replica_set runs once");
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  // The run owns the services: they may hold on to the context, which this object may outlive.
+  // Moved into the run: they may refer to the context, which this object may outlive.
   const auto run = detail::new_shared<detail::replica_run>(strand, std::move(*prepared), run_id_);
   task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
   task<run_result> running =

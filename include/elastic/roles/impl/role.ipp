@@ -27,7 +27,7 @@ namespace detail {
   throw error(errc::invalid_argument, sentence);
 }
 
-/// It is a part of paths, run ids and prefixes.
+/// A role's name is a part of paths, run ids and prefixes of lines.
 inline void check_role_name(const std::string& name) {
   const auto is_plain = [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -72,7 +72,7 @@ inline void check_what_group_sets(const role& checked) {
   demand(run_id.empty() || run_id == rendezvous_parameters().run_id, "rendezvous.run_id");
 }
 
-/// Whether workers of a role with a world, or replicas, can start again in this way.
+/// Checks that the policy fits the kind of role: workers with a world, or replicas.
 inline void check_manner(const role& checked) {
   using policy = role::policy;
   const policy chosen = checked.on_failure;
@@ -108,7 +108,7 @@ inline void check_role_policy(const role& checked) {
   }
 }
 
-/// The roles that a role starts after, and those after which these start, must not lead back to it.
+/// Refuses roles that start after each other in a cycle.
 class cycle_search {
  public:
   explicit cycle_search(const std::vector<role>& roles) : roles_(roles), marks_(roles.size()) {}
@@ -160,7 +160,7 @@ inline void check_mention(const std::vector<role>& roles, const role& source,
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 
-/// Where a role serves on this host; empty: at a port of its own.
+/// The endpoint at which a role serves on this host; empty: at a port that no other role can have.
 inline std::string serving_point(const std::vector<role>& roles, const role& checked) {
   const launch_config& config = checked.config;
   const rendezvous_parameters& meeting = config.rendezvous;
@@ -171,7 +171,7 @@ inline std::string serving_point(const std::vector<role>& roles, const role& che
     master.port = config.master_port;
     return to_text(master);
   }
-  // One server of the group answers for all roles that meet at one endpoint.
+  // Roles that meet at one endpoint share the server of the group.
   const std::string hosted = hosted_endpoint(checked);
   const bool is_shared = !hosted.empty() && do_nodes_meet(roles, hosted);
   const bool serves = meeting.backend == "static" || meeting.backend == "c10d";
@@ -191,12 +191,13 @@ inline void check_serving_points(const std::vector<role>& roles) {
   }
 }
 
-/// A node that stands by, since a role has all of its nodes, never sees that role become ready.
+/// A node that stands by because a role already has all of its nodes never sees that role become
+/// ready.
 inline void check_nodes(const std::vector<role>& roles, const role& checked) {
   for (const role::condition& condition : checked.starts_after) {
     const role& other = roles[*place_of(roles, condition.role)];
     const std::optional<int> others = node_bound(roles, other);
-    // One that is by itself on each node is on all nodes of the job.
+    // A role without a bound runs on all nodes of the job.
     const int nodes = node_bound(roles, checked).value_or(checked.config.rendezvous.max_nodes);
     const bool is_enough = !others || *others >= nodes;
     if (condition.what == role::condition::event::success || is_enough) continue;
@@ -206,7 +207,8 @@ inline void check_nodes(const std::vector<role>& roles, const role& checked) {
   }
 }
 
-/// Each node sees for itself how its replicas end, and a world of the job ends on all nodes.
+/// Replicas end on each node independently, while a world ends on all nodes at once, so a world
+/// cannot stop with replicas.
 inline void check_leader(const std::vector<role>& roles, const role& checked) {
   const role& leader = roles[*place_of(roles, checked.stops_with)];
   if (leader.has_world || !node_bound(roles, checked)) return;

@@ -25,12 +25,12 @@ namespace elastic::detail {
 
 enum class port_answer { refused, other_program, accepted };
 
-/// Whether it is the worker that listens, as far as /proc shows it.
+/// Whether the worker itself listens, as far as /proc shows.
 inline port_answer answer_of_port(const served_port& port) {
   constexpr std::size_t most_files = 4096;
   const std::optional<bool> is_its = listens_at(port.pid, port.address.port, most_files);
   if (is_its) return *is_its ? port_answer::accepted : port_answer::other_program;
-  // What /proc hides is believed, of a worker that is there.
+  // If /proc hides the sockets of a worker that exists, its port counts as its own.
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(fmt::format("/proc/{}", port.pid), ignored);
   return is_there ? port_answer::accepted : port_answer::refused;

@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// The number of restarts within their window, and nothing else.
+/// Terms that limit only the number of restarts within the window.
 inline restart_terms budget_of(const restart_terms& terms) {
   restart_terms budget;
   budget.window = terms.window;

@@ -190,7 +190,7 @@ ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pend
 }
 
 ELASTIC_DECL void replica_run::begin_resume(std::shared_ptr<pending_command> pending) {
-  // One that comes beside another is answered like one that comes after it.
+  // A second request during a resume gets the same answer as one after it.
   if (!is_paused_ || asked_resume_) {
     return pending->settle(false, "not resumed: the replicas are not paused");
   }
@@ -234,7 +234,7 @@ ELASTIC_DECL task<void> replica_run::inspect(std::shared_ptr<pending_command> pe
   pending->settle(outcome.is_done, std::move(outcome.text));
 }
 
-/// All replicas save what they can, and are stopped.
+/// Lets the replicas save a checkpoint, and stops them.
 ELASTIC_DECL task<void> replica_run::pause() {
   const job_command command = asked_pause_->command();
   task<void> saving = save_before_pause(command.within);
@@ -287,7 +287,7 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
       continue;
     }
     if (group_.state() == worker_state::succeeded) {
-      // A slow reader of their output is waited for.
+      // The endless grace period waits for a slow reader of their output.
       task<void> clearing = stop_all({SIGKILL, duration::max()});
       co_await std::move(clearing);
       co_return finish(worker_state::succeeded, "all replicas ended with success");
@@ -355,7 +355,7 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   run_beside(group_.watch_work());
 }
 
-/// Until one has ended, or is to start, or all is over.
+/// Waits until the loop has something to do.
 ELASTIC_DECL task<void> replica_run::await_event() {
   co_await race(happened_.wait(), group_.wait_for_outcome());
   happened_.reset();
@@ -397,7 +397,7 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
   return next;
 }
 
-/// What the replica had started is gone, and its pause is over.
+/// Makes a replica due to restart once its descendants are gone and its delay is over.
 ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
   task<void> clearing = group_.clear(next.replica);
   co_await std::move(clearing);
@@ -410,12 +410,12 @@ ELASTIC_DECL void replica_run::run_beside(task<void> work) {
   tasks_->spawn(note_failure(std::move(work)));
 }
 
-/// Errors: none; see `failure_`.
+/// Errors: none; stores them in `failure_`.
 ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
   try {
     co_await std::move(work);
   } catch (...) {
-    // Who cancels it stops the replicas, for good or for a pause.
+    // A cancellation comes from a stop or a pause, and is no failure.
     const std::exception_ptr failure = std::current_exception();
     if (!is_cancellation(failure)) failure_ = failure;
   }
@@ -454,7 +454,7 @@ ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& repl
   const std::shared_ptr<role_link>& link = services_.roles;
   if (!link) return;
   link->choose_ports(replicas);
-  // Nobody else has to be asked where replicas are.
+  // All replicas are on this node, so there is no exchange with others.
   link->met({link->places(0)});
 }
 
@@ -477,7 +477,7 @@ ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
   return journal_.time_stop(plan, carry_out(plan));
 }
 
-/// As planned, or as a request says that was made or comes meanwhile.
+/// Stops the replicas by `plan`, or by the stop request if there is one or one arrives meanwhile.
 ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
   co_await tasks_->stop();
   if (!stop_) co_await race(group_.stop(plan), stop_requested_.wait());
@@ -520,7 +520,8 @@ ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
   co_return result;
 }
 
-/// A replica used up the restarts, or said that there is to be none, or that this node is bad.
+/// The restarts are used up, or a replica has reported that it must not restart or that this node
+/// is bad.
 ELASTIC_DECL run_result replica_run::finish_failed() {
   std::string reason = "a replica failed";
   if (refusal_) reason = refusal_->reason;

@@ -50,7 +50,7 @@ inline std::string make_roles_folder() {
 ELASTIC_DECL void role_board::open(const std::string& folder) {
   if (folder.empty()) folder_ = make_roles_folder();
   const std::string chosen = (folder.empty() ? folder_ : folder) + "/roles.json";
-  // A worker may read it from another directory.
+  // A worker may have another working directory.
   std::error_code failure;
   const std::filesystem::path absolute = std::filesystem::absolute(chosen, failure);
   file_ = failure ? chosen : absolute.string();
@@ -99,7 +99,7 @@ ELASTIC_DECL void role_board::publish() {
   try {
     write();
   } catch (const std::exception& failure) {
-    // The workers keep what they know, and the next change may do better.
+    // The workers keep the last file; the next change is written again.
     if (!std::exchange(has_failed_, true)) log_.warning("{}", failure.what());
     return;
   }
@@ -109,7 +109,7 @@ ELASTIC_DECL void role_board::publish() {
   std::erase_if(listeners_, [&](const listener& call) { return !call(document_.revision); });
 }
 
-/// Whoever opens the file has either all of the old one or all of the new one.
+/// Replaces the file atomically: a reader sees either the whole old file or the whole new one.
 ELASTIC_DECL void role_board::write() const {
   const std::string fresh = file_ + ".new";
   const std::string text = roles_text(document_);
@@ -118,7 +118,7 @@ ELASTIC_DECL void role_board::write() const {
     throw error(errc::file_access, fmt::format("the file of the roles '{}' cannot be written: {}",
                                                file_, errno_text(errno)));
   };
-  // Whatever lies there makes room: a link would be followed, and a FIFO would wait for a reader.
+  // An existing file is removed: a link would be followed, and a FIFO would wait for a reader.
   ::unlink(fresh.c_str());
   constexpr mode_t of_user = 0600;
   unique_fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of_user));

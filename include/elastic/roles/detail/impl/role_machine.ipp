@@ -33,7 +33,7 @@ ELASTIC_DECL std::vector<role_step> role_machine::ended(std::size_t role, role_e
   using kind = role_end::kind;
   entry& self = roles_[role];
   const bool was_stopping = self.state == role_state::stopping;
-  // How a role ends that was told to is not an event; why it was told to stays its reason.
+  // How a role ends after a request to stop decides nothing, so the reason for the request stays.
   if (!was_stopping || end.how == kind::succeeded) self.reason = end.reason;
   if (end.how == kind::succeeded) {
     self.state = role_state::succeeded;
@@ -126,7 +126,7 @@ ELASTIC_DECL void role_machine::stop_all(std::vector<role_step>& steps, const st
   }
 }
 
-/// Stops the roles that do not outlive another one that has ended.
+/// Stops the roles whose leader (`stops_with`) has ended.
 ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
   bool has_changed = false;
   for (std::size_t place = 0; place < roles_.size(); ++place) {
@@ -147,7 +147,7 @@ ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
   return has_changed;
 }
 
-/// Starts the roles that wait for nothing more, and gives up those that wait in vain.
+/// Starts the roles whose conditions all hold, and gives up those with a condition that never can.
 ELASTIC_DECL bool role_machine::start_next(std::vector<role_step>& steps) {
   bool has_changed = false;
   for (std::size_t place = 0; place < roles_.size() && !verdict_; ++place) {
@@ -185,7 +185,7 @@ ELASTIC_DECL void role_machine::judge_success() {
   for (std::size_t place = 0; place < roles_.size(); ++place) {
     const entry& role = roles_[place];
     if (role.rule.stops_with) continue;
-    // One that has failed and decides nothing is ignored; any other has led to a verdict.
+    // Its policy is `ignore`: any other failure has already led to a verdict.
     if (role.state == role_state::failed) continue;
     if (role.state != role_state::succeeded) return;
     last = place;

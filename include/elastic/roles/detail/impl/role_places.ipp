@@ -38,7 +38,7 @@ ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const
   if (!which.has_world || which.config.standalone) return std::nullopt;
   if (meeting.max_nodes > 1) return meeting.max_nodes;
   const std::string address = hosted_endpoint(which);
-  // Of a node by itself, c10d and a static rendezvous make no meeting.
+  // With c10d and static, a role of one node meets nobody.
   const bool meets = address.empty() ? meeting.backend != "static" && meeting.backend != "c10d"
                                      : do_nodes_meet(roles, address);
   return meets ? std::optional<int>(1) : std::nullopt;

@@ -21,7 +21,7 @@
 
 namespace elastic::detail {
 
-/// What every role has for itself.
+/// Refuses services of which each role needs its own.
 inline void check_shared_services(const agent_services& services) {
   const auto demand = [](bool is_empty, const char* member) {
     if (is_empty) return;
@@ -51,7 +51,7 @@ inline void check_restarts(const role_plan::job& options) {
   }
 }
 
-/// Nodes of one job find each other by its name.
+/// Nodes of one job find each other by its run id, so a job of several nodes needs one.
 inline void check_run_id(const role_plan::job& options) {
   if (!options.run_id.empty()) return;
   for (const role& each : options.roles) {
@@ -75,7 +75,7 @@ ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
   check_run_id(options_);
   if (options_.run_id.empty()) options_.run_id = random_uuid();
   find_meetings();
-  // What keeps a role from being run is known before any starts.
+  // Makes each runner once, so that an invalid role is reported before any role starts.
   for (std::size_t place = 0; place < options_.roles.size(); ++place) {
     circumstances around;
     around.services = services_of(place);
@@ -107,13 +107,15 @@ ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
   return meetings_.contains(address) ? address : std::string();
 }
 
-/// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
+/// The group's server serves all roles, so no agent hosts one, and nodes of torchrun cannot meet
+/// there.
 ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_beside_server(
     const circumstances& around) const {
   const auto backends = services_.backends ? new_shared<rendezvous_registry>(*services_.backends)
                                            : new_shared<rendezvous_registry>();
   const bool is_beside_server = around.is_beside_server;
-  // It answers when all roles start again. If not, the node that hosted it has left the job.
+  // After a restart of the job the server is expected to answer. If it does not, the node that
+  // hosted it has left the job.
   const bool is_known = around.restarts > 0;
   backends->add("c10d", [is_beside_server, is_known](const rendezvous_parameters& parameters) {
     const auto dialect = parameters.conf.find("dialect");
@@ -129,7 +131,7 @@ ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_besi
   return backends;
 }
 
-/// Those whose handlers notice that a role of one node has moved to this one.
+/// Backends whose handlers detect that a role of one node has moved to this node.
 inline std::shared_ptr<const rendezvous_registry> backends_that_move(
     const std::shared_ptr<const rendezvous_registry>& given, const role& which, const logger& log) {
   const auto inner = given ? given : new_shared<const rendezvous_registry>();
@@ -141,7 +143,7 @@ inline std::shared_ptr<const rendezvous_registry> backends_that_move(
   return backends;
 }
 
-/// What tells the run of a role after a restart of the job from the one before.
+/// A name that distinguishes the run of a role after a restart of the job from the earlier ones.
 inline std::string name_of_run(const std::string& role, int restarts) {
   return restarts == 0 ? role : fmt::format("{}_{}", role, restarts);
 }
@@ -165,7 +167,7 @@ ELASTIC_DECL launch_config role_plan::config_of(std::size_t role,
   if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
   if (!around.log_root.empty()) workers.log_name = name_of_run(which.name, around.restarts);
-  // That of the job has everything, unless somebody wants a file of the role alone.
+  // The journal of the job has all records; the role has its own file only on request.
   if (workers.journal.empty()) workers.journal = "/dev/null";
   config.rendezvous.run_id = run_id_of(role, around.restarts);
   return config;

@@ -59,7 +59,8 @@ ELASTIC_DECL bool role_post::notify(std::int64_t revision) {
 
 ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots) {
   for (const std::size_t slot : slots) {
-    // While the last ones are held, none of them is a new one: who asks there asks in vain.
+    // The former leases are held until the new ports are chosen, so that no new port is a former
+    // one: a client with an outdated address then reaches nobody.
     port_map chosen;
     std::vector<port_lease> held;
     for (const std::string& name : names_) {

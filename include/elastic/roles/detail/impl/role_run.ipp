@@ -32,7 +32,7 @@
 
 namespace elastic::detail {
 
-/// What the machine has to know of roles that `validate` accepts.
+/// The rules of the machine for roles that `validate` accepts.
 inline std::vector<role_rule> rules_of(const std::vector<role>& roles) {
   std::vector<role_rule> rules;
   for (const role& each : roles) {
@@ -91,7 +91,7 @@ ELASTIC_DECL void role_run::take(const stop_request& request) {
     carry_out(machine_.stop(request.reason.empty() ? "stop requested" : request.reason));
     return;
   }
-  // The roles stop already, so that only a request that kills says anything new.
+  // The roles are already stopping, so only a request that kills changes anything.
   if (!request.escalates && request.signal != SIGKILL) return;
   for (const entry& each : entries_) stop(each, request);
 }
@@ -103,7 +103,7 @@ ELASTIC_DECL void role_run::take(const signal_request& request) {
   }
 }
 
-/// For one that asks on a strand of its own.
+/// Passes a command from a caller on any strand to the strand of the group.
 inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group,
                                                    asio::any_io_executor strand,
                                                    job_command command) {
@@ -118,7 +118,7 @@ inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group
   co_return co_await run_on(strand, std::move(working), cancellation.slot());
 }
 
-/// What becomes of the command at one role.
+/// Carries out a command for one role.
 inline task<void> command_of_role(role_plan::runner runner, job_command command,
                                   std::shared_ptr<job_command::outcome> outcome) {
   task<job_command::outcome> working =
@@ -126,7 +126,7 @@ inline task<void> command_of_role(role_plan::runner runner, job_command command,
   *outcome = co_await std::move(working);
 }
 
-/// Several lines, or one that has them all.
+/// The outcomes of all roles: a section for each if they have several lines, otherwise one line.
 inline std::string outcomes_text(job_command::kind kind,
                                  const std::vector<std::pair<std::string, std::string>>& texts) {
   std::string text;
@@ -226,8 +226,8 @@ ELASTIC_DECL void role_run::notify_extension() {
 
 // ---- what the roles share ----------------------------------------------------------------------
 
-/// Of the nodes that meet at an endpoint, the one that has the address hosts the server, for all
-/// roles: it outlives each of them.
+/// Of the nodes that meet at an endpoint, the one with that address hosts the server for all roles,
+/// because the server has to outlive each of them.
 ELASTIC_DECL task<void> role_run::open_servers() {
   for (const auto& [at, parameters] : plan_->meetings()) {
     rendezvous_parameters chosen = parameters;
@@ -265,8 +265,8 @@ ELASTIC_DECL void role_run::open_journal() {
   journal_ = new_shared<role_journal>(path, log_);
 }
 
-/// How a role meets with other nodes, or, for a role of one node in a job of several, how another
-/// role does. None: the job has one node.
+/// How a role meets other nodes; for a role of one node in a job of several nodes, how another role
+/// does. Empty: the job has one node.
 inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<role>& roles,
                                                              const role& which) {
   const auto has_several_nodes = [](const role& each) {
@@ -281,7 +281,7 @@ inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<r
   return meeting;
 }
 
-/// Where workers of other nodes find those of this one.
+/// The address at which workers of other nodes reach those of this node.
 inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
   if (!meeting) co_return std::string("127.0.0.1");
   if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
@@ -305,7 +305,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
     entries_[place].address = co_await std::move(finding);
   }
   const auto board = new_shared<role_board>(strand_, std::move(names), log_);
-  // Workers read it, who are not to wait for a file system.
+  // Workers read the file, and must not wait for a file system that hangs.
   board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
   board_ = board;
   if (!plan_->options().extension) co_return;
@@ -316,7 +316,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
   });
 }
 
-/// What the agent of a role, or its replicas, are given.
+/// The services of the agent of a role, or of its replicas.
 ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
   agent_services services = plan_->services_of(role);
   if (journal_) {
@@ -349,7 +349,7 @@ ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   return post;
 }
 
-/// Those of an earlier start are waited for no more.
+/// The waits for the ports of an earlier start end.
 ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post::running> workers) {
   entry& self = entries_[role];
   // The role may have ended meanwhile.
@@ -388,7 +388,7 @@ ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts
   }
 }
 
-/// As an agent leaves its own: one in the temporary folder is removed after success.
+/// Like an agent with its own directory, removes one in the temporary folder after success.
 ELASTIC_DECL task<void> role_run::leave_logs() {
   const worker_state state = machine_.verdict() ? machine_.verdict()->state : worker_state::failed;
   if (!logs_.enabled() || state == worker_state::failed) co_return;
@@ -422,7 +422,7 @@ ELASTIC_DECL task<void> role_run::supervise() {
   co_await over_.wait();
 }
 
-/// No role is left, also if something broke.
+/// Leaves no role running, even after an error.
 ELASTIC_DECL task<void> role_run::end_all() {
   co_await end_roles();
   for (const auto& [at, server] : servers_) co_await server->stop();
@@ -434,7 +434,7 @@ ELASTIC_DECL task<void> role_run::end_roles() {
   co_await tasks_.wait();
 }
 
-/// For one worker of what runs a role, as long as that is there.
+/// Sends signals to single workers of a role for as long as its runner exists.
 inline role_extension::worker_signal signal_of_role(const role_plan::runner& runner) {
   if (const auto* agent = std::get_if<std::shared_ptr<local_agent>>(&runner)) {
     return [weak = std::weak_ptr<local_agent>(*agent)](int rank, int number, std::string reason) {
@@ -450,7 +450,7 @@ inline role_extension::worker_signal signal_of_role(const role_plan::runner& run
   };
 }
 
-/// One life of a role. Errors: none.
+/// Runs a role once. Errors: none; stores them in the entry.
 ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   entry& self = entries_[role];
   self.result.reset();
@@ -482,7 +482,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
       plan_->options().extension->begin_role(role, signal_of_role(runner));
     }
     task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
-    // It gets an empty slot: `stop` alone ends it, and so it has a result.
+    // The slot is empty, so that only `stop` ends the run, which then has a result.
     task<void> running = keep_result(std::move(living), self.result);
     co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
   } catch (...) {
@@ -502,7 +502,7 @@ ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_pt
     try {
       std::rethrow_exception(failure);
     } catch (const error& thrown) {
-      // Workers failed on other nodes, while this one waited for a place.
+      // Workers failed on other nodes while this one waited for a place.
       if (thrown.code() == errc::rendezvous_closed) return {kind::failed, thrown.what()};
       if (!failure_) failure_ = failure;
       return {kind::broken, thrown.what()};
@@ -555,7 +555,7 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
       break;
     case role_step::action::stop:
       log_.info("role '{}' is stopped: {}", name, step.reason);
-      // None runs if it could not be made, of which the machine hears next.
+      // There is no runner if it could not be made; the machine learns of that next.
       stop(entries_[step.role], request_for(step));
       break;
     case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
@@ -579,7 +579,7 @@ ELASTIC_DECL void role_run::note_verdict() {
   }
 }
 
-/// A role that waits is silent: somebody may wonder for what.
+/// Logs what each waiting role waits for, because it is otherwise silent.
 ELASTIC_DECL void role_run::note_waits() const {
   for (const role& each : plan_->options().roles) {
     for (const elastic::role::condition& condition : each.starts_after) {
@@ -593,7 +593,7 @@ ELASTIC_DECL void role_run::note_waits() const {
 ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
   const std::optional<role_verdict>& verdict = machine_.verdict();
   stop_request request;
-  // The signal of somebody's request to stop the job is not for roles that stop for another reason.
+  // The signal of a request to stop the job does not apply to roles that stop for another reason.
   if (stop_ && verdict && verdict->state == worker_state::stopped) request = *stop_;
   request.reason = step.reason;
   request.is_node_bad = request.is_node_bad || leaves_as_bad_;

@@ -17,7 +17,7 @@ ELASTIC_DECL role_watch::role_watch(elastic::role::readiness readiness, int work
       on_ready_(std::move(on_ready)) {}
 
 ELASTIC_DECL void role_watch::started(const started_workers& start) {
-  // Workers that went on have reported before.
+  // Workers that kept their processes have reported before.
   if (start.stayed == 0) reported_.clear();
   if (readiness_ == elastic::role::readiness::start) on_ready_();
   if (next_) next_->started(start);
