@@ -279,6 +279,7 @@
 #include <elastic/roles/detail/impl/replica_ledger.ipp>
 #include <elastic/roles/detail/impl/replica_run.ipp>
 #include <elastic/roles/detail/impl/role_board.ipp>
+#include <elastic/roles/detail/impl/role_command.ipp>
 #include <elastic/roles/detail/impl/role_journal.ipp>
 #include <elastic/roles/detail/impl/role_log.ipp>
 #include <elastic/roles/detail/impl/role_machine.ipp>

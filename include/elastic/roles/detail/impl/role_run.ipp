@@ -20,6 +20,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/roles/detail/port_probe.hpp>
+#include <elastic/roles/detail/role_command.hpp>
 #include <elastic/roles/detail/role_places.hpp>
 #include <elastic/roles/detail/role_watch.hpp>
 #include <elastic/roles/role_extension.hpp>
@@ -118,79 +119,35 @@ inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group
   co_return co_await run_on(strand, std::move(working), cancellation.slot());
 }
 
-/// Carries out a command for one role.
-inline task<void> command_of_role(role_plan::runner runner, job_command command,
-                                  std::shared_ptr<job_command::outcome> outcome) {
-  task<job_command::outcome> working =
-      std::visit([&](const auto& each) { return each->carry_out(std::move(command)); }, runner);
-  *outcome = co_await std::move(working);
-}
-
-/// The outcomes of all roles: a section for each if they have several lines, otherwise one line.
-inline std::string outcomes_text(job_command::kind kind,
-                                 const std::vector<std::pair<std::string, std::string>>& texts) {
-  std::string text;
-  const bool has_lines = kind == job_command::kind::stacks;
-  for (const auto& [name, words] : texts) {
-    if (has_lines) {
-      text += fmt::format("role {}\n{}{}", name, words, words.ends_with('\n') ? "" : "\n");
-    } else {
-      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, words);
-    }
-  }
-  return text;
-}
-
 ELASTIC_DECL task<job_command::outcome> role_run::carry_out(job_command command) {
-  job_command::outcome outcome;
-  if (command.what == job_command::kind::drain) {
-    if (!command.role.empty()) {
-      outcome.text = "a node is drained of all roles: leave out the role";
-      co_return outcome;
-    }
-    stop_request request;
-    request.reason = "drained " + command.reason;
-    request.is_node_bad = true;
-    take(request);
-    outcome.is_done = true;
-    outcome.text = "this node leaves the job";
-    co_return outcome;
-  }
-  struct order {
-    std::size_t place = 0;
-    std::shared_ptr<job_command::outcome> outcome = {};
-  };
-  std::vector<order> orders;
-  std::vector<task<void>> tasks;
+  if (command.what == job_command::kind::drain) co_return drain(command);
+  role_command shared(command);
   for (std::size_t role = 0; role < entries_.size(); ++role) {
     if (!command.role.empty() && command.role != name_of(role)) continue;
-    const order made{role, new_shared<job_command::outcome>()};
-    orders.push_back(made);
-    const entry& self = entries_[role];
-    if (self.runner) {
-      tasks.push_back(command_of_role(*self.runner, command, made.outcome));
+    if (const auto& runner = entries_[role].runner) {
+      shared.add(name_of(role), *runner);
     } else {
-      made.outcome->text = fmt::format("it does not run: {}", to_string(machine_.state(role)));
+      shared.add_idle(name_of(role),
+                      fmt::format("it does not run: {}", to_string(machine_.state(role))));
     }
   }
-  const std::size_t asked = tasks.size();
-  if (asked > 0) {
-    task<concurrent_outcome> working =
-        run_concurrently(strand_, asked, cancelled_by::first_failure, std::move(tasks));
-    const concurrent_outcome ends = co_await std::move(working);
-    for (const std::exception_ptr& failure : ends.failures) {
-      if (failure) std::rethrow_exception(failure);
-    }
+  task<job_command::outcome> working = shared.run(strand_);
+  co_return co_await std::move(working);
+}
+
+ELASTIC_DECL job_command::outcome role_run::drain(const job_command& command) {
+  job_command::outcome outcome;
+  if (!command.role.empty()) {
+    outcome.text = "a node is drained of all roles: leave out the role";
+    return outcome;
   }
-  std::vector<std::pair<std::string, std::string>> texts;
-  std::size_t done = 0;
-  for (const order& each : orders) {
-    if (each.outcome->is_done) ++done;
-    texts.emplace_back(name_of(each.place), each.outcome->text);
-  }
-  outcome.is_done = done > 0 && done == asked;
-  outcome.text = outcomes_text(command.what, texts);
-  co_return outcome;
+  stop_request request;
+  request.reason = "drained " + command.reason;
+  request.is_node_bad = true;
+  take(request);
+  outcome.is_done = true;
+  outcome.text = "this node leaves the job";
+  return outcome;
 }
 
 // ---- what the program adds ----------------------------------------------------------------------
@@ -456,27 +413,7 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   self.result.reset();
   self.failure = nullptr;
   try {
-    const int restarts = machine_.restarts();
-    const elastic::role& which = plan_->options().roles[role];
-    const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
-                                            restarts] {
-      post_work(strand, [weak, role, restarts] {
-        if (const auto run = weak.lock()) run->note_ready(role, restarts);
-      });
-    };
-    role_plan::circumstances around;
-    around.restarts = restarts;
-    around.log_root = logs_.root();
-    around.services = services_of(role);
-    const auto server = servers_.find(plan_->meeting_of(role));
-    around.is_beside_server = server != servers_.end();
-    if (around.is_beside_server && around.services.reports) {
-      server->second->show(plan_->run_id_of(role, restarts), around.services.reports);
-    }
-    around.services.observer =
-        new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
-                               around.services.observer, on_ready);
-    const role_plan::runner runner = plan_->make_runner(role, around);
+    const role_plan::runner runner = plan_->make_runner(role, circumstances_of(role));
     self.runner = runner;
     if (plan_->options().extension) {
       plan_->options().extension->begin_role(role, signal_of_role(runner));
@@ -490,8 +427,40 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   }
   self.runner.reset();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
+  note_end(role);
+}
+
+ELASTIC_DECL role_plan::circumstances role_run::circumstances_of(std::size_t role) {
+  role_plan::circumstances around;
+  around.restarts = machine_.restarts();
+  around.log_root = logs_.root();
+  around.services = services_of(role);
+  const auto server = servers_.find(plan_->meeting_of(role));
+  around.is_beside_server = server != servers_.end();
+  if (around.is_beside_server && around.services.reports) {
+    server->second->show(plan_->run_id_of(role, around.restarts), around.services.reports);
+  }
+  around.services.observer = make_watch(role, around.services.observer);
+  return around;
+}
+
+ELASTIC_DECL std::shared_ptr<worker_observer> role_run::make_watch(
+    std::size_t role, std::shared_ptr<worker_observer> next) {
+  const elastic::role& which = plan_->options().roles[role];
+  // The agent observes on its own strand.
+  const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
+                                          restarts = machine_.restarts()] {
+    post_work(strand, [weak, role, restarts] {
+      if (const auto run = weak.lock()) run->note_ready(role, restarts);
+    });
+  };
+  return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
+                                std::move(next), on_ready);
+}
+
+ELASTIC_DECL void role_run::note_end(std::size_t role) {
   board_->clear_workers(role);
-  role_end end = end_of(role, self.failure);
+  role_end end = end_of(role, entries_[role].failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
   carry_out(machine_.ended(role, std::move(end)));
 }
