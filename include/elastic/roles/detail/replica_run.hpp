@@ -74,7 +74,10 @@ class replica_run {
   // Makes the extension, whose launcher replaces that of the services.
   ELASTIC_DECL agent_services by_extension(agent_services services);
 
+  // The loop: queued events and commands are handled here, one at a time.
   ELASTIC_DECL task<run_result> supervise();
+  ELASTIC_DECL task<void> take_step();
+  ELASTIC_DECL task<void> spend_pause();
   ELASTIC_DECL task<void> open_and_start();
   ELASTIC_DECL task<void> start_all();
   ELASTIC_DECL task<void> await_event();

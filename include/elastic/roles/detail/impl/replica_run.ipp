@@ -281,40 +281,51 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
   while (!stop_) {
     if (failure_) std::rethrow_exception(failure_);
     if (is_paused_) {
-      task<void> going_on = asked_resume_ ? resume() : happened_.wait();
-      if (!asked_resume_) happened_.reset();
-      co_await race(std::move(going_on), stop_requested_.wait());
-      continue;
-    }
-    if (group_.state() == worker_state::succeeded) {
+      task<void> waiting = spend_pause();
+      co_await std::move(waiting);
+    } else if (group_.state() == worker_state::succeeded) {
       // The endless grace period waits for a slow reader of their output.
       task<void> clearing = stop_all({SIGKILL, duration::max()});
       co_await std::move(clearing);
       co_return finish(worker_state::succeeded, "all replicas ended with success");
-    }
-    if (refusal_ || group_.state() == worker_state::failed) {
+    } else if (refusal_ || group_.state() == worker_state::failed) {
       task<void> stopping = stop_all(usual_stop());
       co_await std::move(stopping);
       if (!stop_) co_return finish_failed();
-    } else if (asked_pause_) {
-      task<void> pausing = pause();
-      co_await std::move(pausing);
-    } else if (!ended_.empty()) {
-      const std::size_t replica = ended_.front();
-      ended_.pop_front();
-      judge(replica);
-    } else if (!due_.empty()) {
-      next_life next = std::move(due_.front());
-      due_.pop_front();
-      task<void> starting = start_again(std::move(next));
-      co_await race(std::move(starting), stop_requested_.wait());
     } else {
-      task<void> waiting = await_event();
-      co_await std::move(waiting);
+      task<void> stepping = take_step();
+      co_await std::move(stepping);
     }
   }
   task<run_result> finishing = finish_stopped();
   co_return co_await std::move(finishing);
+}
+
+/// While the replicas run. One thing after the other, so that a stop never meets a start.
+ELASTIC_DECL task<void> replica_run::take_step() {
+  if (asked_pause_) {
+    task<void> pausing = pause();
+    co_await std::move(pausing);
+  } else if (!ended_.empty()) {
+    const std::size_t replica = ended_.front();
+    ended_.pop_front();
+    judge(replica);
+  } else if (!due_.empty()) {
+    next_life next = std::move(due_.front());
+    due_.pop_front();
+    task<void> starting = start_again(std::move(next));
+    co_await race(std::move(starting), stop_requested_.wait());
+  } else {
+    task<void> waiting = await_event();
+    co_await std::move(waiting);
+  }
+}
+
+/// While the replicas are paused.
+ELASTIC_DECL task<void> replica_run::spend_pause() {
+  if (!asked_resume_) happened_.reset();
+  task<void> next = asked_resume_ ? resume() : happened_.wait();
+  co_await race(std::move(next), stop_requested_.wait());
 }
 
 ELASTIC_DECL task<void> replica_run::open_and_start() {
