@@ -208,7 +208,7 @@ RULES = [
      LEADER, "job_->fence_own_node();", "", "registry"),
     ("... also if its node comes back",
      COORDINATOR,
-     "const bool is_fenced = own_fence_.is_reached() && request.node.number.high == own_node_;",
+     "const bool is_fenced = own_fence_.is_reached() && node.number.high == own_node_;",
      "const bool is_fenced = false;", "registry"),
     ("... and another one waits until these are gone",
      REGISTRY, "co_return debt + std::max<duration>(*wait, grace / 2);",

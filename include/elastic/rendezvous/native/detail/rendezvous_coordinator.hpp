@@ -231,6 +231,10 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void welcome(connection link, const rendezvous_messages::hello& request,
                             time_point now);
+  // Makes a connection that of its node, which may be new.
+  ELASTIC_DECL member& connect(connection link, const rendezvous_messages::hello& request,
+                               time_point now);
+  ELASTIC_DECL void greet(const node_id& node, member& entry, bool is_new);
 
   ELASTIC_DECL void refuse(connection link, std::string why);
 

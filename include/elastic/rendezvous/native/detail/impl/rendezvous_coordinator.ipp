@@ -184,8 +184,18 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
   }
   if (members_.empty() || fingerprint_.empty()) fingerprint_ = request.fingerprint;
   recognize(request.node);
-  const auto [position, is_new] = members_.try_emplace(request.node);
-  member& node = position->second;
+  const bool is_new = members_.count(request.node) == 0;
+  member& node = connect(link, request, now);
+  take_over(request, node, now);
+  list(request.node, node);
+  greet(request.node, node, is_new);
+  if (!is_new && !ending_) repeat_news(request.node, now);
+}
+
+ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
+                                                  const rendezvous_messages::hello& request,
+                                                  time_point now) -> member& {
+  member& node = members_[request.node];
   // The node knows before the server does that its former connections are useless.
   for (const connection former : node.contact.connections()) drop(former);
   nodes_[link] = request.node;
@@ -198,14 +208,15 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
   node.knows_hold = !request.name.empty();
   node.name = node.knows_hold ? request.name : as_node_name(request.node.host);
   wake_at(now + settings_.silence());
-  take_over(request, node, now);
-  list(request.node, node);
+  return node;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::greet(const node_id& node, member& entry, bool is_new) {
   // The others go on without a node that this leader fenced, even if it is back at once.
-  const bool is_fenced = own_fence_.is_reached() && request.node.number.high == own_node_;
-  answer(request.node, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
-  ask_for_reports(node);
-  if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
-  if (!is_new) repeat_news(request.node, now);
+  const bool is_fenced = own_fence_.is_reached() && node.number.high == own_node_;
+  answer(entry, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
+  ask_for_reports(entry);
+  if (ending_) answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::refuse(connection link, std::string why) {
