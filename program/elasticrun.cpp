@@ -78,8 +78,8 @@ elastic::agent_services make_services(const elastic::program_config& config,
   services.backends = elasticrun::every_backend();
   services.log = log;
   services.journal = make_journal(config.job.rendezvous.node_name, log);
-  services.worker_parent = executor;
-  services.open_files = elastic::raise_open_files();
+  services.processes.parent = executor;
+  services.processes.open_files = elastic::raise_open_files();
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   elastic::job_diagnosis diagnosis = config.diagnosis;
   diagnosis.node_name = config.job.rendezvous.node_name;
@@ -144,8 +144,8 @@ std::shared_ptr<elasticrun::merged_output> merge_output(const elastic::program_c
 void debug_worker(const elastic::program_config& config, const asio::any_io_executor& executor,
                   elastic::agent_services& services) {
   if (!config.debugger.rank) return;
-  services.guard = config.job.guard;
-  services.guard_file = config.job.guard_file;
+  services.processes.guard = config.job.guard;
+  services.processes.guard_file = config.job.guard_file;
   services = elastic::complete(std::move(services), executor);
   services.launcher = std::make_shared<elasticrun::debugger_launcher>(
       config.debugger, services.launcher, services.log);

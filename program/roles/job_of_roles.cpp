@@ -229,8 +229,8 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   elastic::agent_services services;
   services.backends = std::move(backends);
   services.log = log;
-  services.worker_parent = executor;
-  services.open_files = elastic::raise_open_files();
+  services.processes.parent = executor;
+  services.processes.open_files = elastic::raise_open_files();
   job.options.extension = extension_of(job);
   elastic::role_group group(executor, job.options, services);
   std::vector<elastic::task<void>> companions;

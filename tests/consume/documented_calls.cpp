@@ -94,7 +94,7 @@ task<void> make_and_run() {
   const run_result result = co_await make_agent(config)->run();
   expect(result.state == worker_state::succeeded, "make_agent(config)->run()");
   agent_services services;
-  services.guard_file = "";
+  services.processes.guard_file = "";
   const run_result served = co_await make_agent(config, services)->run();
   expect(served.state == worker_state::succeeded, "make_agent(config, services)->run()");
 }

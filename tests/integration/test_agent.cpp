@@ -347,7 +347,7 @@ TEST_CASE("agent: workers have a guard unless the configuration or the services 
     agent_services with;
     with.console_out = test_job.out;
     with.log = test_job.log->log();
-    with.guard = services;
+    with.processes.guard = services;
     bool found = false;
     when_ready(test_job, 1, [&] {
       const std::vector<pid_t> workers = test_job.remains.processes();

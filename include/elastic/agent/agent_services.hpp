@@ -34,27 +34,34 @@ class store_meter;
 
 /// The services that an agent uses. Each can be replaced; a null pointer means the default.
 struct agent_services {
+  /// How the default launcher starts workers and hooks.
+  struct process_options {
+    /// Whether a guard kills what a worker leaves behind, even if this process is killed. Default:
+    /// as in the launch_config; best_effort if there is none.
+    std::optional<guard_policy> guard = {};
+    /// The guard's program, such as the installed elastic-guard. Default: that of the
+    /// launch_config; without one, the built-in guard.
+    std::string guard_file = {};
+    /// For workers without a guard: an executor that always runs on the same thread, which must
+    /// live as long as the workers. They are started on that thread and die with it, and therefore
+    /// with this process, however it dies. Default: none; a log line then says what protection is
+    /// missing.
+    asio::any_io_executor parent = {};
+    /// The limit of open files for workers and hooks, if this process has raised its own limit
+    /// (`raise_open_files`). Default: the same as this process.
+    std::optional<std::uint64_t> open_files = {};
+  };
+
   /// The rendezvous backends that a launch_config can name; a local_agent has a rendezvous and does
   /// not use them. Default: a `rendezvous_registry()`.
   std::shared_ptr<const rendezvous_registry> backends = {};
-  /// How workers are started. Default: a `guarded_launcher`, made from the next four.
+  /// How workers are started. Default: a `guarded_launcher`, made from `processes`.
   std::shared_ptr<process_launcher> launcher = {};
   /// How the `hang_hook` of the worker_spec is started, which is a program even if workers are
   /// functions. Default: like workers without a custom launcher.
   std::shared_ptr<process_launcher> hook_launcher = {};
-  /// Whether a guard kills what a worker leaves behind, even if this process is killed. Default: as
-  /// in the launch_config; best_effort if there is none.
-  std::optional<guard_policy> guard = {};
-  /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
-  /// without one, the built-in guard.
-  std::string guard_file = {};
-  /// For workers without a guard: an executor that always runs on the same thread, which must live
-  /// as long as the workers. They are started on that thread and die with it, and therefore with
-  /// this process, however it dies. Default: none; a log line then says what protection is missing.
-  asio::any_io_executor worker_parent = {};
-  /// The limit of open files for workers and hooks, if this process has raised its own limit
-  /// (`raise_open_files`). Default: the same as this process.
-  std::optional<std::uint64_t> open_files = {};
+  /// The options of the default launcher; a custom one does not use them.
+  process_options processes = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
   /// Default: events are discarded.

@@ -49,7 +49,7 @@ struct noting_extension final : elastic::program_extension {
 program_options with_notes(std::vector<std::string>& notes) {
   program_options options;
   options.extension = [&notes](const launch_config&, const program_options&, agent_services& made) {
-    made.guard_file = "of the extension";
+    made.processes.guard_file = "of the extension";
     return std::make_unique<noting_extension>(notes);
   };
   return options;
@@ -59,14 +59,14 @@ TEST_CASE("run as program: the agent gets the services that it was given, and no
           "[launch]") {
   const launch_config config = config_of(2, 1);
   agent_services services;
-  services.guard_file = "of the caller";
+  services.processes.guard_file = "of the caller";
   program_options options;
   options.drain_file = "/run/drain";
   const program_run program(config, options, services);
   CHECK_FALSE(program.services().journal);
   CHECK_FALSE(program.services().reports);
   CHECK_FALSE(program.services().tails);
-  CHECK(program.services().guard_file == "of the caller");
+  CHECK(program.services().processes.guard_file == "of the caller");
 }
 
 TEST_CASE("run as program: an extension completes the services", "[launch]") {
@@ -75,7 +75,7 @@ TEST_CASE("run as program: an extension completes the services", "[launch]") {
   const program_options options = with_notes(notes);
   const agent_services none;
   const program_run program(config, options, none);
-  CHECK(program.services().guard_file == "of the extension");
+  CHECK(program.services().processes.guard_file == "of the extension");
   CHECK(notes.empty());
 }
 

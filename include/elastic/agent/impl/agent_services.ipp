@@ -20,11 +20,12 @@ namespace detail {
 
 inline std::shared_ptr<process_launcher> make_guarded_launcher(
     const agent_services& services, const asio::any_io_executor& strand) {
+  const agent_services::process_options& processes = services.processes;
   guarded_launcher::options options;
-  options.policy = services.guard.value_or(guard_policy::best_effort);
-  options.guard_file = services.guard_file;
-  options.unguarded.parent = services.worker_parent;
-  options.unguarded.open_files = services.open_files;
+  options.policy = processes.guard.value_or(guard_policy::best_effort);
+  options.guard_file = processes.guard_file;
+  options.unguarded.parent = processes.parent;
+  options.unguarded.open_files = processes.open_files;
   options.log = services.log;
   return new_shared<guarded_launcher>(strand, std::move(options));
 }

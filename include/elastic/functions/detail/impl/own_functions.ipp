@@ -37,7 +37,7 @@ inline std::string own_program() {
 /// A launcher that forks this process. Each copy runs the function directly.
 inline std::shared_ptr<process_launcher> make_fork_launcher(const launch_config& config,
                                                             const agent_services& services) {
-  if (services.guard.value_or(config.guard) == guard_policy::required) {
+  if (services.processes.guard.value_or(config.guard) == guard_policy::required) {
     throw error(errc::invalid_argument,
                 "guard_policy::required excludes start_method::fork: forked workers "
                 "have no guard");

@@ -109,8 +109,9 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
     services.events = event_handler_registry().make(config.event_log_handler);
   }
   if (!services.logs) services.logs = logs_specs_registry().make(config.logs_specs);
-  if (!services.guard) services.guard = config.guard;
-  if (services.guard_file.empty()) services.guard_file = config.guard_file;
+  agent_services::process_options& processes = services.processes;
+  if (!processes.guard) processes.guard = config.guard;
+  if (processes.guard_file.empty()) processes.guard_file = config.guard_file;
   prepared.services = std::move(services);
   return prepared;
 }
