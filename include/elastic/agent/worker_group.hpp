@@ -5,6 +5,7 @@
 #include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
+#include <elastic/agent/detail/group_owner.hpp>
 #include <elastic/agent/detail/hang_hooks.hpp>
 #include <elastic/agent/detail/process_builder.hpp>
 #include <elastic/agent/detail/role_link.hpp>
@@ -101,6 +102,19 @@ class worker_group {
     bool is_start_reported = false;
   };
 
+  /// What workers report of an attempt as a whole; empty where none did.
+  struct worker_reports {
+    /// Why the job must not be restarted if this attempt fails.
+    std::optional<std::string> no_restart;
+    /// Whether a worker asked for that itself, so that another run of the job would not help
+    /// either.
+    bool is_hopeless = false;
+    /// Why this node must leave the job.
+    std::optional<std::string> bad_node;
+    /// The furthest step.
+    std::optional<std::int64_t> furthest_step;
+  };
+
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
@@ -114,28 +128,12 @@ class worker_group {
   /// with the same plan continues this stop.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
-  /// From now on, `look` is awaited before a hung worker is killed, or before the other workers are
-  /// stopped when one has aborted. It must end by itself; its result is one sentence for the
-  /// report.
-  ELASTIC_DECL void look_last(std::function<task<std::string>()> look);
-
   /// Sets a function, which must not throw, that is called when all workers of a start have been
   /// started. The journal learns of those that have ended meanwhile only after the call.
   void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
-  /// Sets a function, which must not throw, that is called for each step that a worker reports.
-  void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
-
-  /// Sets a function, which must not throw, that is called when a worker reports that its script
-  /// can be run in advance up to a point.
-  void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
-
-  /// Sets functions, which must not throw, that change the variables of each worker that is
-  /// started and choose the descriptor that it gets: those of an `agent_extension`.
-  void equip(std::function<void(const worker_identity&, environment_map&)> change,
-             std::function<int(int local_rank)> descriptor) {
-    builder_.equip(std::move(change), std::move(descriptor));
-  }
+  /// Sets how the group calls its owner. Call this before `start`.
+  ELASTIC_DECL void attach(detail::group_owner owner);
 
   /// From now on the workers are replicas: they form no world, and the end of one does not affect
   /// the others. Instead, `call`, which must not throw, is called with it. Call this before
@@ -266,18 +264,8 @@ class worker_group {
   void pause() { channels_.pause(); }
   void resume() { channels_.resume(); }
 
-  /// Why the job must not be restarted if this attempt fails, as reported by a worker; empty if
-  /// none did.
-  const std::optional<std::string>& no_restart() const { return attempt_.no_restart; }
-
-  /// Whether a worker asked for that itself, so that another run of the job would not help either.
-  bool is_hopeless() const { return attempt_.is_hopeless; }
-
-  /// The furthest step that a worker has reported in this attempt; empty if none did.
-  std::optional<std::int64_t> furthest_step() const { return attempt_.furthest_step; }
-
-  /// Why this node must leave the job, as reported by a worker; empty if none did.
-  const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
+  /// What the workers have reported in this attempt.
+  const worker_reports& reports() const { return attempt_.reports; }
 
   /// Tells the observer that the workers run.
   ELASTIC_DECL void announce(const worker_observer::started_workers& start);
@@ -449,14 +437,11 @@ class worker_group {
     std::size_t succeeded = 0;
     bool has_failure = false;
     bool is_stop_announced = false;
-    /// A worker has aborted, and `look_` is finding out what the others wait for.
+    /// A worker has aborted, and the owner's last look is finding out what the others wait for.
     bool is_looked_into = false;
     /// What the workers waited for before one was killed; empty: unknown.
     std::string stall;
-    std::optional<std::string> no_restart;
-    bool is_hopeless = false;
-    std::optional<std::int64_t> furthest_step;
-    std::optional<std::string> bad_node;
+    worker_reports reports;
     /// By local rank, the last step that was reported, and when it first was.
     struct reported_step {
       std::int64_t number = -1;
@@ -501,11 +486,8 @@ class worker_group {
   /// Null: the job has no other roles.
   std::shared_ptr<detail::role_link> roles_;
   std::optional<stop_plan> on_failure_;
-  /// Empty: there is no last look.
-  std::function<task<std::string>()> look_;
+  detail::group_owner owner_;
   std::function<void()> on_start_;
-  std::function<void(std::int64_t)> on_step_;
-  std::function<void()> on_prepared_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;

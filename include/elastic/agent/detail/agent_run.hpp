@@ -8,6 +8,7 @@
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/epoch_record.hpp>
+#include <elastic/agent/detail/group_owner.hpp>
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/pending_command.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
@@ -105,6 +106,8 @@ class agent_run {
   ELASTIC_DECL task<void> kill_at_fence();
   ELASTIC_DECL agent_view look() const;
   ELASTIC_DECL const std::optional<std::string>& bad_node() const;
+  // How the workers call this run.
+  ELASTIC_DECL group_owner owner();
   ELASTIC_DECL const rendezvous_change* round_end() const;
   ELASTIC_DECL restart_ledger::decision decide(const rendezvous_change& change) const;
 

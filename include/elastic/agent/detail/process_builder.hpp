@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/detail/group_owner.hpp>
 #include <elastic/agent/detail/role_link.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
@@ -9,10 +10,8 @@
 #include <elastic/health/worker_channels.hpp>
 #include <elastic/process/process_spec.hpp>
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace elastic::detail {
@@ -24,16 +23,9 @@ namespace elastic::detail {
 class process_builder {
  public:
   /// @param roles  null: the job has no other roles
-  /// The settings and the channels must outlive this object.
+  /// The settings, the channels and the owner must outlive this object.
   ELASTIC_DECL process_builder(const worker_spec& spec, const worker_channels& channels,
-                               std::shared_ptr<role_link> roles);
-
-  /// See `worker_group::equip`.
-  void equip(std::function<void(const worker_identity&, environment_map&)> change,
-             std::function<int(int local_rank)> descriptor) {
-    change_ = std::move(change);
-    descriptor_ = std::move(descriptor);
-  }
+                               std::shared_ptr<role_link> roles, const group_owner& owner);
 
   ELASTIC_DECL process_spec make(const worker_identity& identity, const job_context& job,
                                  const std::string& error_file) const;
@@ -51,9 +43,7 @@ class process_builder {
   const worker_spec& spec_;
   const worker_channels& channels_;
   std::shared_ptr<role_link> roles_;
-  /// Empty: nothing is added.
-  std::function<void(const worker_identity&, environment_map&)> change_;
-  std::function<int(int)> descriptor_;
+  const group_owner& owner_;
 };
 
 }  // namespace elastic::detail

@@ -105,7 +105,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
-      builder_(spec_, channels_, roles_),
+      builder_(spec_, channels_, roles_, owner_),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
@@ -632,8 +632,8 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
   found.local_rank = static_cast<int>(slot);
   found.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
                              std::chrono::duration<double>(slept).count());
-  if (!attempt_.no_restart) {
-    attempt_.no_restart = statement_of(found.local_rank, "is stuck", found.reason);
+  if (!attempt_.reports.no_restart) {
+    attempt_.reports.no_restart = statement_of(found.local_rank, "is stuck", found.reason);
   }
   end_hung(found);
   attempt_.has_failure = true;
@@ -682,7 +682,7 @@ ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_
 /// too long, and the others may wait for the same thing.
 ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
-  if (!has_aborted || !look_ || attempt_.stop_signal || !hooks_.accepts()) return;
+  if (!has_aborted || !owner_.last_look || attempt_.stop_signal || !hooks_.accepts()) return;
   const worker_group::worker& entry = attempt_.workers.at(end.index);
   worker_observer::hung_worker aborted;
   aborted.rank = entry.identity.rank;
@@ -694,13 +694,13 @@ ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& 
   hooks_.begin(std::move(call));
 }
 
-ELASTIC_DECL void worker_group::look_last(std::function<task<std::string>()> look) {
-  look_ = std::move(look);
-  hooks_.look_first([this] { return this->look(); });
+ELASTIC_DECL void worker_group::attach(detail::group_owner owner) {
+  owner_ = std::move(owner);
+  if (owner_.last_look) hooks_.look_first([this] { return this->look(); });
 }
 
 ELASTIC_DECL task<std::string> worker_group::look() {
-  std::string found = co_await look_();
+  std::string found = co_await owner_.last_look();
   if (!found.empty()) attempt_.stall = found;
   co_return found;
 }
@@ -714,37 +714,38 @@ ELASTIC_DECL void worker_group::take(int local_rank,
   } else if (const auto* notice = std::get_if<worker_messages::bad_node>(&message)) {
     take(local_rank, *notice);
   } else if (std::holds_alternative<worker_messages::prepared>(message)) {
-    if (on_prepared_) on_prepared_();
+    if (owner_.prepared) owner_.prepared();
   } else {
     survivors_.take(local_rank, message);
   }
 }
 
 ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::no_restart& wish) {
-  attempt_.is_hopeless = true;
-  if (attempt_.no_restart) return;
-  attempt_.no_restart = statement_of(local_rank, "asked not to be started again", wish.reason);
-  log_.warning("{}", *attempt_.no_restart);
+  worker_reports& reports = attempt_.reports;
+  reports.is_hopeless = true;
+  if (reports.no_restart) return;
+  reports.no_restart = statement_of(local_rank, "asked not to be started again", wish.reason);
+  log_.warning("{}", *reports.no_restart);
 }
 
 ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::bad_node& notice) {
-  if (attempt_.bad_node) return;
-  attempt_.bad_node = statement_of(local_rank, "says that this node is bad", notice.reason);
-  log_.error("{}", *attempt_.bad_node);
-  update_state();
+  worker_reports& reports = attempt_.reports;
+  if (reports.bad_node) return;
+  reports.bad_node = statement_of(local_rank, "says that this node is bad", notice.reason);
+  log_.error("{}", *reports.bad_node);
 }
 
 ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::progress& progress) {
   auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
+  std::optional<std::int64_t>& furthest = attempt_.reports.furthest_step;
   // A worker that outlived its round may repeat the step that it last reported there.
-  const bool is_news =
-      last.number != progress.step || progress.step > attempt_.furthest_step.value_or(-1);
+  const bool is_news = last.number != progress.step || progress.step > furthest.value_or(-1);
   if (last.number != progress.step) {
     last.number = progress.step;
     last.time = time_->now();
   }
-  if (is_news && on_step_) on_step_(progress.step);
-  attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
+  if (is_news && owner_.step) owner_.step(progress.step);
+  furthest = std::max(furthest.value_or(0), progress.step);
   worker_observer::worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
@@ -913,7 +914,7 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   tally.ended = ended.size();
   tally.succeeded = succeeded;
   tally.has_failure = has_failure;
-  tally.is_node_bad = bad_node.has_value();
+  tally.is_node_bad = reports.bad_node.has_value();
   tally.is_stopping = stop_signal.has_value();
   return tally;
 }
@@ -964,7 +965,7 @@ ELASTIC_DECL void worker_group::update_state() {
 ELASTIC_DECL void worker_group::begin_stop_on_failure() {
   if (!on_failure_) return;
   attempt_.obstacle = survivors_.obstacle();
-  const bool ends_all = attempt_.bad_node || attempt_.no_restart;
+  const bool ends_all = attempt_.reports.bad_node || attempt_.reports.no_restart;
   if (!ends_all && attempt_.obstacle.empty()) return;
   attempt_.stop_signal = on_failure_->signal;
   announce_stop(*on_failure_);

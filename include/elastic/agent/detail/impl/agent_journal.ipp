@@ -141,7 +141,7 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
   event.reason = change.what;
   if (change.on_other_node) event.elsewhere = 1;
   event.restarts = failures;
-  event.step = group_.furthest_step();
+  event.step = group_.reports().furthest_step;
   journal_.record(std::move(event));
 }
 
@@ -177,9 +177,9 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   is_judged_ = true;
   job_event event = about(job_event::type::workers_judged);
   event.state = journal_name(state);
-  if (group_.no_restart()) event.reason = *group_.no_restart();
-  if (group_.bad_node()) event.reason = *group_.bad_node();
-  event.step = group_.furthest_step();
+  if (group_.reports().no_restart) event.reason = *group_.reports().no_restart;
+  if (group_.reports().bad_node) event.reason = *group_.reports().bad_node;
+  event.step = group_.reports().furthest_step;
   journal_.record(std::move(event));
 }
 

@@ -63,19 +63,22 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
   // `usual_stop`.
   group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
-  if (extension_->looks_last()) {
-    group_.look_last([this] { return extension_->last_look(); });
-  }
-  group_.on_step([this](std::int64_t step) {
+  group_.attach(owner());
+}
+
+ELASTIC_DECL group_owner agent_run::owner() {
+  group_owner self;
+  self.step = [this](std::int64_t step) {
     epochs_.note_step(step);
     extension_->stepped(step);
-  });
-  group_.on_prepared([this] { extension_->prepared(); });
-  group_.equip(
-      [this](const worker_identity& worker, environment_map& variables) {
-        extension_->change_environment(worker, variables);
-      },
-      [this](int local_rank) { return extension_->passed_descriptor(local_rank); });
+  };
+  self.prepared = [this] { extension_->prepared(); };
+  if (extension_->looks_last()) self.last_look = [this] { return extension_->last_look(); };
+  self.change_environment = [this](const worker_identity& worker, environment_map& variables) {
+    extension_->change_environment(worker, variables);
+  };
+  self.descriptor = [this](int local_rank) { return extension_->passed_descriptor(local_rank); };
+  return self;
 }
 
 ELASTIC_DECL void agent_run::take(const signal_request& request) {
@@ -355,7 +358,7 @@ ELASTIC_DECL agent_view agent_run::look() const {
 
 /// Why this node must leave the job; empty: it need not.
 ELASTIC_DECL const std::optional<std::string>& agent_run::bad_node() const {
-  return failed_check_ ? failed_check_ : group_.bad_node();
+  return failed_check_ ? failed_check_ : group_.reports().bad_node;
 }
 
 ELASTIC_DECL const rendezvous_change* agent_run::round_end() const {
@@ -363,10 +366,10 @@ ELASTIC_DECL const rendezvous_change* agent_run::round_end() const {
 }
 
 ELASTIC_DECL restart_ledger::decision agent_run::decide(const rendezvous_change& change) const {
-  if (change.kind == rendezvous_change::cause::worker_failed && group_.no_restart()) {
+  if (change.kind == rendezvous_change::cause::worker_failed && group_.reports().no_restart) {
     restart_ledger::decision refused;
-    refused.reason = *group_.no_restart();
-    refused.is_hopeless = group_.is_hopeless();
+    refused.reason = *group_.reports().no_restart;
+    refused.is_hopeless = group_.reports().is_hopeless;
     return refused;
   }
   // A worker that ended because of another node's failure does not influence the decision.
@@ -594,7 +597,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
 ELASTIC_DECL task<void> agent_run::end_epoch() {
   const rendezvous_change& change = *attempt_->change;
   std::optional<std::string> obstacle;
-  if (!group_.bad_node() && group_.stayers().is_on()) {
+  if (!group_.reports().bad_node && group_.stayers().is_on()) {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
@@ -691,7 +694,7 @@ ELASTIC_DECL task<void> agent_run::run_beside_workers() {
 ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   epochs_.end();
   epochs_.note_change(change);
-  ledger_.reached(group_.furthest_step());
+  ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
   journal_.note_round_end(change, ledger_.failures());

@@ -54,7 +54,7 @@ ELASTIC_DECL void epoch_record::end() {
   if (ended_) return;
   ended_ = time_.now();
   behind_since_.reset();
-  const std::optional<std::int64_t> step = group_.furthest_step();
+  const std::optional<std::int64_t> step = group_.reports().furthest_step;
   if (step) furthest_ = std::max(furthest_.value_or(*step), *step);
 }
 

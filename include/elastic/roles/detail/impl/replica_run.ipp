@@ -401,10 +401,10 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
     if (each.local_rank == ended.identity.local_rank && each.step >= 0) step = each.step;
   }
   restart_ledger::decision next = ledger_.failed(replica, ended.end->status, step, ended.end->time);
-  if (!group_.no_restart()) return next;
+  if (!group_.reports().no_restart) return next;
   next.restart = false;
-  next.reason = *group_.no_restart();
-  next.is_hopeless = group_.is_hopeless();
+  next.reason = *group_.reports().no_restart;
+  next.is_hopeless = group_.reports().is_hopeless;
   return next;
 }
 
@@ -536,11 +536,11 @@ ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
 ELASTIC_DECL run_result replica_run::finish_failed() {
   std::string reason = "a replica failed";
   if (refusal_) reason = refusal_->reason;
-  if (!refusal_ && group_.no_restart()) reason = *group_.no_restart();
-  if (group_.bad_node()) reason = *group_.bad_node();
+  if (!refusal_ && group_.reports().no_restart) reason = *group_.reports().no_restart;
+  if (group_.reports().bad_node) reason = *group_.reports().bad_node;
   run_result result = finish(worker_state::failed, std::move(reason));
   result.is_hopeless = refusal_ && refusal_->is_hopeless;
-  result.left_as_bad = group_.bad_node().has_value();
+  result.left_as_bad = group_.reports().bad_node.has_value();
   return result;
 }
 
