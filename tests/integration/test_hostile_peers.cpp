@@ -15,8 +15,9 @@
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/running_program.hpp>
-#include <support/skip.hpp>
 #include <support/reserved_port.hpp>
+#include <support/skip.hpp>
+#include <support/stranger.hpp>
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -47,7 +48,9 @@ namespace {
 namespace hostile_peer_tests {
 
 using elastic::detail::unique_fd;
+using elastic::test::connect_stranger;
 using elastic::test::running_program;
+using elastic::test::send_bytes;
 
 /// How many peers come by default; tests/long.sh uses 10,000.
 std::size_t peers_or(std::size_t usual) {
@@ -74,28 +77,6 @@ class open_files {
   std::size_t needed_;
   rlimit before_{};
 };
-
-/// A connection that waits for nobody longer than a moment.
-unique_fd connect(std::uint16_t port) {
-  unique_fd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval moment{0, 200'000};
-  ::setsockopt(peer.get(), SOL_SOCKET, SO_SNDTIMEO, &moment, sizeof moment);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_port = htons(port);
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ::connect(peer.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
-  return peer;
-}
-
-/// As much as the other side takes.
-void say(const unique_fd& peer, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto sent = ::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-}
 
 namespace messages = elastic::detail::rendezvous_messages;
 namespace limits = elastic::limits;
@@ -151,7 +132,7 @@ std::string words_of_agent() {
 class insider {
  public:
   insider(std::uint16_t port, const std::optional<elastic::job_secret>& secret)
-      : socket_(connect(port)) {
+      : socket_(connect_stranger(port)) {
     const timeval patience{60, 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (secret) {
@@ -162,9 +143,9 @@ class insider {
   }
 
   void say(std::string_view bytes) {
-    if (!secure_) return hostile_peer_tests::say(socket_, bytes);
+    if (!secure_) return send_bytes(socket_, bytes);
     secure_->send(bytes);
-    hostile_peer_tests::say(socket_, secure_->take_output());
+    send_bytes(socket_, secure_->take_output());
   }
 
   /// Waits until it has heard this, or the connection ends. Result: whether it has.
@@ -185,7 +166,7 @@ class insider {
       return;
     }
     secure_->received(bytes, heard_);
-    hostile_peer_tests::say(socket_, secure_->take_output());
+    send_bytes(socket_, secure_->take_output());
   }
 
   unique_fd socket_;
@@ -276,8 +257,8 @@ class siege {
                                     words_of_agent().substr(0, 60)};
     while (staying_.size() < many_) {
       const std::size_t number = staying_.size();
-      staying_.push_back(connect(ports_[number % 2]));
-      say(staying_.back(), openings[number / 2 % 4]);
+      staying_.push_back(connect_stranger(ports_[number % 2]));
+      send_bytes(staying_.back(), openings[number / 2 % 4]);
     }
   }
 
@@ -286,8 +267,8 @@ class siege {
     std::string questions = set_key;
     while (questions.size() < 1024 * 1024) questions += get_key;
     for (int client = 0; client < 8; ++client) {
-      staying_.push_back(connect(ports_[client % 2]));
-      say(staying_.back(), questions);
+      staying_.push_back(connect_stranger(ports_[client % 2]));
+      send_bytes(staying_.back(), questions);
     }
   }
 
@@ -295,7 +276,8 @@ class siege {
   void cut_short() const {
     for (const std::string& words : {words_of_agent(), words_of_client()}) {
       for (std::size_t size = 0; size <= words.size(); ++size) {
-        for (const std::uint16_t port : ports_) say(connect(port), words.substr(0, size));
+        for (const std::uint16_t port : ports_)
+          send_bytes(connect_stranger(port), words.substr(0, size));
       }
     }
   }
@@ -305,7 +287,7 @@ class siege {
     for (int stranger = 0; stranger < 1000; ++stranger) {
       std::string bytes(random() % 300, '\0');
       for (char& byte : bytes) byte = static_cast<char>(random());
-      say(connect(ports_[stranger % 2]), bytes);
+      send_bytes(connect_stranger(ports_[stranger % 2]), bytes);
     }
   }
 

@@ -12,6 +12,7 @@
 #include <support/running_program.hpp>
 #include <support/sanitized.hpp>
 #include <support/skip.hpp>
+#include <support/stranger.hpp>
 
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -37,8 +38,10 @@ namespace {
 namespace stranger_tests {
 
 using elastic::detail::unique_fd;
+using elastic::test::connect_stranger;
 using elastic::test::raw_client;
 using elastic::test::running_program;
+using elastic::test::send_bytes;
 using words = std::vector<std::string>;
 
 /// A job on this host, whose workers obey files.
@@ -83,27 +86,6 @@ class stage {
   elastic::test::leftovers remains_;
   elastic::test::temporary_directory folder_;
 };
-
-/// A connection of a stranger; it never blocks for long.
-unique_fd connect(std::uint16_t port) {
-  unique_fd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const timeval moment{0, 200'000};
-  ::setsockopt(peer.get(), SOL_SOCKET, SO_SNDTIMEO, &moment, sizeof moment);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_port = htons(port);
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ::connect(peer.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at);
-  return peer;
-}
-
-void say(const unique_fd& peer, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto sent = ::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-}
 
 /// A number of /proc/PID/status, in KiB.
 long memory_of(pid_t process, const std::string& name) {
@@ -175,8 +157,8 @@ long growth_by(stage& job, const words& openings) {
   const long before = memory_of(host->pid(), "VmRSS");
   std::vector<unique_fd> strangers;
   while (strangers.size() < many) {
-    strangers.push_back(connect(job.port));
-    say(strangers.back(), openings[strangers.size() % openings.size()]);
+    strangers.push_back(connect_stranger(job.port));
+    send_bytes(strangers.back(), openings[strangers.size() % openings.size()]);
   }
   const auto other = job.start("1:2");
   other->await_out("/2.");
@@ -241,7 +223,7 @@ TEST_CASE("strangers: a restart finds the file descriptors that it needs", "[int
   const auto host = job.start("1");
   host->await_out("attempt 0.", workers);
   std::vector<unique_fd> strangers;
-  for (int i = 0; i < 600; ++i) strangers.push_back(connect(job.port));
+  for (int i = 0; i < 600; ++i) strangers.push_back(connect_stranger(job.port));
   host->await_err("clients wait to be accepted");
   job.touch("fail");
   host->await_out("attempt 1.", workers);
