@@ -81,7 +81,7 @@ SHARED = {
                 "line_head", "memory_room", "oom_kills", "port_use", "proc_file",
                 "process_handle", "process_tree", "signal_number", "tree_usage"],
     "python": ["hook_archive"],
-    "rendezvous": ["fencing", "gather", "master_keys", "native/c10d_rendezvous",
+    "rendezvous": ["exit_keys", "fencing", "gather", "master_keys", "native/c10d_rendezvous",
                    "native/leader_registry", "native/rendezvous_host", "native/rendezvous_message",
                    "native/round_register", "node_id", "reachable_address",
                    "round_machine", "round_state", "solo_rendezvous", "worker_store_host"],

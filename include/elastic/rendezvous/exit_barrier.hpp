@@ -18,6 +18,9 @@ namespace detail {
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size);
 
+/// What the last agent does for the others.
+ELASTIC_DECL task<void> open_exit_barrier(std::shared_ptr<store> agents);
+
 /// Waits for the last agent.
 ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents);
 

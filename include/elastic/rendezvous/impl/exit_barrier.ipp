@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/exit_barrier.hpp>
 
 #include <elastic/base/detail/required.hpp>
+#include <elastic/rendezvous/detail/exit_keys.hpp>
 
 #include <string>
 #include <utility>
@@ -13,24 +14,24 @@ namespace elastic {
 
 namespace detail {
 
-inline const std::string exit_barrier_prefix = "torchelastic/agent/terminal_state/";
-
-inline const std::string exit_barrier_last = exit_barrier_prefix + "last_member";
-
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size) {
   required(agents, "exit_barrier: the store of the agents");
-  const std::string count = exit_barrier_prefix + "num_members";
+  const std::string count = exit_count;
   const std::int64_t arrived = co_await agents->add(count, 1);
-  if (arrived >= group_world_size) {
-    const std::string value = "<val_ignored>";
-    co_await agents->set(exit_barrier_last, value);
-  }
+  if (arrived >= group_world_size) co_await open_exit_barrier(agents);
   co_return arrived;
 }
 
+ELASTIC_DECL task<void> open_exit_barrier(std::shared_ptr<store> agents) {
+  const std::string last = exit_last;
+  const std::string value = "<val_ignored>";
+  co_await agents->set(last, value);
+}
+
 ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents) {
-  co_await agents->get(exit_barrier_last);
+  const std::string last = exit_last;
+  co_await agents->get(last);
 }
 
 }  // namespace detail

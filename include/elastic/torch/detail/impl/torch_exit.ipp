@@ -6,6 +6,7 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
+#include <elastic/rendezvous/detail/exit_keys.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
 
@@ -16,8 +17,6 @@
 #include <fmt/format.h>
 
 namespace elastic::detail {
-
-inline const std::string terminal_state = "torchelastic/agent/terminal_state";
 
 ELASTIC_DECL error closed_error(const std::string& run_id,
                                 const std::optional<job_ending>& ending) {
@@ -51,15 +50,13 @@ ELASTIC_DECL torch_exit::torch_exit(std::shared_ptr<store> agents, int rank, int
 /// Opens the barrier in place of a node that was the last to come, and was lost before it did so.
 inline task<void> open_when_counted(std::shared_ptr<store> agents, int size,
                                     std::shared_ptr<time_source> time, duration pause) {
-  const std::string count = terminal_state + "/num_members";
+  const std::string count = exit_count;
   std::int64_t arrived = 0;
   while (arrived < size) {
     co_await time->sleep_until(time->now() + pause);
     arrived = co_await agents->add(count, 0);
   }
-  const std::string last = terminal_state + "/last_member";
-  const std::string value = "<val_ignored>";
-  co_await agents->set(last, value);
+  co_await open_exit_barrier(agents);
 }
 
 ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, duration silence,
@@ -81,11 +78,12 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   const std::shared_ptr<store> agents = agents_;
   const int rank = rank_;
   const int size = size_;
+  const std::string prefix = exit_state;
   const std::string mine = std::to_string(rank);
-  co_await publish_and_read(agents, terminal_state, mine, rank, size);
+  co_await publish_and_read(agents, prefix, mine, rank, size);
   if (rank != 0) co_return;
   // All have arrived, so a node that does not get to read that has died meanwhile.
-  task<void> reading = wait_for_readers(agents, terminal_state, size);
+  task<void> reading = wait_for_readers(agents, prefix, size);
   co_await with_deadline(*time, time->now() + silence, std::move(reading));
 }
 
@@ -93,15 +91,15 @@ ELASTIC_DECL task<bool> torch_exit::is_passed(std::optional<rendezvous_handler::
   if (!has_begun_) co_return false;
   if (how) co_return *how == rendezvous_handler::job_end::succeeded;
   std::vector<std::string> keys;
-  if (gathers_) keys = rank_keys(terminal_state, size_, "");
-  if (!gathers_) keys.push_back(terminal_state + "/last_member");
+  if (gathers_) keys = rank_keys(exit_state, size_, "");
+  if (!gathers_) keys.push_back(exit_last);
   const std::shared_ptr<store> agents = agents_;
   co_return co_await agents->check(std::move(keys));
 }
 
 ELASTIC_DECL task<void> torch_exit::release() {
   if (!gathers_ || size_ == 0) co_return;
-  const std::string key = terminal_state + std::to_string(rank_);
+  const std::string key = exit_state + std::to_string(rank_);
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.emplace_back(key, std::to_string(rank_));
   pairs.emplace_back(key + gathered_suffix, "FIN");

@@ -5,6 +5,7 @@
 #include <elastic/torch/detail/torch_round.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/rendezvous/detail/exit_keys.hpp>
 
 #include <algorithm>
 
@@ -88,7 +89,7 @@ ELASTIC_DECL task<void> torch_round::wait_for_change(std::string token, time_poi
 
 ELASTIC_DECL task<bool> torch_round::has_ended(std::int64_t round, int rank) {
   std::vector<std::string> keys;
-  keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
+  keys.push_back(fmt::format("{}/{}{}", prefix(round), exit_state, rank));
   co_return co_await agents_->check(std::move(keys));
 }
 
@@ -178,7 +179,7 @@ ELASTIC_DECL task<std::vector<node_id>> torch_round::without_ended(std::vector<n
 
 ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   if (dialect_ != torch_dialect::torch_2_6) co_return 0;
-  const std::string joint = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
+  const std::string joint = fmt::format("{}/{}", prefix(round), exit_count);
   const std::string own = ended_prefix(round) + count_name;
   // Read first, so that it never exceeds the other.
   const int replies = co_await count_at(own);
