@@ -733,6 +733,7 @@ ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::bad_
   if (reports.bad_node) return;
   reports.bad_node = statement_of(local_rank, "says that this node is bad", notice.reason);
   log_.error("{}", *reports.bad_node);
+  update_state();
 }
 
 ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::progress& progress) {
