@@ -129,7 +129,8 @@ class worker_group {
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
   /// Sets a function, which must not throw, that is called when all workers of a start have been
-  /// started. The journal learns of those that have ended meanwhile only after the call.
+  /// started. The journal learns of those that are hung or have ended meanwhile only after the
+  /// call.
   void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
   /// Sets how the group calls its owner. Call this before `start`.
@@ -357,6 +358,7 @@ class worker_group {
 
   ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
                                     job_event::suspicion suspicion = job_event::suspicion::none);
+  ELASTIC_DECL void note_hung_in_journal(const worker& entry);
   ELASTIC_DECL void note_end_in_journal(const worker& entry);
 
   // The worker that a process is or descends from. If the pid was reused meanwhile, the only harm
@@ -390,7 +392,7 @@ class worker_group {
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
   ELASTIC_DECL void notify_roles();
-  ELASTIC_DECL void note_early_ends();
+  ELASTIC_DECL void note_early_events();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();

@@ -7,6 +7,7 @@
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
+#include <support/channel_peer.hpp>
 #include <support/manual_time.hpp>
 #include <support/run_program.hpp>
 
@@ -23,6 +24,7 @@ namespace agent_journal_tests {
 using namespace std::chrono_literals;
 using namespace elastic;
 using elastic::test::agent_stage;
+using elastic::test::channel_peer;
 
 /// The events of a kind that the journal was told, in their order.
 std::vector<job_event> events_of(const agent_stage& stage, job_event::type kind) {
@@ -139,6 +141,26 @@ TIME_TEST("agent: the journal tells early ends in their order, also of workers t
   }
   CHECK(codes == std::vector<std::int64_t>{8, 7, 9});
   CHECK(stage.decisions().find("workers_started worker_ended") != std::string::npos);
+}
+
+TIME_TEST("agent: the journal tells the start before a worker that is hung early", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.liveness.heartbeat_timeout = 10s;
+  stage.launcher->hold_at = 1;
+  stage.start();
+  co_await stage.quiet();
+  channel_peer peer(stage.worker(0).variable("ELASTIC_CONTROL"), stage.worker(0).local_rank());
+  peer.say(R"({"kind":"heartbeat"})");
+  co_await stage.pass(11s);
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGKILL});
+  CHECK(stage.decisions() == "agent_started rendezvous_started round_joined workers_starting");
+  stage.launcher->let_go();
+  co_await stage.end();
+  CHECK(stage.decisions().find("workers_starting workers_started worker_hung worker_ended") !=
+        std::string::npos);
+  const auto hung = events_of(stage, job_event::type::worker_hung);
+  REQUIRE(hung.size() == 1);
+  CHECK(hung[0].rank == 0);
 }
 
 TIME_TEST("agent: the journal tells the end of a worker whose start was given up", "[agent]") {

@@ -176,15 +176,18 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   return next;
 }
 
-/// Some workers may have ended while others were being started.
+/// Some workers may have become hung or ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
   notify_roles();
   if (on_start_) on_start_();
-  note_early_ends();
+  note_early_events();
 }
 
-/// From now on, the journal learns of the end of each of these workers at once.
-ELASTIC_DECL void worker_group::note_early_ends() {
+/// From now on, the journal learns at once that one of these workers is hung, or has ended.
+ELASTIC_DECL void worker_group::note_early_events() {
+  for (const worker& each : attempt_.workers) {
+    if (!each.is_start_reported && !each.hung.empty()) note_hung_in_journal(each);
+  }
   for (const std::size_t slot : attempt_.ended) {
     if (!attempt_.workers[slot].is_start_reported) note_end_in_journal(attempt_.workers[slot]);
   }
@@ -475,7 +478,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
-  note_early_ends();
+  note_early_events();
   hooks_.hurry();
   if (roles_) roles_->stopped();
   announce_stop(plan);
@@ -616,7 +619,7 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   notify_observer([&](worker_observer& observer) { observer.hung(hung); });
-  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
+  if (entry.is_start_reported) note_hung_in_journal(entry);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, found.signal);
@@ -940,6 +943,10 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   }
   if (kind == job_event::type::worker_suspected) event.state = to_string(suspicion);
   journal_->record(std::move(event));
+}
+
+ELASTIC_DECL void worker_group::note_hung_in_journal(const worker_group::worker& entry) {
+  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
 }
 
 /// Workers that ended because they were told to are only counted, once all have ended.
