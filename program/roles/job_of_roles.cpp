@@ -142,6 +142,19 @@ void check_nodes(const std::vector<elastic::role>& roles) {
                           one->name, several->name));
 }
 
+/// The file is the same on all nodes, so that it cannot give each its rank.
+void check_meeting(const std::vector<elastic::role>& roles) {
+  for (const elastic::role& role : roles) {
+    const elastic::launch_config& config = role.config;
+    const bool meets = role.has_world && config.rendezvous.max_nodes > 1;
+    if (!meets || config.standalone || config.rendezvous.backend != "static") continue;
+    throw error(errc::invalid_argument,
+                fmt::format("role '{}' runs on several nodes, which the rendezvous backend "
+                            "'static' cannot rank: choose --rdzv-backend c10d, etcd or file",
+                            role.name));
+  }
+}
+
 }  // namespace
 
 job_of_roles make_job(const job_file& file, const elastic::command_line_facts& facts) {
@@ -173,6 +186,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
   }
   validate(job.options.roles);
   check_nodes(job.options.roles);
+  check_meeting(job.options.roles);
   return job;
 }
 

@@ -297,6 +297,22 @@ stops_with = "trainer"
   CHECK_FALSE(job.options.roles[1].has_world);
 }
 
+TEST_CASE("job file: a role of several nodes needs a rendezvous that ranks them",
+          "[program][roles]") {
+  const std::string text = "[role.trainer]\ncommand = [\"--no-python\", \"true\"]\n";
+  const char* const sentence =
+      "role 'trainer' runs on several nodes, which the rendezvous backend 'static' cannot rank: "
+      "choose --rdzv-backend c10d, etcd or file";
+  CHECK_THROWS_WITH(make("nodes = 2\n" + text), sentence);
+  CHECK_THROWS_WITH(make(text, {}, {{"--nnodes", "2", "--nnodes"},
+                                    {"--rdzv-backend", "static", "--rdzv-backend"}}),
+                    sentence);
+  CHECK_NOTHROW(make("rdzv_backend = \"static\"\n" + text));
+  CHECK_NOTHROW(make("nodes = 2\n" + text, {},
+                     {{"--rdzv-backend", "c10d", "--rdzv-backend"},
+                      {"--rdzv-endpoint", "host0", "--rdzv-endpoint"}}));
+}
+
 TEST_CASE("job file: what nothing is said of", "[program][roles]") {
   const job_of_roles job = make("[role.trainer]\ncommand = [\"--no-python\", \"true\"]\n");
   CHECK(job.options.run_id == "job1");
