@@ -347,7 +347,7 @@ class job_file_reader {
       return toml::parse(text);
     } catch (const toml::parse_error& failure) {
       refuse(failure.source(),
-             elastic::printable_text(fmt::format("no TOML: {}", failure.description())));
+             elastic::printable_text(fmt::format("not valid TOML: {}", failure.description())));
     }
   }
 
@@ -500,6 +500,10 @@ class job_file_reader {
       add_variables(key, *option, *table, arguments);
       return;
     }
+    // A list would become one variable.
+    if (value.is_array() && detail::option_named(*option).repeats) {
+      refuse(value, fmt::format("{}: a table such as {{ NAME = \"value\" }} is needed", key));
+    }
     const std::optional<std::string> text = option_text(key, *option, value);
     if (!text) return leave_out_flag(key, *option, value, arguments);
     check(key, *option, *text, value);
@@ -530,6 +534,10 @@ class job_file_reader {
       refuse(table, fmt::format("{}: a text, a number or a list of them is needed", key));
     }
     for (auto&& [name, value] : table) {
+      if (name.str().empty() || name.str().find('=') != std::string_view::npos) {
+        refuse(value, fmt::format("{}: {} cannot be the name of a variable", key,
+                                  elastic::in_quotes(std::string(name.str()))));
+      }
       const std::string text =
           fmt::format("{}={}", name.str(), option_text(key, option, value).value_or(""));
       check(key, option, text, value);

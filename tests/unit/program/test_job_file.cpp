@@ -410,7 +410,7 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
       {"[role]", "jobs/job1.toml: a job needs a role: a table such as [role.trainer]"},
       {"role = 3", "jobs/job1.toml:1: role: tables such as [role.trainer] are needed"},
       {"[role]\ntrainer = 3", "jobs/job1.toml:2: role.trainer: a table is needed"},
-      {"name = ", "jobs/job1.toml:1: no TOML: "},
+      {"name = ", "jobs/job1.toml:1: not valid TOML: "},
       {with("name = \"grpo\"", "name = 7"), "jobs/job1.toml:1: name: a text is needed"},
       {with("restarts = 2", "restarts = -1"),
        "jobs/job1.toml:2: restarts: a whole number from 0 on is needed"},
@@ -433,6 +433,11 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
        "jobs/job1.toml:8: nproc_per_node 'many': "},
       {with("nproc_per_node = 4", "nproc_per_node = { a = 1 }"),
        "jobs/job1.toml:8: nproc_per_node: a text, a number or a list of them is needed"},
+      {with("env = { NCCL_DEBUG = \"INFO\", SEED = 7 }", "env = [\"A=1\", \"B=2\"]"),
+       "jobs/job1.toml:9: env: a table such as { NAME = \"value\" } is needed"},
+      {with("SEED = 7", "\"SEED=7\" = 8"),
+       "jobs/job1.toml:9: env: 'SEED=7' cannot be the name of a variable"},
+      {with("SEED = 7", "\"\" = 8"), "jobs/job1.toml:9: env: '' cannot be the name of a variable"},
       {with("virtual_local_rank = false", "virtual_local_rank = 'yes'"),
        "jobs/job1.toml:18: virtual_local_rank: true or false is needed"},
       {with(trainer, "command = \"train.py\""),
@@ -457,7 +462,7 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
        "role 'rollout' stops with 'trianer', which is not a role of the job (did you mean "
        "'trainer'?)"},
       {with("[role.trainer]", "[role.\"tr/ainer\"]"), "role 'tr/ainer': a name is 1 to 64 letters"},
-      {with("[role.trainer]", "[role.rollout]"), "jobs/job1.toml:12: no TOML: "},
+      {with("[role.trainer]", "[role.rollout]"), "jobs/job1.toml:12: not valid TOML: "},
       {with("nproc_per_node = 4", "nodes = 2"), "role 'rollout' has one node and role 'trainer' "
                                                 "several"},
   };
