@@ -152,6 +152,17 @@ void refuse_status_answer(const detail::http_response& answer) {
                                    std::string_view(why).substr(0, why.find('\n'))));
 }
 
+/// Another web server may answer with 200, too, which would make a job look ready.
+void refuse_other_server(const detail::http_response& answer, std::string_view type) {
+  const auto header = answer.headers.find("content-type");
+  const std::string given = header == answer.headers.end() ? "" : header->second;
+  if (given.starts_with(type)) return;
+  throw elastic::error(
+      elastic::errc::protocol_violation,
+      fmt::format("status: this is not the server of a job: it sends {} instead of {}",
+                  given.empty() ? "no content type" : elastic::in_quotes(given), type));
+}
+
 struct shown_status {
   std::string text;
   bool has_ended = false;
@@ -164,6 +175,7 @@ elastic::task<shown_status> status_of_server(status_query query) {
     const std::string target = path_of_role(query.role, "/readyz");
     const detail::http_response answer = co_await answer_for_status(query, target, "text/plain");
     if (answer.status != 200 && answer.status != 503) refuse_status_answer(answer);
+    refuse_other_server(answer, "text/plain");
     shown.is_ready = answer.status == 200;
     shown.text = shown.is_ready ? "" : elastic::printable_text(answer.body);
     co_return shown;
@@ -172,6 +184,7 @@ elastic::task<shown_status> status_of_server(status_query query) {
   const std::string target = path_of_role(query.role, "/api/v1/job");
   const detail::http_response answer = co_await answer_for_status(query, target, accept);
   if (answer.status != 200) refuse_status_answer(answer);
+  refuse_other_server(answer, accept);
   // JSON is for programs, which need the unchanged text.
   shown.text = query.as_json ? answer.body : elastic::printable_text(answer.body);
   co_return shown;

@@ -4,11 +4,15 @@
 #include <program/commands/send_command.hpp>
 #include <program/commands/status_command.hpp>
 
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <support/catch.hpp>
+#include <support/co_test.hpp>
 #include <support/run_program.hpp>
+#include <support/scripted_server.hpp>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -18,8 +22,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -168,6 +175,46 @@ TEST_CASE("status command: no log directory tells whether workers run", "[progra
     CHECK(exit.code == 2);
     CHECK_THAT(exit.text, elastic::test::contains_text("would be a log directory"));
   }
+}
+
+/// "0: what it showed", or what was wrong.
+elastic::task<std::string> outcome_of(elasticrun::status_query query) {
+  std::string shown;
+  std::function<void(std::string_view)> out = [&](std::string_view text) { shown += text; };
+  elastic::task<int> running = elasticrun::run_status_command(std::move(query), std::move(out));
+  try {
+    const int code = co_await std::move(running);
+    co_return fmt::format("{}: {}", code, shown);
+  } catch (const elastic::error& failure) {
+    co_return failure.what();
+  }
+}
+
+CO_TEST("status command: another web server is not the server of a job", "[program]") {
+  const std::string begin = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n";
+  const std::string page = begin + "Content-Type: text/html\r\n\r\nhi\n";
+  const std::string bare = begin + "\r\nhi\n";
+  const std::string text = begin + "Content-Type: text/plain; charset=utf-8\r\n\r\nok\n";
+  elastic::test::scripted_server server({{page}, {bare}, {page}, {text}, {text}});
+  const std::string refusal = "status: this is not the server of a job: it sends ";
+  elasticrun::status_query query;
+  query.tcp.host = "127.0.0.1";
+  query.tcp.port = server.port();
+  query.asks_ready = true;
+  const std::string ready_by_page = co_await outcome_of(query);
+  CHECK(ready_by_page == refusal + "'text/html' instead of text/plain");
+  query.asks_ready = false;
+  const std::string shown_by_bare = co_await outcome_of(query);
+  CHECK(shown_by_bare == refusal + "no content type instead of text/plain");
+  query.as_json = true;
+  const std::string json_by_page = co_await outcome_of(query);
+  CHECK(json_by_page == refusal + "'text/html' instead of application/json");
+  query.as_json = false;
+  const std::string shown_by_job = co_await outcome_of(query);
+  CHECK(shown_by_job == "0: ok\n");
+  query.asks_ready = true;
+  const std::string ready_by_job = co_await outcome_of(query);
+  CHECK(ready_by_job == "0: ");
 }
 
 }  // namespace command_tests
