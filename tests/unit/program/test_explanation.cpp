@@ -135,6 +135,30 @@ TEST_CASE("explanation: the story of a run with a failure and a restart", "[prog
         "  stop                   0.0 %  0.5 s\n");
 }
 
+TEST_CASE("explanation: the time after the restart of a replica is work", "[program][roles]") {
+  narrator run;
+  run.begin();
+  run.journal.records.back().event.backend = "replicas";
+  run.tell(kind::workers_starting, 0);
+  run.tell(kind::workers_started, 1).local_world_size = 4;
+  job_event& ended = run.tell(kind::worker_ended, 30, "SIGKILL", "failed");
+  ended.rank = ended.local_rank = 0;
+  run.tell(kind::restart_decided, 0, "restart 1 of 5", "replace");
+  job_event& replaced = run.tell(kind::ranks_replaced, 2, "replica 0 ended: SIGKILL");
+  replaced.rank = 0;
+  replaced.ranks = {0};
+  replaced.pid = 4711;
+  replaced.count = 3;
+  run.tell(kind::stop_requested, 65, "SIGTERM received");
+  run.tell(kind::workers_stopping, 0);
+  run.tell(kind::workers_stopped, 2);
+  run.end("stopped");
+  CHECK_THAT(run.explanation(), contains_text("Where the time went\n"
+                                              "  start                  1.0 %  1 s\n"
+                                              "  work                  95.0 %  1 min 35 s\n"
+                                              "  stop                   4.0 %  4 s\n"));
+}
+
 TEST_CASE("explanation: each role of a job has a story of its own", "[program][roles]") {
   // Two agents write into one journal at the same time.
   narrator trainer;

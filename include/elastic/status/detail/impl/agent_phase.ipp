@@ -24,6 +24,8 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::workers_stopping: return agent_phase::stop;
     case kind::workers_stopped: return agent_phase::wait;
     case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    // Only this record says that a replica runs again; for a world, `workers_started` does.
+    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
     case kind::exit_barrier_ended:
     case kind::agent_ended: return agent_phase::rest;
     case kind::worker_ended:
@@ -37,7 +39,6 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::job_resumed:
     case kind::checkpoint_ended:
     case kind::node_told:
-    case kind::ranks_replaced:
     case kind::replacement_abandoned:
     case kind::step_reached: break;
   }
