@@ -157,10 +157,10 @@ class rendezvous_handler {
   /// Ends the pause that this node began, if any.
   virtual void resume() {}
 
-  /// Marks this node as bad: it has to stay out of the job for the time in its parameters
-  /// (`rendezvous_parameters::exclude_for`). `shutdown`, which must be called next, informs the
-  /// others. The default does nothing.
-  virtual void keep_out(std::string /*why*/) {}
+  /// Marks this node as bad for a reason, a clause such as "GPU 3 is hot". This excludes the node
+  /// from the job for the time in its parameters (`rendezvous_parameters::exclude_for`).
+  /// `shutdown`, which must be called next, informs the others. The default does nothing.
+  virtual void exclude_node(std::string /*why*/) {}
 
   /// The reason, for users, why this node cannot meet others while `next_round` runs: "the
   /// rendezvous at node0:29400 is gone (Connection refused)". Empty (the default) if the node only

@@ -172,7 +172,7 @@ class agent_run {
   ELASTIC_DECL run_result finish_unreported();
   ELASTIC_DECL task<run_result> finish_stopped();
   ELASTIC_DECL task<run_result> leave_job();
-  ELASTIC_DECL void keep_out(const std::string& reason);
+  ELASTIC_DECL void exclude_node(const std::string& reason);
   ELASTIC_DECL run_result finish(worker_state state, std::string reason);
   ELASTIC_DECL task<void> leave_rendezvous();
   ELASTIC_DECL task<void> run_and_log(task<void> step);

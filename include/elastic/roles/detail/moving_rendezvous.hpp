@@ -41,7 +41,7 @@ class moving_rendezvous final : public rendezvous_handler {
     inner_->pause(std::move(why), saves_first);
   }
   void resume() override { inner_->resume(); }
-  void keep_out(std::string why) override { inner_->keep_out(std::move(why)); }
+  void exclude_node(std::string why) override { inner_->exclude_node(std::move(why)); }
   std::string obstacle() const override { return inner_->obstacle(); }
   std::optional<std::int64_t> arrived_workers() const override {
     return inner_->arrived_workers();

@@ -901,7 +901,7 @@ ELASTIC_DECL task<run_result> agent_run::finish_stopped() {
   run_result result =
       finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
   result.stop_signal = request.signal;
-  if (request.is_node_bad) keep_out(result.reason);
+  if (request.is_node_bad) exclude_node(result.reason);
   co_return result;
 }
 
@@ -915,12 +915,12 @@ ELASTIC_DECL task<run_result> agent_run::leave_job() {
   run_result result = finish(worker_state::failed, reason);
   job_end_.reset();
   result.left_as_bad = true;
-  keep_out(reason);
+  exclude_node(reason);
   co_return result;
 }
 
-ELASTIC_DECL void agent_run::keep_out(const std::string& reason) {
-  if (rendezvous_) rendezvous_->keep_out(reason);
+ELASTIC_DECL void agent_run::exclude_node(const std::string& reason) {
+  if (rendezvous_) rendezvous_->exclude_node(reason);
 }
 
 ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason) {

@@ -119,7 +119,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
-  void keep_out(std::string why) override { bad_because_ = std::move(why); }
+  void exclude_node(std::string why) override { bad_because_ = std::move(why); }
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
   std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
@@ -210,7 +210,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::int64_t round_ = -1;
   /// The round of `meet`, until `next_round` returns it.
   std::optional<rendezvous_round> met_;
-  /// Why this node has to stay out for a while; empty: it may return.
+  /// Why this node is excluded when it leaves; empty: it may return.
   std::string bad_because_;
 };
 
