@@ -133,7 +133,7 @@ machine with_place(int nodes) {
   return job;
 }
 
-/// All wait, and one node that is kept out is missing.
+/// All nodes wait, because one node is excluded.
 machine short_of_one(int nodes) {
   machine job(nodes, nodes + 1);
   job.gather(nodes - 1);

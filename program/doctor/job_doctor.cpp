@@ -321,8 +321,8 @@ elastic::task<texts> job_doctor::exchange_texts(std::string topic, std::string m
   std::optional<texts> gathered = co_await std::move(limited);
   if (!gathered) {
     throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes told about their {} in time: is each of them "
-                            "an elasticrun doctor?",
+                fmt::format("not all of the {} nodes reported their {} in time: does each of them "
+                            "run elasticrun doctor?",
                             round_.group_world_size, topic == "nodes" ? "host" : "links"));
   }
   co_return *std::move(gathered);

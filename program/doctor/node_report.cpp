@@ -69,7 +69,7 @@ void records_row(record_rows& rows, const char* name, std::vector<Record>& value
   for (const nlohmann::ordered_json& each : *list) {
     if (!each.is_object())
       rows.refuse(fmt::format("has an entry in {} that is not an object", name));
-    const json_fields fields("what a node told the doctor", each);
+    const json_fields fields("a node's report", each);
     read_record(fields, values.emplace_back());
   }
 }
@@ -155,7 +155,7 @@ std::string text_of(const node_report& report) {
 
 node_report parse_node_report(std::string_view text) {
   node_report report;
-  read_record(json_fields("what a node told the doctor", text, limits::doctor_report_bytes),
+  read_record(json_fields("a node's report", text, limits::doctor_report_bytes),
               report);
   return report;
 }
@@ -168,7 +168,7 @@ std::string text_of(const std::vector<link_report>& links) {
 
 std::vector<link_report> parse_link_reports(std::string_view text, int nodes) {
   link_list list;
-  read_record(json_fields("what a node told of its links", text, limits::doctor_links_bytes), list);
+  read_record(json_fields("a node's list of links", text, limits::doctor_links_bytes), list);
   std::erase_if(list.links, [nodes](const link_report& link) { return link.peer >= nodes; });
   return std::move(list.links);
 }

@@ -527,7 +527,7 @@ stops_with = "trainer"
       stage.environment());
   INFO(refused.err);
   CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, contains_text("was begun with another job file than that of this node: "
+  CHECK_THAT(refused.err, contains_text("was started with a different job file than this node: "
                                         "they differ in role.rollout; start all nodes with the "
                                         "same file"));
   CHECK(refused.out.empty());
@@ -573,8 +573,8 @@ command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET 
   const program_result refused = start_other();
   INFO(refused.err);
   CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, contains_text("the job 'grpo/trainer' was begun with another job file "
-                                        "than that of this node: they differ in role.trainer, "
+  CHECK_THAT(refused.err, contains_text("the job 'grpo/trainer' was started with a different job "
+                                        "file than this node: they differ in role.trainer, "
                                         "role.learner; start all nodes with the same file"));
   CHECK(refused.out.empty());
   std::ofstream(stage.folder / "done") << "done";

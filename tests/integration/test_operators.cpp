@@ -305,10 +305,10 @@ TEST_CASE("operators: a node that was drained stays out for its time, and then c
   host->await_out("world 2\n");
   CHECK(command({"drain", socket, "GPU 3 is hot"}).code == 0);
   CHECK(node->wait().code == 128 + SIGTERM);
-  host->await_err(fmt::format("node 'gpu7' is kept out for {} s: drained by user ", seconds));
+  host->await_err(fmt::format("node 'gpu7' is excluded for {} s: drained by user ", seconds));
   const auto again = job.start(bad, work);
   if (seconds == "3600") {
-    again->await_err("this node waits: node 'gpu7' is kept out for ");
+    again->await_err("this node waits: node 'gpu7' is excluded for another ");
     host->await_out("world 1\n", 2);
     CHECK(again->out().empty());
   } else {
@@ -363,7 +363,7 @@ TEST_CASE("operators: the worker that does not come to init_process_group is nam
   CHECK(job.wait().code == 128 + SIGTERM);
 }
 
-TEST_CASE("operators: a job that cannot go on without a node that is kept out takes it back",
+TEST_CASE("operators: a job that cannot continue without an excluded node readmits it",
           "[integration]") {
   operated_job job;
   job.options[1] = "2";
@@ -380,8 +380,8 @@ TEST_CASE("operators: a job that cannot go on without a node that is kept out ta
   const auto again = job.start(bad, work);
   again->await_err("this node waits: ");
   host->await_err(
-      "node 'gpu7' comes back before its time: without those that are kept out there "
-      "are 1 of at least 2 nodes");
+      "node 'gpu7' is readmitted early: without the excluded nodes, the job has 1 of at least 2 "
+      "nodes");
   again->await_out("world 2\n");
   for (const auto* each : {&again, &host}) {
     (*each)->signal(SIGTERM);
@@ -428,7 +428,7 @@ TEST_CASE("operators: PyTorch's training goes on elsewhere from what a drained n
   CHECK(job.remains.processes().empty());
 }
 
-TEST_CASE("operators: what a node cannot be called, or kept out for, is refused", "[integration]") {
+TEST_CASE("operators: invalid node names and exclusion times are refused", "[integration]") {
   operated_job job;
   struct row {
     words options;

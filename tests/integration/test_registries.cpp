@@ -293,7 +293,7 @@ TEST_CASE("registries: a node that was drained stays out, whichever agent leads"
   set.lose(set.leader());
   set.await_world(1, set.nodes[0] ? 2 : 1);
   const node_pointer again = set.job.node("", bad);
-  (*again)->await_err("this node waits: node 'gpu7' is kept out for ");
+  (*again)->await_err("this node waits: node 'gpu7' is excluded for another ");
   set.check_success();
   CHECK((*again)->wait().out.empty());
 }

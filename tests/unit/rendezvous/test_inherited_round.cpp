@@ -263,7 +263,7 @@ TEST_CASE("inherited round: a node with other sizes is refused", "[rendezvous]")
   new_server.begin();
   new_server.settings.max_nodes = 5;
   new_server.greet(1);
-  CHECK(new_server.take_texts(1).back().find("another number of nodes") != std::string::npos);
+  CHECK(new_server.take_texts(1).back().find("the numbers of nodes differ") != std::string::npos);
 }
 
 }  // namespace inherited_round_tests

@@ -78,7 +78,7 @@ TEST_CASE("job file record: it has the newest leader of each role", "[rendezvous
 
 TEST_CASE("job file record: fingerprints that differ are an objection", "[rendezvous]") {
   CHECK(objection_to_file("grpo/trainer", "a=1 b=2", "b=3 a=1") ==
-        "the job 'grpo/trainer' was begun with another job file than that of this node: they "
+        "the job 'grpo/trainer' was started with a different job file than this node: they "
         "differ in b; start all nodes with the same file");
   CHECK_FALSE(objection_to_file("grpo/trainer", "a=1", "a=1"));
   CHECK_FALSE(objection_to_file("grpo/trainer", "", "a=1"));

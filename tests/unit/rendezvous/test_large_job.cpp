@@ -220,7 +220,7 @@ TEST_CASE("large job: a node that joins is one look at each, and one that stands
   CHECK(job.take_work().visited_nodes <= 100);
 }
 
-TEST_CASE("large job: a keep-alive looks at nobody, though a node is kept out and the rest wait",
+TEST_CASE("large job: a keep-alive looks at nobody, though a node is excluded and the rest wait",
           "[rendezvous]") {
   crowd job(most, most + 1);
   job.gather(0, most - 1);

@@ -380,8 +380,8 @@ TEST_CASE("rendezvous bounds: the settings of the server's own agent count for i
   greeting.settings.max_nodes = 100'000;
   job.connect(1, greeting);
   CHECK(job.refusal_of(1) ==
-        "the job 'job' was begun with 1:4 nodes, this node was told 1:100000: another job of the "
-        "same run id, or another number of nodes");
+        "the job 'job' was started with 1:4 nodes, but this node with 1:100000: another job has "
+        "this run id, or the numbers of nodes differ");
   greeting = greeting_of(2);
   greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
   job.connect(2, greeting);

@@ -78,7 +78,7 @@ class stage {
   elastic::rendezvous_settings settings;
   time_point now{12h};
   rendezvous_coordinator coordinator{"job", elastic::logger(), 1000};
-  /// Whom that kept out, as nodes say.
+  /// The nodes that it excluded, as nodes report.
   std::vector<elastic::detail::exclusion> excluded;
   /// What nodes say of the last server that they were with.
   std::map<char, former_round> former;
@@ -370,7 +370,7 @@ TEST_CASE("coordinator: a node that was called bad stays out for its time, under
   job.connect('B');
   job.ask_join('B');
   CHECK(job.answers_to('B') ==
-        texts{"welcome", "on hold: node 'gpu-b' is kept out for 600 s more: GPU 3 is hot"});
+        texts{"welcome", "on hold: node 'gpu-b' is excluded for another 600 s: GPU 3 is hot"});
   // It waits for longer than for a place.
   job.pass(10min - 1s);
   CHECK(job.answers_to('B').empty());
@@ -381,7 +381,7 @@ TEST_CASE("coordinator: a node that was called bad stays out for its time, under
   CHECK(job.last_answer_to('B').starts_with("round 2: "));
 }
 
-TEST_CASE("coordinator: a node that is kept out hears of the end of the job", "[rendezvous]") {
+TEST_CASE("coordinator: an excluded node learns of the end of the job", "[rendezvous]") {
   stage job(1, 2);
   job.gather("ab");
   job.say('b', leave{10min, "hot"});
@@ -426,7 +426,7 @@ TEST_CASE("coordinator: if there are too few nodes, the one that was excluded fi
   }
 }
 
-TEST_CASE("coordinator: whom a former server kept out its nodes tell", "[rendezvous]") {
+TEST_CASE("coordinator: nodes report whom a former server excluded", "[rendezvous]") {
   stage before(1, 3);
   before.gather("abc");
   before.say('b', leave{10min, "hot"});
@@ -447,7 +447,7 @@ TEST_CASE("coordinator: whom a former server kept out its nodes tell", "[rendezv
   job.ask_join('B');
   // The former world may still run.
   job.pass(20s);
-  CHECK(job.last_answer_to('B').starts_with("on hold: node 'gpu-b' is kept out for "));
+  CHECK(job.last_answer_to('B').starts_with("on hold: node 'gpu-b' is excluded for another "));
 }
 
 TEST_CASE("coordinator: who was in the job before comes before a stranger", "[rendezvous]") {
@@ -923,8 +923,8 @@ TEST_CASE("coordinator: nodes with other numbers of nodes are refused", "[rendez
   job.settings.node_counts = {2, 4};
   job.connect('b');
   CHECK(job.last_answer_to('b') ==
-        "refused: the job 'job' was begun with 2:4 nodes, this node was told 2,4: another job of "
-        "the same run id, or another number of nodes");
+        "refused: the job 'job' was started with 2:4 nodes, but this node with 2,4: another job "
+        "has this run id, or the numbers of nodes differ");
 }
 
 TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rendezvous]") {
@@ -933,8 +933,8 @@ TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rende
   job.settings.max_nodes = 3;
   job.connect('b');
   CHECK(job.answers_to('b') ==
-        texts{"refused: the job 'job' was begun with 1:2 nodes, this node was told 1:3: another "
-              "job of the same run id, or another number of nodes"});
+        texts{"refused: the job 'job' was started with 1:2 nodes, but this node with 1:3: another "
+              "job has this run id, or the numbers of nodes differ"});
   // Where nobody is left, the next one decides.
   job.say('a', leave{});
   job.connect('b');
@@ -948,7 +948,7 @@ TEST_CASE("coordinator: nodes with another job file are refused, with what diffe
     std::string answer;
   };
   const auto refusal = [](const std::string& names) {
-    return "refused: the job 'job' was begun with another job file than that of this node: they "
+    return "refused: the job 'job' was started with a different job file than this node: they "
            "differ in " +
            names + "; start all nodes with the same file";
   };

@@ -197,7 +197,7 @@ TIME_TEST("rendezvous link: a pause is told each server, and its end too", "[ren
   co_await link->stop();
 }
 
-TIME_TEST("rendezvous link: tells a new server whom the former one kept out",
+TIME_TEST("rendezvous link: reports to a new server whom the former one excluded",
           "[rendezvous][native]") {
   servers job;
   job.welcomes = {welcome(5, false, 5s), welcome(6, false, 5s)};

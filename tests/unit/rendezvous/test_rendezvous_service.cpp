@@ -113,7 +113,7 @@ TEST_CASE("rendezvous service: roles of one job are compared by their job file",
   const hello differing = greeting_with(run_id, "nodes=2 role.learner=1");
   caller second(service);
   if (is_of_job) {
-    const std::string why = "the job 'grpo/trainer' was begun with another job file than that of "
+    const std::string why = "the job 'grpo/trainer' was started with a different job file than "
                             "this node: they differ in role.trainer, role.learner";
     CHECK_THROWS_WITH(second.say(differing), contains_text(why));
     CHECK_THAT(second.heard, contains_text(why));

@@ -668,8 +668,8 @@ TIME_TEST("registry: of two roles that begin at once from different files, one i
     CHECK_FALSE(job.rounds[loser]->value);
     CHECK(job.rounds[loser]->code() == elastic::errc::invalid_argument);
     const std::string running = winner == 0 ? "job/trainer" : "job/learner";
-    CHECK(job.rounds[loser]->what().find("the job '" + running + "' was begun with another job "
-                                         "file than that of this node") == 0);
+    CHECK(job.rounds[loser]->what().find("the job '" + running + "' was started with a different "
+                                         "job file than this node") == 0);
     co_await job.end();
   }
 }

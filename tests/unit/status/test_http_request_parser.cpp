@@ -120,7 +120,7 @@ TEST_CASE("http request: what could be read in two ways is refused", "[status]")
       {head + "Host: b\r\n", "400 'host' appears twice"},
       {head + "Content-Length: 1\r\ncontent-length: 1\r\n", "400 'content-length' appears twice"},
       {head + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-       "400 the length is told in two ways"},
+       "400 the length is given in two ways"},
       {head + "Transfer-Encoding: chunked\r\n\r\n", "501 chunked bodies are not supported"},
       {head + "Transfer-Encoding: \r\n\r\n", "501 chunked bodies are not supported"},
       {head + "Content-Length: +1\r\n\r\n", "400 'content-length' is not a number"},

@@ -239,11 +239,11 @@ TEST_CASE("pmi: news that no node writes are refused", "[wire]") {
     INFO(text);
     pmi_space space;
     CHECK_THAT(refusal_of([&] { space.add_news(text); }),
-               test::contains_text("a node told a key of PMI wrongly"));
+               test::contains_text("a node sent a malformed PMI key"));
   }
   pmi_space space;
   CHECK(refusal_of([&] { space.add_news(std::string(limits::pmi_puts_bytes + 1, 'a')); }) ==
-        "a node told too much of its workers' keys");
+        "a node sent too many bytes of PMI keys");
 }
 
 TEST_CASE("pmi: workers cannot put more between two barriers than a node can tell", "[wire]") {

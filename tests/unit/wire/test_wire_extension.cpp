@@ -176,12 +176,11 @@ TIME_TEST("wire extension: a node that tells nothing is an error", "[wire]") {
   stage.start();
   silent.start();
   co_await stage.end();
-  CHECK(stage.log->has("the 2 nodes of the round have met, but after 10 s not all have told about "
+  CHECK(stage.log->has("the 2 nodes of the round have met, but after 10 s some have not announced "
                        "the wire-up tf: all nodes of a job need it"));
   CHECK(stage.failure() == errc::rendezvous_timeout);
   CHECK(stage.failure_text() ==
-        "not all of the 2 nodes told about the wire-up tf within 300 s: all nodes of a job need "
-        "it");
+        "not all of the 2 nodes announced the wire-up tf within 300 s: all nodes of a job need it");
   silent.agent().stop({});
   co_await silent.end();
 }

@@ -103,7 +103,7 @@ TEST_CASE("wire: what no node tells is refused", "[wire]") {
   for (const std::string& text : rows) {
     INFO(text);
     CHECK_THAT(refusal_of([&] { detail::parse_wire_place(text); }, errc::protocol_violation),
-               test::contains_text("what a node told of its wire-ups"));
+               test::contains_text("a node's wire-up data"));
   }
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("wire: nodes are put in the order of their ranks", "[wire]") {
       detail::in_order_of_ranks({place(0, 2, "a"), place(base_rank, 1, "b")}, "jax,tf");
     };
     CHECK_THAT(refusal_of(order, errc::protocol_violation),
-               test::contains_text("leave out or repeat rank"));
+               test::contains_text("omit or repeat rank"));
   }
 }
 

@@ -55,8 +55,7 @@ ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) 
     if (size) return {json["role"].get<std::string>(), *size};
   }
   throw error(errc::protocol_violation,
-              fmt::format("node {} of the round told its workers in a form that is not "
-                          "understood: '{:.200}'",
+              fmt::format("node {} of the round sent malformed data about its workers: '{:.200}'",
                           group_rank, text));
 }
 

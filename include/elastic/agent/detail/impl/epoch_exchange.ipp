@@ -72,8 +72,8 @@ ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank
       read_field(fields, "obstacle", node.obstacle);
   if (is_understood) return node;
   throw error(errc::protocol_violation,
-              fmt::format("node {} of the round told its last epoch in a form that is not "
-                          "understood: '{:.200}'",
+              fmt::format("node {} of the round sent malformed data about its last epoch: "
+                          "'{:.200}'",
                           group_rank, text));
 }
 

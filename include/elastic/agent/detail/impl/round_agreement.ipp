@@ -95,7 +95,7 @@ inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
   const std::optional<round_agreement> agreement = co_await std::move(agreeing);
   if (agreement) co_return *agreement;
   throw error(errc::rendezvous_timeout,
-              fmt::format("not all of the {} nodes told about their workers within {} s",
+              fmt::format("not all of the {} nodes sent data about their workers within {} s",
                           round.group_world_size,
                           std::chrono::duration<double>(round.exchange_timeout).count()));
 }

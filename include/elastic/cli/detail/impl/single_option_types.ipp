@@ -311,8 +311,8 @@ ELASTIC_DECL option_type settings_type() {
       std::string_view value;
       if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
       if (key.empty() || value.empty()) {
-        refuse_value(option, fmt::format("allowed is key=value,key=value, each with a key and a "
-                                         "value, which {} has not",
+        refuse_value(option, fmt::format("must be key=value,key=value, and {} lacks a key or a "
+                                         "value",
                                          in_quotes(pair)));
       }
       target.config.job.rendezvous.set(key, without_quotes(value));

@@ -18,7 +18,7 @@
 namespace elastic::detail {
 
 inline constexpr std::string_view roles_subject = "the file of ELASTIC_ROLES";
-inline constexpr std::string_view places_subject = "what a node told of its workers of a role";
+inline constexpr std::string_view places_subject = "a node's list of a role's workers";
 
 template <class Entry>
 std::string object_text(const Entry& entry) {

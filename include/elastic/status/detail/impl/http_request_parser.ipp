@@ -152,7 +152,7 @@ ELASTIC_DECL void http_request_parser::read_header(std::string_view line) {
 ELASTIC_DECL void http_request_parser::end_head() {
   const auto has = [this](const char* name) { return head_.headers.contains(name); };
   if (has("transfer-encoding")) {
-    if (has("content-length")) return refuse(400, "the length is told in two ways");
+    if (has("content-length")) return refuse(400, "the length is given in two ways");
     return refuse(501, "chunked bodies are not supported");
   }
   if (!has("host") && !is_http_1_0_) return refuse(400, "the header 'host' is missing");

@@ -138,7 +138,7 @@ ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& 
 ELASTIC_DECL bool tcp_store_connection::has_room(std::size_t bytes) {
   if (is_closed_ || is_dropped_) return false;
   if (session_.unsent() + unsent() + bytes > limits::store_reply_bytes) {
-    drop("does not read what it asked to be told");
+    drop("does not read the notifications that it requested");
   } else {
     settle(bytes);
   }

@@ -138,7 +138,7 @@ ELASTIC_DECL auto job_failures::parse(std::string_view text) -> agreement {
   if (made.is_joint) return made;
   throw error(
       errc::protocol_violation,
-      fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", text));
+      fmt::format("the node of rank 0 reported '{:.100}' as the number of failures", text));
 }
 
 }  // namespace elastic::detail

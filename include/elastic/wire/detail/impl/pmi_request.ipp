@@ -98,7 +98,7 @@ ELASTIC_DECL std::optional<std::string> pmi_space::get(std::string_view key) con
 ELASTIC_DECL std::string pmi_space::take_news() { return std::exchange(news_, {}); }
 
 ELASTIC_DECL void pmi_space::add_news(std::string_view text) {
-  if (text.size() > limits::pmi_puts_bytes) refuse_pmi("a node told too much of its workers' keys");
+  if (text.size() > limits::pmi_puts_bytes) refuse_pmi("a node sent too many bytes of PMI keys");
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
@@ -106,7 +106,7 @@ ELASTIC_DECL void pmi_space::add_news(std::string_view text) {
     const bool is_pair = end != std::string_view::npos && equals != std::string_view::npos &&
                          equals > 0 && equals <= limits::pmi_key_bytes &&
                          line.size() - equals - 1 <= limits::pmi_value_bytes;
-    if (!is_pair) refuse_pmi(fmt::format("a node told a key of PMI wrongly: {}", shown_pmi(line)));
+    if (!is_pair) refuse_pmi(fmt::format("a node sent a malformed PMI key: {}", shown_pmi(line)));
     insert(line.substr(0, equals), line.substr(equals + 1));
     text.remove_prefix(end + 1);
   }

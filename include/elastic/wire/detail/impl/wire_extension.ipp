@@ -100,7 +100,7 @@ ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
   constexpr std::chrono::seconds pause(10);
   co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
   context_.log.warning(
-      "the {} nodes of the round have met, but after {} s not all have told about the wire-up {}: "
+      "the {} nodes of the round have met, but after {} s some have not announced the wire-up {}: "
       "all nodes of a job need it",
       nodes, pause.count(), kinds_);
   co_await context_.time->sleep_until(time_point::max());
@@ -134,7 +134,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   }
   if (!ended) {
     throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes told about the wire-up {} within {} s: all "
+                fmt::format("not all of the {} nodes announced the wire-up {} within {} s: all "
                             "nodes of a job need it",
                             round.group_world_size, kinds_,
                             std::chrono::duration<double>(round.exchange_timeout).count()));

@@ -50,7 +50,7 @@ ELASTIC_DECL std::string text_of(const wire_place& place) {
 
 ELASTIC_DECL wire_place parse_wire_place(std::string_view text) {
   wire_place place;
-  read_record(json_fields("what a node told of its wire-ups", text, limits::wire_places_bytes),
+  read_record(json_fields("a node's wire-up data", text, limits::wire_places_bytes),
               place);
   return place;
 }
@@ -72,7 +72,7 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
   for (const wire_place& place : places) {
     if (place.base_rank != next) {
       throw error(errc::protocol_violation,
-                  fmt::format("the ranks that the nodes told leave out or repeat rank {}",
+                  fmt::format("the ranks that the nodes reported omit or repeat rank {}",
                               std::min(next, place.base_rank)));
     }
     next += place.workers;

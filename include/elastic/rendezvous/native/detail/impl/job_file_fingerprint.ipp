@@ -57,7 +57,7 @@ ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_i
   const std::string other_parts = fingerprint_difference(running, own);
   if (other_parts.empty()) return std::nullopt;
   return fmt::format(
-      "the job '{}' was begun with another job file than that of this node: they differ in {}; "
+      "the job '{}' was started with a different job file than this node: they differ in {}; "
       "start all nodes with the same file",
       run_id, other_parts);
 }

@@ -319,8 +319,8 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
                        request.settings.node_counts != settings_.node_counts;
   if (differs && (!members_.empty() || has_settings_)) {
     return fmt::format(
-        "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
-        "id, or another number of nodes",
+        "the job '{}' was started with {} nodes, but this node with {}: another job has this run "
+        "id, or the numbers of nodes differ",
         run_id_, sizes_of(settings_), sizes_of(request.settings));
   }
   return objection_to_file(request.fingerprint);
@@ -684,7 +684,7 @@ ELASTIC_DECL void rendezvous_coordinator::exclude(const exclusion& who, time_poi
   excluded_.add(who, now);
   ++content_version_;
   settle_all_ = true;
-  log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
+  log_.warning("rendezvous of job '{}': node '{}' is excluded for {:g} s: {}", run_id_, who.name,
                std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
@@ -701,8 +701,8 @@ ELASTIC_DECL bool rendezvous_coordinator::hold_if_excluded(const node_id& node, 
   wake_at(now + why->remaining);
   if (set_excluded(entry, true)) return true;
   const round_decision decision = decide_leave(state_, node);
-  carry_out(decision.action, "is kept out", node, now);
-  answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
+  carry_out(decision.action, "is excluded", node, now);
+  answer_hold(node, fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name,
                                 std::ceil(std::chrono::duration<double>(why->remaining).count()),
                                 why->why));
   return true;
@@ -746,8 +746,8 @@ ELASTIC_DECL bool rendezvous_coordinator::readmit_if_short(time_point now) {
   short_since_.reset();
   const std::string name = excluded_.first_of(excluded_names());
   log_.warning(
-      "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
-      "out there are {} of at least {} nodes",
+      "rendezvous of job '{}': node '{}' is readmitted early: without the excluded nodes, the job "
+      "has {} of at least {} nodes",
       run_id_, name, ready, least);
   excluded_.readmit(name);
   ++content_version_;
