@@ -13,11 +13,11 @@
 
 namespace elastic::detail {
 
-/// A node that has to stay out of its job because somebody marked it as bad.
+/// A node that is excluded from its job because it was marked as bad.
 struct exclusion {
   /// See `as_node_name`.
   std::string name;
-  /// How much longer it has to stay out.
+  /// How much longer it is excluded.
   duration remaining{};
   std::string why;
 

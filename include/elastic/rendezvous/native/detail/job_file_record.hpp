@@ -13,14 +13,14 @@
 
 namespace elastic::detail {
 
-/// A registry's record of the job file from which the roles of a job were begun, and of the agents
-/// that lead these roles, or have led them.
+/// A registry's record of the job file with which the roles of a job were started, and of the
+/// agents that lead these roles, or have led them.
 struct job_file_record {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   job_file_record() = default;
 
   struct leader {
-    /// Of the role, such as "grpo/trainer".
+    /// The run id of the role, such as "grpo/trainer".
     std::string run_id;
     endpoint address;
     /// See `leader_record::password`.
@@ -34,12 +34,12 @@ struct job_file_record {
   /// At most one for each run id; the newest is the last.
   std::vector<leader> leaders;
 
-  /// Notes who leads a role now. Result: whether that is news. Forgets the oldest one if there are
-  /// more than `limits::roles`.
+  /// Notes the agent that leads a role now. Result: whether the record changed. Forgets the oldest
+  /// leader if there are more than `limits::roles`.
   ELASTIC_DECL bool note(leader newest);
 };
 
-/// As the functions of these names for a `leader_record`.
+/// Like the functions with the same names for a `leader_record`.
 ELASTIC_DECL std::string registry_text(const job_file_record& record,
                                        const std::optional<job_secret>& secret);
 ELASTIC_DECL job_file_record parse_job_file_record(std::string_view text, const std::string& place,

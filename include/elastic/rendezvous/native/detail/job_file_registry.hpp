@@ -16,8 +16,8 @@
 
 namespace elastic::detail {
 
-/// A store that says from which job file the roles of a job were begun: one key of the whole job,
-/// which compare-and-set changes.
+/// A store that records the job file with which the roles of a job were started: one key for the
+/// whole job, which compare-and-set changes.
 ///
 /// Errors, cancellation, thread-safety: those of `versioned_keys`; `errc::invalid_argument` for a
 /// value that is not this job's.
@@ -30,7 +30,7 @@ class job_file_registry {
     std::string version;
   };
 
-  /// @param keys  those that all roles of the job share
+  /// @param keys  the keys that all roles of the job share
   job_file_registry(std::shared_ptr<versioned_keys> keys, std::optional<job_secret> secret)
       : keys_(required(std::move(keys), "job_file_registry: the keys")),
         secret_(std::move(secret)) {}

@@ -9,13 +9,13 @@
 
 namespace elastic::detail {
 
-/// The newest round of a job that was complete: what its nodes are told, even those that ask again
-/// after others have left, and what another server needs to take over the job.
+/// The newest complete round of a job. It has all that the round's nodes receive, even if they ask
+/// again after others have left, and all that another server needs to take over the job.
 struct newest_round {
   std::int64_t round = -1;
   /// `node_id::number.high` of each node, in the order of ranks.
   std::vector<std::uint64_t> members;
-  /// That number of the server's own node, if it is one of them; else 0.
+  /// The number of the server's own node if it is one of them; otherwise 0.
   std::uint64_t leader_node = 0;
   /// The rank of the node whose agent runs the server; -1: it is not in the round.
   int host_rank = -1;

@@ -26,7 +26,7 @@ struct node_contact {
   ELASTIC_DECL void end_link(time_point now);
   ELASTIC_DECL void end_witness(time_point now);
 
-  /// Those that the node has now.
+  /// The connections that the node has now.
   ELASTIC_DECL std::vector<connection> connections() const;
 
   /// When the node is lost, if nothing more is heard of it.

@@ -39,8 +39,8 @@ class registry_connector final : public message_connector {
     duration registry_grace = std::chrono::seconds(60);
     /// Makes the registry, once for this object, and once for each term in which this agent leads.
     std::function<std::shared_ptr<leader_registry>()> registry;
-    /// The job file of this node, and where the nodes of all roles note theirs. Null: no file is
-    /// compared there.
+    /// The fingerprint of this node's job file, and the store in which the nodes of all roles note
+    /// theirs. Null: no files are compared there.
     std::string fingerprint;
     std::shared_ptr<job_file_registry> job_files;
     std::shared_ptr<leader_network> network;
@@ -82,7 +82,7 @@ class registry_connector final : public message_connector {
   std::string problem() const override { return problem_; }
 
   /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
-  /// of the job runs from another job file;
+  /// of the job runs with a different job file;
   /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
   /// Cancellation: all types; nothing else ends the search for a leader.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
@@ -95,7 +95,7 @@ class registry_connector final : public message_connector {
  private:
   // Reads the record. Result: whether it could be read.
   ELASTIC_DECL task<bool> look();
-  // Result: null if nobody leads there.
+  // Result: null if no agent leads there.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_leader();
   ELASTIC_DECL task<std::shared_ptr<message_channel>> ask(leader_record record);
   ELASTIC_DECL void throw_if_over() const;
@@ -104,7 +104,7 @@ class registry_connector final : public message_connector {
   // its file, or it refuses them. Result: whether the registry answered.
   ELASTIC_DECL task<bool> note_job_file();
   ELASTIC_DECL task<bool> try_note_job_file();
-  // The run id of a role that runs from such a record's file; empty: none does.
+  // The run id of a role that runs with the job file of the record; empty: none does.
   ELASTIC_DECL task<std::string> running_role(job_file_record record);
 
   // ---- leading --------------------------------------------------------------------------------

@@ -164,8 +164,8 @@ class rendezvous_coordinator {
 
   const round_state& state() const { return state_; }
 
-  /// Why a node with this fingerprint cannot take part in the job, or in another role of it; none:
-  /// it can, or nobody is here.
+  /// Why a node with this fingerprint cannot take part in the job, or in another role of it. Empty:
+  /// it can, or no node takes part at present.
   ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view fingerprint) const;
 
   /// Whether the node takes part: it has said hello, and has neither left nor been lost.

@@ -36,7 +36,7 @@ struct former_round {
   int world = 1;
   /// The rank of the node that hosted the server; -1: it was not in the round, or is unknown.
   int host_rank = -1;
-  /// How often workers have failed, as far as the node heard.
+  /// How often workers have failed, as far as the node knows.
   int restarts = 0;
   /// The node was in the round until the connection to that server ended, so no round followed.
   bool until_end = false;
@@ -64,11 +64,11 @@ struct hello {
   /// The name by which the node is known even after a restart of its agent; empty: it is of an
   /// earlier release, and does not know `on_hold`.
   std::string name = {};
-  /// The nodes that the former server excluded, as far as this node heard.
+  /// The nodes that the former server excluded, as far as this node knows.
   std::vector<exclusion> excluded = {};
   static constexpr std::size_t most_fingerprint = 16 * 1024;
-  /// The setting `fingerprint`: what the job is made from, as "NAME=DIGEST" separated by spaces. A
-  /// node with others than the nodes before it is refused. Empty: it is not compared.
+  /// The setting `fingerprint`: the parts of the job file, as "NAME=DIGEST" separated by spaces. A
+  /// node whose fingerprint differs from the job's is refused. Empty: it is not compared.
   std::string fingerprint = {};
 };
 
@@ -113,7 +113,7 @@ struct pause {
 struct resume {};
 
 struct leave {
-  /// Not 0: the node was marked as bad, and must stay out for this time.
+  /// Not 0: the node was marked as bad, and is excluded for this time.
   duration keep_out{};
   std::string why = {};
 };

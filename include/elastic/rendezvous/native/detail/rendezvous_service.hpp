@@ -128,7 +128,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void received(connection id, std::string_view message);
   ELASTIC_DECL std::size_t held_by(connection id) const;
   ELASTIC_DECL void introduce(connection id, node_connection& sender, const std::string& run_id);
-  // Refuses a node that begins a role by another job file than that of the roles that are here.
+  // Refuses a node that starts a role with a different job file than the present roles have.
   ELASTIC_DECL void compare_files(connection id, const rendezvous_messages::hello& greeting);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
 

@@ -140,7 +140,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_lead
   co_return nullptr;
 }
 
-/// The term of who leads the job at the other end of a channel; empty: nobody does.
+/// The term of the agent at the other end of a channel; empty: it does not lead the job.
 inline task<std::optional<std::int64_t>> term_of_leader(std::shared_ptr<message_channel> channel,
                                                         std::string run_id, std::string password) {
   candidate_messages::seek asked;
@@ -207,7 +207,7 @@ inline task<void> ask_of_role(std::shared_ptr<message_connector> connector,
     const std::optional<std::int64_t> term = co_await std::move(asking);
     if (term) *running = std::move(leader.run_id);
   } catch (const error&) {
-    // It leads no more.
+    // That agent no longer leads.
   }
 }
 

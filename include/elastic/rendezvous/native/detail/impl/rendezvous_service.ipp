@@ -203,7 +203,7 @@ ELASTIC_DECL void rendezvous_service::compare_files(connection id,
   const std::string_view whole = job_of_role(greeting.run_id);
   if (whole.empty()) return;
   for (const auto& [run_id, job] : jobs_) {
-    // Its own role compares by itself.
+    // The node's own role compares fingerprints itself.
     if (run_id == greeting.run_id || job_of_role(run_id) != whole) continue;
     if (const auto why = job->objection_to_file(greeting.fingerprint)) refuse(id, *why);
   }
@@ -286,7 +286,7 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   for (const auto& report : job.take_reports()) shown.reports->reported(report.node, report.text);
 }
 
-/// When viewers get the next list that came too early; never if none did.
+/// When viewers get the next list that was held back; `time_point::max()` if none was.
 ELASTIC_DECL time_point rendezvous_service::next_listing() const {
   time_point next = time_point::max();
   for (const auto& [run_id, shown] : shown_) {
