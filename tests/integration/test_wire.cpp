@@ -159,7 +159,7 @@ TEST_CASE("wire: a worker that does not speak PMI-1 loses its connection, and go
   CHECK(has_text(result.out, "0/2 read ''\n"));
   CHECK(has_text(result.out, "1/2 read ''\n"));
   CHECK(has_text(result.err,
-                 "rank 1 loses its connection to PMI: no line of PMI-1: 'GET / HTTP/1.1'"));
+                 "the PMI connection of rank 1 is closed: not a PMI-1 request: 'GET / HTTP/1.1'"));
 }
 
 TEST_CASE("wire: a worker that ends without MPI_Finalize leaves nobody in a barrier",
@@ -175,8 +175,8 @@ TEST_CASE("wire: a worker that ends without MPI_Finalize leaves nobody in a barr
   CAPTURE(result.err);
   CHECK(result.code == 1);
   for (const int rank : {0, 2}) {
-    CHECK(has_text(result.err, fmt::format("rank {} loses its connection to PMI: rank 1 left "
-                                           "without this barrier",
+    CHECK(has_text(result.err, fmt::format("the PMI connection of rank {} is closed: rank 1 "
+                                           "disconnected before this barrier",
                                            rank)));
   }
 }
@@ -207,8 +207,7 @@ TEST_CASE("wire: a program of Open MPI is noticed", "[integration][wire]") {
   running_program job(elasticrun_stage::elasticrun({mpi, {"python3", "-c", script}}),
                       stage.environment());
   job.await_out("loaded");
-  job.await_err("the workers use Open MPI, which asks its launcher by PMIx; the wire-up mpi "
-                "speaks");
+  job.await_err("the workers use Open MPI, which needs PMIx, but the wire-up mpi provides PMI-1");
   job.signal(SIGTERM);
   CHECK(job.wait().code == 128 + SIGTERM);
 }
@@ -310,8 +309,8 @@ TEST_CASE("wire: variables of a launcher around elasticrun do not reach the work
   const auto result = run({"--wire", "jax"});
   CHECK(result.out == "0 1  end\n");
   CHECK(has_text(result.err,
-                 "the wire-up jax keeps variables of another launcher from the workers: "
-                 "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_RANK"));
+                 "the wire-up jax removes variables of another launcher from the workers' "
+                 "environment: OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_RANK"));
 }
 
 TEST_CASE("wire: variables of --env know the world and the master", "[integration][wire]") {

@@ -9,14 +9,14 @@ namespace elastic {
 
 struct agent_services;
 
-/// Gives the workers of the agent that uses these services what JAX, MPI or TensorFlow need to find
-/// each other: docs/wire.md has the variables. Call it after `add_warm_standbys` and
+/// Makes the agent that uses these services set up JAX, MPI or TensorFlow in its workers, so that
+/// they find each other. docs/wire.md has the variables. Call it after `add_warm_standbys` and
 /// `add_diagnosis`.
 ///
-/// The nodes of each round tell each other their addresses and ports through the round's store; if
-/// a node does not, or has other wire-ups, the run of the agent ends with an error. Variables of a
-/// launcher around this one that would mislead the workers are kept from them, and the log names
-/// them.
+/// In each round, the nodes exchange addresses and ports through the round's store. If a node does
+/// not take part, or has different wire-ups, the run of the agent ends with an error. Variables of
+/// an outer launcher that would mislead the workers are removed from their environment, and the
+/// log names them.
 /// Errors: those of `validate`.
 ELASTIC_DECL void add_wire(agent_services& services, wire_terms terms);
 

@@ -64,15 +64,15 @@ TEST_CASE("pmi: any other line is refused", "[wire]") {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"", "an empty line"},
       {"   ", "an empty line"},
-      {"put key=a", "no line of PMI-1: 'put key=a'"},
-      {"key=a cmd=put", "no line of PMI-1: 'key=a cmd=put'"},
-      {"cmd= key=a", "no line of PMI-1: 'cmd= key=a'"},
-      {"cmd=put =a", "no line of PMI-1: 'cmd=put =a'"},
-      {"cmd=put key", "no line of PMI-1: 'cmd=put key'"},
+      {"put key=a", "not a PMI-1 request: 'put key=a'"},
+      {"key=a cmd=put", "not a PMI-1 request: 'key=a cmd=put'"},
+      {"cmd= key=a", "not a PMI-1 request: 'cmd= key=a'"},
+      {"cmd=put =a", "not a PMI-1 request: 'cmd=put =a'"},
+      {"cmd=put key", "not a PMI-1 request: 'cmd=put key'"},
       {"cmd=put key=a key=b", "a line that repeats key: 'cmd=put key=a key=b'"},
-      {"cmd=put\tkey=a", "a line with other letters than ASCII's"},
-      {"cmd=put key=\xc3\xa9", "a line with other letters than ASCII's"},
-      {std::string("cmd=put\0key", 11), "a line with other letters than ASCII's"},
+      {"cmd=put\tkey=a", "a line with characters other than printable ASCII"},
+      {"cmd=put key=\xc3\xa9", "a line with characters other than printable ASCII"},
+      {std::string("cmd=put\0key", 11), "a line with characters other than printable ASCII"},
   };
   for (const auto& [line, message] : rows) {
     INFO(line);
@@ -174,7 +174,7 @@ TEST_CASE("pmi: further processes are refused once all of their programs are nam
   CHECK(with.ask(first + "endcmd\n") == "");
   CHECK(with.ask(second + "endcmd\n") == "cmd=spawn_result rc=-1 status=not_supported\n");
   CHECK(with.session.take_complaint() ==
-        "asked for further processes (MPI_Comm_spawn), which a job of elastic does not start");
+        "asked for more processes (MPI_Comm_spawn), which elasticrun does not start");
   CHECK_FALSE(with.session.take_complaint());
   CHECK(with.ask("cmd=get_appnum\n") == "cmd=appnum appnum=0\n");
 }
@@ -193,14 +193,14 @@ TEST_CASE("pmi: a worker that breaks the protocol is refused", "[wire]") {
   for (int line = 0; line <= limits::pmi_spawn_lines; ++line) endless += "a\n";
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"cmd=get_maxes\n", "'get_maxes' before init"},
-      {"cmd=init pmi_version=2 pmi_subversion=0\n", "PMI 2, where PMI 1 is spoken"},
+      {"cmd=init pmi_version=2 pmi_subversion=0\n", "PMI 2; only PMI 1 is supported"},
       {"cmd=init\n", "'init' without pmi_version"},
       {init + init, "a second init"},
-      {init + "cmd=fly\n", "the request 'fly'"},
+      {init + "cmd=fly\n", "unknown request 'fly'"},
       {init + "cmd=put key=a value=b\n", "'put' without kvsname"},
       {init + "cmd=get kvsname=elastic\n", "'get' without key"},
       {init + "cmd=finalize\ncmd=get_maxes\n", "a request after the last one"},
-      {init + "GET / HTTP/1.1\n", "no line of PMI-1: 'GET / HTTP/1.1'"},
+      {init + "GET / HTTP/1.1\n", "not a PMI-1 request: 'GET / HTTP/1.1'"},
       {init + std::string(limits::pmi_line_bytes + 1, 'a'), "a line of more than 4096 bytes"},
       {init + "cmd=barrier_in\n" + std::string(limits::pmi_line_bytes + 1, 'a'),
        "requests in the middle of a barrier"},

@@ -169,7 +169,7 @@ TIME_TEST("wire extension: a round that ends while nodes tell is left", "[wire]"
   co_await silent.end();
 }
 
-TIME_TEST("wire extension: a node that tells nothing is an error", "[wire]") {
+TIME_TEST("wire extension: a node that sends nothing is an error", "[wire]") {
   wired_stage stage(time, "tf", 1);
   agent_stage silent(time);
   join(stage, silent);
@@ -207,8 +207,8 @@ TIME_TEST("wire extension: variables of another launcher are kept from workers",
   CHECK(stage.worker(0).variable("PMI_RANK") == "0");
   CHECK(stage.worker(0).variable("PMIX_RANK") == "chosen");
   CHECK(stage.worker(0).variable("HOME") == "/root");
-  CHECK(stage.log->has("the wire-up mpi keeps variables of another launcher from the workers: "
-                       "PMIX_RANK, PMI_RANK"));
+  CHECK(stage.log->has("the wire-up mpi removes variables of another launcher from the workers' "
+                       "environment: PMIX_RANK, PMI_RANK"));
   stage.worker(0).exit(0);
   co_await stage.end();
 }
@@ -285,7 +285,7 @@ TIME_TEST("wire extension: a worker that breaks PMI-1 loses its socket alone", "
   co_await stage.quiet();
   const std::string end = co_await stage.ask(0, "hello");
   CHECK(end.empty());
-  CHECK(stage.log->has("rank 0 loses its connection to PMI: no line of PMI-1: 'hello'"));
+  CHECK(stage.log->has("the PMI connection of rank 0 is closed: not a PMI-1 request: 'hello'"));
   const std::string greeting = co_await stage.ask(1, "cmd=init pmi_version=1 pmi_subversion=1");
   CHECK(has_text(greeting, "rc=0"));
   stage.worker(0).exit(0);
@@ -310,7 +310,7 @@ TIME_TEST("wire extension: a worker that breaks PMI-1 in a barrier loses its soc
   CHECK(out == "cmd=barrier_out rc=0\n");
   const std::string end = co_await stage.read(0);
   CHECK(end.empty());
-  CHECK(stage.log->has("rank 0 loses its connection to PMI: no line of PMI-1: 'hello'"));
+  CHECK(stage.log->has("the PMI connection of rank 0 is closed: not a PMI-1 request: 'hello'"));
   const std::string size = co_await stage.ask(1, "cmd=get_universe_size");
   CHECK(size == "cmd=universe_size size=2\n");
   stage.worker(0).exit(0);

@@ -23,14 +23,14 @@
 
 namespace elastic::detail {
 
-/// The server of PMI-1 for the workers of one node in one round: a socket for each of them, their
-/// keys, and barriers over all nodes of the round.
+/// The PMI-1 server for the workers of one node in one round. It has a socket for each worker, the
+/// keys that workers put, and barriers across all nodes of the round.
 ///
 /// Thread-safety: one strand at a time, that of the executor.
 class pmi_node {
  public:
   /// @param places  the nodes of the round in the order of their workers' ranks
-  /// Errors: `errc::start_failed` if there are no sockets.
+  /// Errors: `errc::start_failed` if a socket cannot be created.
   ELASTIC_DECL pmi_node(const asio::any_io_executor& executor, std::shared_ptr<time_source> time,
                         logger log, rendezvous_round round, const std::vector<wire_place>& places,
                         const wire_place& here);
@@ -40,18 +40,20 @@ class pmi_node {
   /// The worker's end of its socket.
   int descriptor(std::size_t slot) const { return workers_.at(slot)->theirs.get(); }
 
-  /// Whether a worker has not spoken PMI-1 yet.
+  /// Whether a worker has not sent an init request yet.
   ELASTIC_DECL bool is_silent(std::size_t slot) const;
 
-  /// Serves the workers, which have been started. A worker that breaks the protocol loses its
-  /// connection; if the round's store cannot be reached, all do. So does a worker that waits in a
-  /// barrier after another one of this node has gone, and MPI ends it.
+  /// Serves the workers. Call it once they have started. Closes the connection of a worker that
+  /// violates the protocol, and all connections if the round's store cannot be reached. After a
+  /// worker of this node has disconnected, it also closes those of workers that wait in a barrier:
+  /// their MPI library then ends them.
   ///
-  /// Ends by cancellation alone, of any type.
+  /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> serve();
 
  private:
-  /// From the end of a worker's connection until those that wait for it in a barrier lose theirs.
+  /// The time from the end of a worker's connection until workers that wait for it in a barrier
+  /// lose theirs.
   static constexpr std::chrono::seconds departure_grace{1};
 
   struct worker {
@@ -80,10 +82,10 @@ class pmi_node {
   rendezvous_round round_;
   std::shared_ptr<pmi_space> space_;
   std::vector<std::unique_ptr<worker>> workers_;
-  /// All workers of this node wait in a barrier.
+  /// Set when all workers of this node wait in a barrier.
   event_flag all_wait_;
   int barriers_ = 0;
-  /// The rank of a worker that closed its connection: no barrier of this round can end any more.
+  /// The rank of a worker that has disconnected, so that no barrier of this round can complete.
   std::optional<int> departed_;
 };
 

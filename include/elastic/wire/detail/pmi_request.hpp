@@ -12,40 +12,45 @@
 
 namespace elastic::detail {
 
-/// A line of PMI-1 as a worker writes it: "cmd=put kvsname=k key=a value=b", without its end.
+/// A request of a worker, one line of PMI-1: "cmd=put kvsname=k key=a value=b".
 /// Source: MPICH, src/pmi/simple (PMI 1.1).
 struct pmi_request {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   pmi_request() = default;
 
-  /// "put".
+  /// The value of "cmd": "put".
   std::string command;
-  /// The other words, by their names.
+  /// The values of the other words, by name.
   std::map<std::string, std::string, std::less<>> words;
 
-  /// Errors: `errc::protocol_violation` if there is no such word.
+  /// The value of a word. Errors: `errc::protocol_violation` if the request does not have it.
   ELASTIC_DECL const std::string& word(std::string_view name) const;
 
-  /// A whole number of 32 bits, with its sign. Errors: `errc::protocol_violation`.
+  /// The value of a word as a signed 32-bit integer. Errors: `errc::protocol_violation` if the word
+  /// is missing or has another value.
   ELASTIC_DECL int number(std::string_view name) const;
 };
 
-/// Errors: `errc::protocol_violation`, naming what is wrong: words are "name=value", separated by
-/// blanks; the first is cmd, no name is repeated, and all letters are printable ASCII.
+/// Parses a line without its line feed.
+/// Errors: `errc::protocol_violation`, naming the mistake, unless the line is made of words
+/// "name=value" separated by spaces, the first name is cmd, no name is repeated, and all characters
+/// are printable ASCII.
 ELASTIC_DECL pmi_request parse_pmi_request(std::string_view line);
 
-/// What the processes of a job put, as far as this node knows it.
+/// The key-value space of a job: this node's copy, which has the keys of other nodes as of the last
+/// barrier.
 class pmi_space {
  public:
-  /// Result: false if the key is there already, or there is too much.
+  /// Adds a pair. Result: false if the key exists, or if the space would exceed its limits
+  /// (`limits::pmi_space_bytes`, `limits::pmi_puts_bytes`).
   ELASTIC_DECL bool put(const std::string& key, const std::string& value);
 
   ELASTIC_DECL std::optional<std::string> get(std::string_view key) const;
 
-  /// What was put since the last call, for the other nodes.
+  /// The pairs that were put since the last call, as text for the other nodes.
   ELASTIC_DECL std::string take_news();
 
-  /// The news of another node. Errors: `errc::protocol_violation`.
+  /// Adds the pairs of another node. Errors: `errc::protocol_violation` for a malformed text.
   ELASTIC_DECL void add_news(std::string_view text);
 
  private:

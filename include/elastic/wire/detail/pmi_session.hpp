@@ -13,34 +13,37 @@
 
 namespace elastic::detail {
 
-/// The server's end of a conversation in PMI-1 with one worker: bytes go in, replies come out.
+/// The server's side of the PMI-1 protocol with one worker, without a socket: bytes go in, replies
+/// come out.
 ///
-/// PMI 1.1: init, get_maxes, get_appnum, get_universe_size, get_my_kvsname, put, get, barrier_in,
-/// finalize and abort. A request to start further processes, or to publish or look up a name, is
-/// answered with a failure.
+/// It supports these requests of PMI 1.1: init, get_maxes, get_appnum, get_universe_size,
+/// get_my_kvsname, put, get, barrier_in, finalize and abort. Requests to start processes, and to
+/// publish or look up names, fail with a reply.
 class pmi_session {
  public:
-  /// How far the conversation has got.
+  /// The state of the session.
   enum class stage { silent, talking, in_barrier, finalized, aborted };
 
-  /// @param space  that of the node's workers
+  /// @param space  shared by all workers of the node
   /// @param size   the number of processes of the job
   pmi_session(std::shared_ptr<pmi_space> space, int size)
       : space_(std::move(space)), size_(size) {}
 
-  /// Takes bytes of the worker; in a barrier they wait for its end.
-  /// Errors: `errc::protocol_violation`, saying what the worker wrote: the connection has to end.
+  /// Takes bytes from the worker. In a barrier, it keeps them until the barrier is complete.
+  /// Errors: `errc::protocol_violation`, naming the mistake; the caller must then close the
+  /// connection.
   ELASTIC_DECL void consume(std::string_view bytes);
 
-  /// All processes of the job are in the barrier. Errors: those of `consume`.
+  /// Completes the barrier: all processes of the job have entered it. Errors: those of `consume`.
   ELASTIC_DECL void leave_barrier();
 
-  /// The replies that are to be sent. The caller takes them away.
+  /// The replies to send. The caller removes them.
   std::string& output() { return output_; }
 
   stage at() const { return stage_; }
 
-  /// A sentence for the log about what the worker asked for and does not get, or its abort.
+  /// What to log about an unsupported request or an abort, a clause after "rank 3". Empty: nothing
+  /// since the last call.
   ELASTIC_DECL std::optional<std::string> take_complaint();
 
   /// The name of the key-value space.
@@ -60,9 +63,9 @@ class pmi_session {
   stage stage_ = stage::silent;
   std::string input_;
   std::string output_;
-  /// Lines of a request to start processes so far; -1: there is none.
+  /// The number of lines so far of a request to start processes; -1: no such request is under way.
   int spawn_lines_ = -1;
-  /// The number of programs in it, and of which one this is.
+  /// The number of programs in that request, and the number of the present one.
   int spawns_ = 1;
   int spawns_so_far_ = 1;
   std::optional<std::string> complaint_;

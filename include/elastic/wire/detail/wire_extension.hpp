@@ -20,10 +20,10 @@
 
 namespace elastic::detail {
 
-/// Gives the workers of an agent their wire-ups, in front of another extension of the agent.
+/// Gives the workers of an agent their wire-ups. Wraps another extension of the agent.
 class wire_extension final : public agent_extension {
  public:
-  /// @param inner  gets every call, too
+  /// @param inner  receives every call, too
   ELASTIC_DECL wire_extension(wire_terms terms, agent_extension::context agent,
                               std::unique_ptr<agent_extension> inner);
 
@@ -67,11 +67,11 @@ class wire_extension final : public agent_extension {
   std::unique_ptr<agent_extension> inner_;
   /// The names of the wire-ups: "jax,tf".
   std::string kinds_;
-  /// The nodes of the round in the order of their ranks; empty before the first.
+  /// The nodes of the round in the order of their ranks; empty before the first round.
   std::vector<wire_place> places_;
-  /// Those of this node's workers.
+  /// The ports of this node's workers.
   std::vector<port_lease> ports_;
-  /// Null without MPI, and before the first round.
+  /// Null without the wire-up mpi, and before the first round.
   std::unique_ptr<pmi_node> pmi_;
   bool has_noted_variables_ = false;
   bool has_noted_mpi_ = false;

@@ -58,8 +58,8 @@ ELASTIC_DECL void validate(const wire_terms& terms) {
   if (terms.kinds.empty()) throw error(errc::invalid_argument, "no wire-up is named");
   if (!terms.kinds.contains(wire_up::jax) || !terms.kinds.contains(wire_up::mpi)) return;
   throw error(errc::invalid_argument,
-              "the wire-ups jax and mpi exclude each other: JAX learns of its processes from "
-              "variables of Open MPI, which mislead an MPI");
+              "the wire-ups jax and mpi exclude each other: JAX reads its processes from "
+              "variables of Open MPI, which mislead an MPI library");
 }
 
 }  // namespace elastic

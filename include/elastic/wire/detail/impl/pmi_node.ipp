@@ -38,7 +38,7 @@ ELASTIC_DECL pmi_node::pmi_node(const asio::any_io_executor& executor,
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       throw error(errc::start_failed,
-                  fmt::format("a socket for the PMI of rank {}: {}", here.base_rank + slot,
+                  fmt::format("cannot create the PMI socket of rank {}: {}", here.base_rank + slot,
                               errno_text(errno)));
     }
     workers_.push_back(std::make_unique<worker>(executor, ends[0], ends[1],
@@ -53,7 +53,7 @@ ELASTIC_DECL bool pmi_node::is_silent(std::size_t slot) const {
 ELASTIC_DECL task<void> pmi_node::serve() {
   std::vector<task<void>> talks;
   for (std::size_t slot = 0; slot < workers_.size(); ++slot) {
-    // Its end is then the end of those who have it.
+    // The connection then ends as soon as the worker's processes have closed their copies.
     workers_[slot]->theirs.reset();
     talks.push_back(attend(slot));
   }
@@ -63,14 +63,14 @@ ELASTIC_DECL task<void> pmi_node::serve() {
 
 ELASTIC_DECL task<void> pmi_node::attend(std::size_t slot) {
   co_await talk(slot);
-  // If the worker failed, its end is known first: it ends the round, and says more.
+  // If the worker failed, its exit is noticed first. That ends the round with a better message.
   const time_point now = time_->now();
   co_await time_->sleep_until(deadline_after(now, departure_grace));
   if (!departed_) departed_ = workers_[slot]->rank;
   note_barrier();
 }
 
-/// Until the worker's end is closed.
+/// Serves one worker until its connection ends.
 ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
   worker& client = *workers_[slot];
   while (client.socket.is_open()) {
@@ -102,7 +102,7 @@ ELASTIC_DECL bool pmi_node::take_bytes(worker& client) {
   return send(client);
 }
 
-/// A worker reads each reply before it asks again, so that there is always room.
+/// A worker reads each reply before its next request, so the socket always has room.
 ELASTIC_DECL bool pmi_node::send(worker& client) {
   if (const auto complaint = client.session.take_complaint()) {
     log_.warning("rank {} {}", client.rank, *complaint);
@@ -121,13 +121,13 @@ ELASTIC_DECL bool pmi_node::send(worker& client) {
 }
 
 ELASTIC_DECL void pmi_node::hang_up(worker& client, const std::string& why) {
-  log_.warning("rank {} loses its connection to PMI: {}", client.rank, why);
+  log_.warning("the PMI connection of rank {} is closed: {}", client.rank, why);
   client.socket.close();
 }
 
 ELASTIC_DECL void pmi_node::note_barrier() {
   if (departed_) {
-    return refuse_barrier(fmt::format("rank {} left without this barrier", *departed_));
+    return refuse_barrier(fmt::format("rank {} disconnected before this barrier", *departed_));
   }
   const bool all = std::all_of(workers_.begin(), workers_.end(), [](const auto& each) {
     return each->session.at() == pmi_session::stage::in_barrier && each->socket.is_open();
@@ -146,7 +146,7 @@ ELASTIC_DECL task<void> pmi_node::keep_barriers() {
   for (;;) {
     co_await all_wait_.wait();
     co_await pass_barrier();
-    // Bytes of a worker in the barrier may have set it again, for this barrier.
+    // Bytes from a worker in this barrier may have set the flag again meanwhile.
     all_wait_.reset();
     note_barrier();
   }
@@ -159,7 +159,7 @@ ELASTIC_DECL task<void> pmi_node::pass_barrier() {
   } catch (const error& failure) {
     problem = failure.what();
   }
-  // The store is gone with its node: the round ends soon, which says more.
+  // The node of the store is gone. The round is about to end for that, with a better message.
   if (!problem.empty()) {
     const time_point now = time_->now();
     co_await time_->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
@@ -179,7 +179,7 @@ ELASTIC_DECL task<void> pmi_node::pass_barrier() {
   }
 }
 
-/// Each node waits for the news of all, which is the barrier.
+/// Exchanges the new keys of all nodes. Waiting for those of every node is what makes the barrier.
 ELASTIC_DECL task<void> pmi_node::exchange_news() {
   std::string news = space_->take_news();
   if (round_.group_world_size == 1) co_return;

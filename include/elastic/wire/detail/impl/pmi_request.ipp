@@ -21,7 +21,7 @@ namespace elastic::detail {
   throw error(errc::protocol_violation, why);
 }
 
-/// The shown part of what a worker wrote.
+/// The beginning of a text from a worker, in quotes, for a message.
 inline std::string shown_pmi(std::string_view text) {
   constexpr std::size_t most = 80;
   return in_quotes(text.substr(0, most));
@@ -48,7 +48,8 @@ ELASTIC_DECL pmi_request parse_pmi_request(std::string_view line) {
   const bool is_plain = std::all_of(line.begin(), line.end(),
                                     [](char letter) { return letter >= ' ' && letter <= '~'; });
   if (!is_plain) {
-    refuse_pmi(fmt::format("a line with other letters than ASCII's: {}", shown_pmi(line)));
+    refuse_pmi(
+        fmt::format("a line with characters other than printable ASCII: {}", shown_pmi(line)));
   }
   pmi_request request;
   for (std::string_view rest = line; !rest.empty();) {
@@ -57,13 +58,13 @@ ELASTIC_DECL pmi_request parse_pmi_request(std::string_view line) {
     if (text.empty()) continue;
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-      refuse_pmi(fmt::format("no line of PMI-1: {}", shown_pmi(line)));
+      refuse_pmi(fmt::format("not a PMI-1 request: {}", shown_pmi(line)));
     }
     const std::string_view name = text.substr(0, equals);
     const std::string_view value = text.substr(equals + 1);
     if (request.command.empty()) {
       if (name != "cmd" || value.empty()) {
-        refuse_pmi(fmt::format("no line of PMI-1: {}", shown_pmi(line)));
+        refuse_pmi(fmt::format("not a PMI-1 request: {}", shown_pmi(line)));
       }
       request.command = value;
     } else if (!request.words.emplace(name, value).second) {

@@ -44,7 +44,7 @@ ELASTIC_DECL void pmi_session::take_lines() {
     take_line(line);
   }
   input_.erase(0, taken);
-  // A worker waits for each reply.
+  // A worker waits for each reply before its next request, so it has nothing more to say now.
   if (input_.size() > limits::pmi_line_bytes) {
     throw error(errc::protocol_violation, "requests in the middle of a barrier");
   }
@@ -81,7 +81,7 @@ ELASTIC_DECL void pmi_session::take_spawn_line(std::string_view line) {
   spawn_lines_ = -1;
   if (spawns_so_far_ < spawns_) return;
   complaint_ =
-      "asked for further processes (MPI_Comm_spawn), which a job of elastic does not start";
+      "asked for more processes (MPI_Comm_spawn), which elasticrun does not start";
   reply("cmd=spawn_result rc=-1 status=not_supported");
 }
 
@@ -90,7 +90,7 @@ ELASTIC_DECL void pmi_session::take(const pmi_request& request) {
   if (command == "init") {
     if (stage_ != stage::silent) throw error(errc::protocol_violation, "a second init");
     if (request.number("pmi_version") != 1) {
-      throw error(errc::protocol_violation, fmt::format("PMI {}, where PMI 1 is spoken",
+      throw error(errc::protocol_violation, fmt::format("PMI {}; only PMI 1 is supported",
                                                         request.number("pmi_version")));
     }
     stage_ = stage::talking;
@@ -131,7 +131,7 @@ ELASTIC_DECL void pmi_session::take(const pmi_request& request) {
     if (command != std::string(name) + "_name") continue;
     return reply(fmt::format("cmd={}_result rc=-1 info=not_supported", name));
   }
-  throw error(errc::protocol_violation, fmt::format("the request {}", in_quotes(command)));
+  throw error(errc::protocol_violation, fmt::format("unknown request {}", in_quotes(command)));
 }
 
 ELASTIC_DECL void pmi_session::answer_put(const pmi_request& request) {

@@ -26,7 +26,7 @@
 
 namespace elastic::detail {
 
-/// Rounds may share a store.
+/// The prefix is different for each round, because rounds may share a store.
 inline std::string places_prefix(const rendezvous_round& round) {
   return fmt::format("elastic/wire/{}/{}/", round.term, round.round);
 }
@@ -79,7 +79,8 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
 }
 
 ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
-  // While those of the last round are held, none of them is a new one.
+  // The ports of the last round are held until new ones are chosen, so that no new one is among
+  // them.
   std::vector<port_lease> held;
   if (has(wire_up::jax) && mine.base_rank == 0) {
     mine.coordinator_port = held.emplace_back(lease_port()).port();
@@ -95,7 +96,7 @@ inline task<void> keep_answer(task<std::vector<std::string>> asking,
   *answer = co_await std::move(asking);
 }
 
-/// A node without wire-ups does not take part in this exchange, and waits for nothing.
+/// Warns early: a node without wire-ups takes no part in this exchange, so it would only time out.
 ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
   constexpr std::chrono::seconds pause(10);
   co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
@@ -127,7 +128,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
     gone = std::current_exception();
   }
   if (gone) {
-    // The store is gone with its node: the round ends soon, which says more.
+    // The node of the store is gone. The round is about to end for that, with a better message.
     const time_point now = context_.time->now();
     co_await context_.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
     std::rethrow_exception(gone);
@@ -144,7 +145,8 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   co_return places;
 }
 
-/// Each node is to read what all told before one leaves, which may be the store's.
+/// Waits until all nodes have read the data of all, because the first node to leave may be the one
+/// that serves the store.
 ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
   const time_point now = context_.time->now();
   const time_point deadline = deadline_after(now, limits::rendezvous_reconnect_timeout);
@@ -153,7 +155,7 @@ ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
   try {
     co_await with_deadline(*context_.time, deadline, std::move(waiting));
   } catch (const error&) {
-    // The node of the store has gone: this one has read.
+    // The node of the store is gone, but this node has read everything.
   }
 }
 
@@ -165,7 +167,8 @@ ELASTIC_DECL void wire_extension::change_environment(const worker_identity& work
   const std::vector<std::string> misleading = misleading_variables(variables, kinds_);
   for (const std::string& name : misleading) variables.erase(name);
   if (!misleading.empty() && !std::exchange(has_noted_variables_, true)) {
-    context_.log.warning("the wire-up {} keeps variables of another launcher from the workers: {}",
+    context_.log.warning("the wire-up {} removes variables of another launcher from the workers' "
+                         "environment: {}",
                          kinds_, fmt::join(misleading, ", "));
   }
   if (places_.empty()) return;
@@ -205,7 +208,7 @@ ELASTIC_DECL task<void> wire_extension::beside_workers(bool may_restart) {
   co_await race(endless(inner_->beside_workers(may_restart)), pmi_->serve(), notice_other_mpi());
 }
 
-/// A program of Open MPI runs on without a word, each process as a world of its own.
+/// Warns of Open MPI: without its launcher, each process silently runs in a world of its own.
 ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
   constexpr std::chrono::seconds last(32);
   for (std::chrono::seconds pause(1); !has_noted_mpi_ && pause <= last; pause *= 2) {
@@ -213,8 +216,8 @@ ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
     if (!has_other_mpi()) continue;
     has_noted_mpi_ = true;
     context_.log.warning(
-        "the workers use Open MPI, which asks its launcher by PMIx; the wire-up mpi speaks PMI-1, "
-        "as MPICH, Intel MPI and MVAPICH do: each of them is an MPI program of one process");
+        "the workers use Open MPI, which needs PMIx, but the wire-up mpi provides PMI-1, for "
+        "MPICH, Intel MPI and MVAPICH: each worker runs as an MPI program of one process");
   }
   co_await context_.time->sleep_until(time_point::max());
 }

@@ -92,7 +92,7 @@ ELASTIC_DECL environment_map jax_variables(const std::vector<wire_place>& places
   const wire_place& first = places.front();
   environment_map variables;
   variables["JAX_COORDINATOR_ADDRESS"] = address_text(first.address, first.coordinator_port);
-  // JAX only looks whether it is there.
+  // JAX checks only whether the variable exists.
   variables["OMPI_MCA_orte_hnp_uri"] = "elastic";
   variables["OMPI_COMM_WORLD_SIZE"] = std::to_string(worker.world_size);
   variables["OMPI_COMM_WORLD_RANK"] = std::to_string(worker.rank);
