@@ -324,8 +324,8 @@ TEST_CASE("rendezvous bounds: a node beyond the limit of connections is refused 
   CHECK(job.job.size() == most_connected);
   job.connect(most + 1);
   CHECK(job.refusal_of(most + 1) ==
-        "the job 'job' has 264 nodes, the most that its server keeps a connection to where "
-        "max_nodes is 4: twice as many, and 256 more");
+        "the job 'job' has 264 nodes, the most to which its server keeps connections if max_nodes "
+        "is 4: twice as many, plus 256");
   CHECK(job.job.size() == most_connected);
   // It takes up its own connection all the same, and there is room when one has left.
   job.connect(1);

@@ -20,7 +20,7 @@ namespace detail {
 class c10d_rendezvous;
 }  // namespace detail
 
-/// A registry, which says which agent leads a job: a directory, an etcd, or one of your own.
+/// A registry, which names the agent that leads a job: a directory, an etcd, or one of your own.
 struct registry_place {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   registry_place() = default;
@@ -32,10 +32,11 @@ struct registry_place {
   /// Makes the keys of this job alone. Called once for the node, and once for each time that its
   /// agent leads; each result is used on its own strand.
   std::function<std::shared_ptr<versioned_keys>()> keys;
-  /// Makes keys that all roles of a job share, in which their leaders compare the files that the
-  /// job is from. Called once, for the node. Empty: files without a common role are not compared.
+  /// Makes keys that all roles of a job share, with which their leaders compare job files. Called
+  /// once, for the node. Empty: job files without a common role are not compared.
   std::function<std::shared_ptr<versioned_keys>()> shared_keys;
-  /// Hosts that the other nodes reach, too: this host is known by an address in their network.
+  /// Hosts that the other nodes reach as well: this host gives the others an address on its route
+  /// to these hosts.
   std::vector<std::string> hosts;
 };
 
@@ -57,8 +58,8 @@ namespace detail {
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
 
-/// The run id of the whole job whose roles compare the files that they are from; empty: this is no
-/// such role.
+/// The name of the whole job, if the parameters are those of a role that compares job files;
+/// otherwise empty.
 ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters);
 
 /// Refuses a registry at which nodes of a release before 0.1 have met.

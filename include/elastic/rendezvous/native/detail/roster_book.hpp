@@ -13,7 +13,7 @@
 
 namespace elastic::detail {
 
-/// What a server remembers for the viewers of a job, besides its nodes: the keys by which they know
+/// What a server keeps for the viewers of a job, besides its nodes: the keys by which viewers know
 /// nodes, and the nodes that were lost and not replaced.
 class roster_book {
  public:

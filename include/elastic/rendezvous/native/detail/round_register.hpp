@@ -23,8 +23,8 @@ struct job_ending {
   friend bool operator==(const job_ending&, const job_ending&) = default;
 };
 
-/// What a majority of the candidates must know about a job before any of its nodes is told: enough
-/// for another candidate to lead the job. There is one value; the newest one counts.
+/// What a majority of the candidates must know about a job before any of its nodes does: enough for
+/// another candidate to lead the job. There is one value; the newest one counts.
 struct round_register {
   /// The leader's term, and how many values the leader has written in it.
   std::int64_t term = 0;

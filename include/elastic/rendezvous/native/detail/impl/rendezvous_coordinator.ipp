@@ -240,8 +240,8 @@ ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, tim
 
 ELASTIC_DECL std::string rendezvous_coordinator::no_room() const {
   return fmt::format(
-      "the job '{}' has {} nodes, the most that its server keeps a connection to where max_nodes "
-      "is {}: twice as many, and {} more",
+      "the job '{}' has {} nodes, the most to which its server keeps connections if max_nodes is "
+      "{}: twice as many, plus {}",
       run_id_, most_connected(), settings_.max_nodes, limits::rendezvous_spare_nodes);
 }
 
