@@ -40,13 +40,13 @@ finding kernel_finding(const host_facts& facts) {
 }
 
 finding io_finding(const host_facts& facts) {
-  // Both ways work alike; one of them is faster.
+  // epoll is only slower than io_uring, so both are fine.
   return {level::ok, "input and output", facts.io};
 }
 
 finding guard_finding(const host_facts& facts) {
   if (facts.guard_problem.empty()) {
-    return {level::ok, "guards", "what a worker leaves behind is ended with it"};
+    return {level::ok, "guards", "processes that a worker leaves behind end with it"};
   }
   return {level::warning, "guards", facts.guard_problem,
           "processes that a worker leaves behind may outlive it: allow programs to be executed in "
@@ -54,9 +54,9 @@ finding guard_finding(const host_facts& facts) {
 }
 
 finding files_finding(const host_facts& facts) {
-  // Of eight workers with loaders of data that pass tensors as files.
+  // For eight workers whose data loaders pass tensors as files.
   constexpr std::uint64_t enough = 4096;
-  // Of an agent with one worker.
+  // For an agent with one worker.
   constexpr std::uint64_t fewest = 64;
   std::string text = fmt::format("{}, at most {}", limit_text(facts.open_files),
                                  limit_text(facts.most_open_files));
@@ -88,21 +88,21 @@ finding locked_memory_finding(const host_facts& facts) {
 
 finding shared_memory_finding(const host_facts& facts) {
   if (!facts.shared_memory) {
-    return {level::problem, "/dev/shm", "there is none",
-            "mount it: NCCL, MPI and loaders of data share memory there"};
+    return {level::problem, "/dev/shm", "not mounted",
+            "mount it: NCCL, MPI and data loaders share memory there"};
   }
   const std::string text = size_text(*facts.shared_memory);
   if (*facts.shared_memory >= gibibyte) return {level::ok, "/dev/shm", text};
   return {level::warning, "/dev/shm", text,
-          "loaders of data die with SIGBUS when it is full: start the container with --shm-size 8g "
+          "data loaders die with SIGBUS when it is full: start the container with --shm-size 8g "
           "or --ipc host, or mount an emptyDir with medium Memory there"};
 }
 
 finding temporary_finding(const host_facts& facts) {
   if (!facts.temporary_space) {
     return {level::problem, "temporary folder",
-            fmt::format("nothing can be written in {}", facts.temporary_folder),
-            "set TMPDIR, or --log-dir, to a folder that can be written"};
+            fmt::format("{} is not writable", facts.temporary_folder),
+            "set TMPDIR, or --log-dir, to a writable folder"};
   }
   const std::string text =
       fmt::format("{} has {} left", facts.temporary_folder, size_text(*facts.temporary_space));
@@ -124,11 +124,11 @@ finding name_finding(const host_facts& facts) {
   }
   const bool is_local = std::all_of(facts.host_addresses.begin(), facts.host_addresses.end(),
                                     is_loopback_address);
-  const std::string text = fmt::format("{} is {}", facts.host_name, addresses);
+  const std::string text = fmt::format("{} resolves to {}", facts.host_name, addresses);
   if (!is_local) return {level::ok, "host name", text};
-  return {level::warning, "host name", text + ", which only this host reaches",
-          "a job of one host works; with several, gloo takes this address: set GLOO_SOCKET_IFNAME, "
-          "or correct /etc/hosts"};
+  return {level::warning, "host name", text + ", which only this host can reach",
+          "jobs on this host alone work; with several hosts, gloo uses this address: set "
+          "GLOO_SOCKET_IFNAME, or correct /etc/hosts"};
 }
 
 finding interfaces_finding(const host_facts& facts) {
@@ -139,8 +139,8 @@ finding interfaces_finding(const host_facts& facts) {
                         each.addresses.front().to_string());
   }
   if (!text.empty()) return {level::ok, "interfaces", text};
-  return {level::warning, "interfaces", "none but the loopback interface has an address",
-          "a job of one host works; other hosts cannot reach this one"};
+  return {level::warning, "interfaces", "only the loopback interface has an address",
+          "jobs on this host alone work; other hosts cannot reach it"};
 }
 
 finding cards_finding(const host_facts& facts) {
@@ -148,19 +148,19 @@ finding cards_finding(const host_facts& facts) {
   bool is_infiniband_down = false;
   for (const network_card& card : facts.cards) {
     text += (text.empty() ? "" : ", ") + text_of(card);
-    // A card of Ethernet may have no cable on purpose.
+    // An Ethernet card may be without a cable on purpose.
     is_infiniband_down |= !card.is_up && card.name.starts_with("mlx");
   }
-  if (text.empty()) return {level::ok, "network cards", "none is visible"};
+  if (text.empty()) return {level::ok, "network cards", "none visible"};
   if (!is_infiniband_down) return {level::ok, "network cards", std::move(text)};
   return {level::warning, "network cards", std::move(text),
-          "a port of InfiniBand is not active: see ibstat, the cable and the subnet manager, or "
-          "leave the card out with NCCL_IB_HCA"};
+          "an InfiniBand port is not active: check ibstat, the cable and the subnet manager, or "
+          "exclude the card with NCCL_IB_HCA"};
 }
 
 finding clock_finding(const host_facts& facts) {
   if (facts.is_clock_synchronized) return {level::ok, "clock", "synchronized"};
-  return {level::warning, "clock", "not synchronized, as far as the kernel knows",
+  return {level::warning, "clock", "not synchronized, according to the kernel",
           "times in the logs of several hosts cannot be compared: run chrony or systemd-timesyncd "
           "(a container cannot see it)"};
 }
@@ -171,14 +171,14 @@ finding processors_finding(const host_facts& facts) {
     return {level::ok, "processors", text};
   }
   return {level::warning, "processors",
-          fmt::format("{}, of which the cgroup gives the time of {:.1f}", text,
+          fmt::format("{}, but the cgroup grants only the time of {:.1f}", text,
                       *facts.processor_quota),
-          "threads are stopped when the time is used up: set OMP_NUM_THREADS and the number of "
-          "loaders of data accordingly, or raise the quota"};
+          "threads are throttled when that time is used up: choose OMP_NUM_THREADS and the number "
+          "of data loaders accordingly, or raise the quota"};
 }
 
 finding memory_finding(const host_facts& facts) {
-  if (facts.memory_limit == unlimited) return {level::ok, "memory", "no limit of the cgroup"};
+  if (facts.memory_limit == unlimited) return {level::ok, "memory", "no cgroup limit"};
   return {level::ok, "memory",
           fmt::format("the cgroup allows {}", size_text(facts.memory_limit))};
 }
@@ -187,30 +187,30 @@ finding accelerators_finding(const host_facts& facts) {
   const std::string driver = facts.driver.empty() ? "" : ", driver " + facts.driver;
   const std::string text = fmt::format("{}{}", facts.accelerators, driver);
   if (facts.driver.empty() || facts.accelerators > 0) return {level::ok, "GPUs", text};
-  return {level::warning, "GPUs", "none is visible, but there is a driver: " + facts.driver,
+  return {level::warning, "GPUs", "none visible, although a driver is loaded: " + facts.driver,
           "pass the GPUs to the container (docker run --gpus all), or correct "
           "CUDA_VISIBLE_DEVICES"};
 }
 
 finding torch_finding(const host_facts& facts) {
   if (facts.torch.empty()) {
-    const std::string where = facts.python.empty() ? "the Pythons of PATH" : facts.python;
+    const std::string where = facts.python.empty() ? "the interpreters of PATH" : facts.python;
     return {level::ok, "PyTorch", "none in " + where};
   }
   std::string text = fmt::format("{} in {}", facts.torch, facts.python);
   if (!facts.cuda.empty()) text += ", CUDA " + facts.cuda;
   if (!facts.nccl.empty()) text += ", NCCL " + facts.nccl;
   if (facts.accelerators == 0 || !facts.cuda.empty()) return {level::ok, "PyTorch", text};
-  return {level::warning, "PyTorch", text + ", which is built without CUDA",
-          "install a PyTorch for the GPUs of this host"};
+  return {level::warning, "PyTorch", text + ", built without CUDA",
+          "install a build of PyTorch for the GPUs of this host"};
 }
 
 finding ports_finding(const host_facts& facts) {
   if (facts.taken_ports.empty()) return {level::ok, "ports", "29400 and 29500 are free"};
   return {level::warning, "ports",
-          fmt::format("something listens at {}", fmt::join(facts.taken_ports, " and ")),
-          "a job runs there, or another program: jobs of several nodes need a --rdzv-endpoint (or "
-          "--master-port) with another port"};
+          fmt::format("in use: {}", fmt::join(facts.taken_ports, " and ")),
+          "another job or program listens there: jobs of several nodes need another port in "
+          "--rdzv-endpoint (or --master-port)"};
 }
 
 std::string_view name_of(level how) {

@@ -10,44 +10,45 @@
 
 namespace elasticrun {
 
-/// What a look at the host has found.
+/// The result of one check of a host or a job.
 struct finding {
   enum class level {
     ok,
-    /// Some jobs fail or are slow.
+    /// Some jobs may fail or be slow.
     warning,
-    /// No job can run as it should.
+    /// No job can run properly.
     problem,
   };
 
   level how = level::ok;
-  /// "open files".
+  /// What was checked: "open files".
   std::string subject;
-  /// One sentence without its end.
+  /// A clause without a full stop.
   std::string text;
-  /// What to do about it; empty if it is fine.
+  /// What to do about it; empty if nothing is needed.
   std::string advice = {};
 };
 
-/// "eth0 25000 Mb/s", "mlx5_0 (down)".
+/// The card with its rate or state: "eth0 25000 Mb/s", "mlx5_0 (down)".
 std::string text_of(const network_card& card);
 
-/// Judges the facts. Result: a finding for each subject, in a fixed order.
+/// Checks the facts about a host. Result: a finding for each subject, in a fixed order.
 std::vector<finding> examine(const host_facts& facts);
 
-/// For people: a line for each finding, one with what to do, and a line that counts them.
+/// The findings for people: a line for each, another one for its advice, and the totals. Texts are
+/// made printable.
 std::string findings_text(const std::vector<finding>& findings);
 
-/// {"subject": "open files", "level": "warning", "text": "…", "advice": "…"}.
+/// A finding as JSON: {"subject": "open files", "level": "warning", "text": "…", "advice": "…"}.
 std::string finding_json(const finding& found);
 
-/// Adds {"problems": 0, "warnings": 1, "findings": […]}.
+/// Adds the findings and their totals: "problems": 0, "warnings": 1, "findings": […].
 void add_findings(elastic::detail::json_object& document, const std::vector<finding>& findings);
 
-/// For programs: {"host": "node1"} and these.
+/// The findings about a host as JSON, with "host": "node1".
 std::string findings_json(const std::vector<finding>& findings, const std::string& host);
 
-/// 1 if there is a problem, otherwise 0.
+/// The exit code: 1 if there is a problem, otherwise 0.
 int exit_code(const std::vector<finding>& findings);
 
 }  // namespace elasticrun

@@ -43,7 +43,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The first bytes of a file; empty if it cannot be read.
+/// The first 64 KiB of a file; empty if it cannot be read.
 std::string text_of_file(const std::string& path) {
   constexpr std::size_t most = 64 * 1024;
   std::ifstream file(path, std::ios::binary);
@@ -67,14 +67,14 @@ void read_limits(host_facts& facts) {
     facts.open_files = number_of(limit.rlim_cur);
     facts.most_open_files = number_of(limit.rlim_max);
   }
-  // Root has no limit of processes.
+  // The limit on processes does not apply to root.
   if (::geteuid() != 0 && ::getrlimit(RLIMIT_NPROC, &limit) == 0) {
     facts.processes = number_of(limit.rlim_cur);
   }
   if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0) facts.locked_memory = number_of(limit.rlim_cur);
 }
 
-/// The folder of this process's cgroup, of version 2; empty: there is none.
+/// The folder of this process's cgroup (version 2); empty: it has none.
 std::string cgroup_folder() {
   constexpr std::string_view begin = "0::";
   const std::string line = first_line(text_of_file("/proc/self/cgroup"));
@@ -85,7 +85,7 @@ std::string cgroup_folder() {
 void read_cgroup(host_facts& facts) {
   const std::string own = cgroup_folder();
   if (own.empty()) return;
-  // Each of those above limits it, too.
+  // The limits of its ancestors apply, too.
   for (fs::path folder = own; folder.string().starts_with("/sys/fs/cgroup");
        folder = folder.parent_path()) {
     const std::uint64_t memory = limit_in(text_of_file(folder / "memory.max"));
@@ -130,7 +130,8 @@ std::string version_of_package(const fs::path& packages, std::string_view begin)
   return {};
 }
 
-/// The Python that scripts get by PYTHON_EXEC; without that, the first one that has torch.
+/// The Python interpreter that runs scripts: that of PYTHON_EXEC, or else the first one that has
+/// torch.
 std::string python_of_scripts(const elastic::environment_map& environment) {
   const std::string path = elastic::find_variable(environment, "PATH").value_or("");
   const std::string named = elastic::find_variable(environment, "PYTHON_EXEC").value_or("");
@@ -156,8 +157,8 @@ void read_torch(host_facts& facts, const elastic::environment_map& environment) 
   }
 }
 
-/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  …": the first word with a point
-/// that begins with a digit.
+/// The version in "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  …": the first word
+/// with a point that begins with a digit.
 std::string driver_version() {
   const std::string line = first_line(text_of_file("/proc/driver/nvidia/version"));
   for (std::size_t index = 0; index < line.size();) {
@@ -183,8 +184,8 @@ std::vector<std::string> entries_of(const char* folder) {
   return found;
 }
 
-/// The cards that the kernel lists with a device, so that bridges and tunnels are left out; for
-/// InfiniBand the first port counts.
+/// Reads the cards that the kernel lists with a device, which excludes bridges and tunnels. For
+/// InfiniBand, the first port counts.
 void read_cards(host_facts& facts) {
   const fs::path network = "/sys/class/net";
   for (const std::string& name : entries_of(network.c_str())) {
@@ -275,7 +276,7 @@ std::string version_in(const std::string& text, const std::string& name) {
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     if (!line.starts_with(name)) continue;
     line.remove_prefix(name.size());
-    // "cuda_toolkit" is another name than "cuda".
+    // "cuda_toolkit" is not "cuda".
     if (!line.starts_with(' ') && !line.starts_with('=') && !line.starts_with(':')) continue;
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) continue;

@@ -14,7 +14,7 @@
 
 namespace elasticrun {
 
-/// No limit.
+/// The value of a limit that is not set.
 inline constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
 /// A network card.
@@ -22,75 +22,75 @@ struct network_card {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   network_card() = default;
 
-  /// "eth0", or "mlx5_0" for one of InfiniBand.
+  /// The kernel's name: "eth0", or "mlx5_0" for InfiniBand.
   std::string name;
   bool is_up = true;
   /// "25000 Mb/s"; empty: unknown.
   std::string rate;
 };
 
-/// What a job needs of its host, as it is here.
+/// The properties of this host that matter to jobs.
 struct host_facts {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   host_facts() = default;
 
   std::string kernel;
   bool has_pidfds = true;
-  /// "I/O: io_uring", or why there is another.
+  /// The I/O interface that jobs would use: "I/O: io_uring", or why it is another one.
   std::string io;
-  /// Why a guard cannot hold a process; empty: it can.
+  /// Why no guard can run; empty: one can.
   std::string guard_problem;
-  /// The limits of this process: the soft and the hard one of open files, and others.
+  /// The resource limits of this process; for open files the soft and the hard limit.
   std::uint64_t open_files = unlimited;
   std::uint64_t most_open_files = unlimited;
   std::uint64_t processes = unlimited;
   std::uint64_t locked_memory = unlimited;
-  /// Network cards that need locked memory.
+  /// Whether there are InfiniBand cards, which need locked memory.
   bool has_infiniband = false;
-  /// Bytes of /dev/shm; empty: there is none.
+  /// The size of /dev/shm in bytes; empty: it is not mounted.
   std::optional<std::uint64_t> shared_memory;
-  /// The temporary folder, and its free bytes; empty: nothing can be written there.
+  /// The temporary folder, and its free space in bytes; empty: the folder is not writable.
   std::string temporary_folder;
   std::optional<std::uint64_t> temporary_space;
   std::string host_name;
-  /// What the host's own name resolves to.
+  /// The addresses to which the host's own name resolves.
   std::vector<std::string> host_addresses;
   std::vector<elastic::detail::local_interface> interfaces;
-  /// The physical ones.
+  /// The physical network cards.
   std::vector<network_card> cards;
   bool is_clock_synchronized = true;
   int processors = 1;
-  /// Of this process's cgroup: processors, bytes of memory, processes.
+  /// The limits of this process's cgroup: processors, memory in bytes, processes.
   std::optional<double> processor_quota;
   std::uint64_t memory_limit = unlimited;
   std::uint64_t process_limit = unlimited;
   int accelerators = 0;
-  /// Of NVIDIA; empty: there is none.
+  /// The version of the NVIDIA driver; empty: none is loaded.
   std::string driver;
-  /// The Python of PYTHON_EXEC, or else the first one that has torch, and the versions in its
-  /// packages; empty: there is none.
+  /// The Python interpreter of PYTHON_EXEC, or else the first one of PATH that has torch, and the
+  /// versions of its packages. Empty: not found.
   std::string python;
   std::string torch;
   std::string cuda;
   std::string nccl;
-  /// The usual ports of a job that somebody listens at.
+  /// The default ports of jobs that are in use.
   std::vector<int> taken_ports;
 };
 
-/// Finds out. It starts and ends one process, and takes a second at most, but for the resolver of
-/// names.
-/// Errors: none; what cannot be found out stays as it is by default.
+/// Determines the facts. Starts and ends one process. Takes at most a second, unless the resolution
+/// of the host's name takes longer.
+/// Errors: none; facts that cannot be determined keep their defaults.
 /// Cancellation: all types.
 elastic::task<host_facts> gather_host_facts(elastic::environment_map environment);
 
-/// The version in a text such as "__version__ = '2.13.0+cpu'"; empty: there is none.
-/// @param name  "__version__"
+/// The version in a Python file, such as 2.13.0+cpu in "__version__ = '2.13.0+cpu'"; empty: none.
+/// @param name  the variable, such as "__version__"
 std::string version_in(const std::string& text, const std::string& name);
 
-/// The number in a file of a cgroup: "max" is not a limit, as is what is not a number.
+/// The limit in a file of a cgroup; `unlimited` for "max" and for anything else that is no number.
 std::uint64_t limit_in(const std::string& text);
 
-/// The processors of "150000 100000"; empty: there is no limit.
+/// The number of processors in the text of cpu.max: 1.5 for "150000 100000"; empty: no limit.
 std::optional<double> quota_in(const std::string& text);
 
 }  // namespace elasticrun

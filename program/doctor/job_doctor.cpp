@@ -43,11 +43,11 @@ using texts = std::vector<std::string>;
 
 namespace {
 
-/// How long the nodes that have come wait for the others.
+/// How long the nodes wait for those that have not joined, in seconds.
 constexpr double usual_wait = 60;
 constexpr double longest_wait = 86'400;
 
-/// The options of elasticrun that say where nodes meet.
+/// The options of elasticrun that determine where nodes meet.
 constexpr std::array meeting_options{
     "--nnodes",     "--rdzv-backend", "--rdzv-endpoint", "--rdzv-id",    "--rdzv-conf",
     "--local-addr", "--node-name",    "--node-rank",     "--master-addr", "--master-port"};
@@ -56,12 +56,12 @@ bool is_meeting_option(const std::string& name) {
   return std::find(meeting_options.begin(), meeting_options.end(), name) != meeting_options.end();
 }
 
-/// A variable such as PET_NPROC_PER_NODE=gpu is for jobs, and may be refused here.
+/// Removes variables for jobs, such as PET_NPROC_PER_NODE=gpu, which may be invalid here.
 elastic::environment_map without_other_options(elastic::environment_map environment) {
   std::erase_if(environment, [](const auto& variable) {
     std::string name = variable.first;
     if (!name.starts_with("PET_")) return false;
-    // "PET_RDZV_ID" of "--rdzv-id".
+    // PET_RDZV_ID becomes --rdzv-id.
     name.erase(0, std::string_view("PET").size());
     std::transform(name.begin(), name.end(), name.begin(), [](char letter) {
       return letter == '_' ? '-' : static_cast<char>(std::tolower(letter));
@@ -82,12 +82,12 @@ double wait_of(const std::string& text) {
                           elastic::in_quotes(text), longest_wait));
 }
 
-/// The words of the command, sorted.
+/// The arguments of the command, sorted by their purpose.
 struct doctor_words {
   bool as_json = false;
   std::optional<double> wait;
   bool has_backend = false;
-  /// For the command line of a job.
+  /// Arguments for the command line of a job.
   texts meeting;
 };
 
@@ -127,7 +127,8 @@ elastic::duration duration_of(double seconds) {
   return std::chrono::duration_cast<elastic::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// Where the nodes of this doctor meet: not with those of a job that runs there.
+/// Where the nodes of the doctor meet, under a run id of their own, so that they never meet the
+/// nodes of a job.
 elastic::rendezvous_parameters meeting_of(const elastic::launch_config& config, double wait) {
   elastic::rendezvous_parameters meeting = config.rendezvous;
   if (meeting.backend == "static" && meeting.endpoint.empty()) {
@@ -137,7 +138,7 @@ elastic::rendezvous_parameters meeting_of(const elastic::launch_config& config, 
   meeting.local_addr = elastic::detail::local_address_named(meeting.local_addr);
   const auto secret = elastic::find_variable(config.workers.environment, "ELASTIC_JOB_SECRET_FILE");
   if (secret && !secret->empty()) meeting.conf.emplace("secret_file", *secret);
-  // Those that have come go on without the others.
+  // After the wait, the nodes continue without those that are missing.
   if (meeting.backend != "static") meeting.min_nodes = 1;
   meeting.node_counts.clear();
   meeting.scale_up_delay = elastic::duration::zero();
@@ -237,14 +238,14 @@ elastic::task<void> job_doctor::meet() {
   }
 }
 
-/// Ends with an error when a node is lost.
+/// Ends only with an error, when a node is lost.
 elastic::task<void> job_doctor::watch() {
   elastic::task<elastic::rendezvous_change> changing = handler_->wait_for_change();
   const elastic::rendezvous_change change = co_await std::move(changing);
   if (change.kind != elastic::rendezvous_change::cause::node_waiting) {
     throw error(errc::connection_failed, change.what);
   }
-  // A node that comes late learns it when this one leaves.
+  // A node that joins late learns that it is late when this one leaves.
   elastic::task<void> sleeping = time_->sleep_until(elastic::time_point::max());
   co_await std::move(sleeping);
 }
@@ -261,7 +262,7 @@ elastic::task<void> job_doctor::examine_nodes() {
   co_await elastic::race(std::move(exchanging), std::move(serving));
 }
 
-/// The numeric address by which the other nodes know this one.
+/// The numeric address at which the other nodes reach this one.
 elastic::task<std::string> job_doctor::own_address() {
   const std::string chosen = query_.meeting.local_addr;
   const std::string master = round_.master.address;
@@ -287,10 +288,10 @@ elastic::task<void> job_doctor::exchange() {
   co_await std::move(measuring);
 }
 
-/// In each step, each node measures the way to one other, and that one the way back.
+/// In each step, the nodes form pairs, and both nodes of a pair measure their link to the other.
 elastic::task<void> job_doctor::measure() {
   const int nodes = round_.group_world_size;
-  // Of a large job, each node sends data to some others.
+  // In a large job, each node sends data only to some of the others.
   constexpr int most_rates = 32;
   std::vector<link_report> links;
   for (int step = 0; step < nodes; ++step) {
@@ -311,7 +312,7 @@ elastic::task<texts> job_doctor::exchange_texts(std::string topic, std::string m
       fmt::format("elastic/doctor/{}/{}/{}/", round_.term, round_.round, topic);
   elastic::task<texts> gathering = elastic::detail::publish_and_read(
       round_.agents, prefix, std::move(mine), round_.group_rank, round_.group_world_size);
-  // Nodes that do not answer others keep them for some time.
+  // Each node that does not answer delays the others by one time-out.
   constexpr int most_silent = 100;
   const elastic::duration probes =
       limits::doctor_answer * std::min(topic == "nodes" ? 0 : round_.group_world_size, most_silent);
@@ -328,7 +329,7 @@ elastic::task<texts> job_doctor::exchange_texts(std::string topic, std::string m
   co_return *std::move(gathered);
 }
 
-/// Lets the others read first, since the store may be this node's.
+/// Waits until the other nodes have read everything, because this node may serve the store.
 elastic::task<void> job_doctor::await_others() {
   const elastic::time_point deadline =
       elastic::deadline_after(time_->now(), limits::doctor_exchange);
@@ -339,7 +340,7 @@ elastic::task<void> job_doctor::await_others() {
     auto limited = elastic::with_deadline(*time_, deadline, std::move(waiting));
     co_await std::move(limited);
   } catch (const error&) {
-    // This node knows everything.
+    // This node has all reports already.
   }
 }
 
@@ -351,18 +352,18 @@ elastic::task<void> job_doctor::leave() {
     if (has_met_) {
       elastic::task<void> closing =
           handler_->close(is_complete_ ? job_end::succeeded : job_end::failed,
-                          is_complete_ ? "the nodes were examined before this one came"
-                                       : "a node could not examine the others");
+                          is_complete_ ? "the nodes were checked before this one joined"
+                                       : "a node could not check the others");
       co_await std::move(closing);
     }
   } catch (const error&) {
-    // Another node has closed it, or its server is gone.
+    // Another node has closed the rendezvous, or its server is gone.
   }
   try {
     elastic::task<void> ending = handler_->shutdown();
     co_await std::move(ending);
   } catch (const error&) {
-    // There is nothing to be done about it.
+    // The command ends anyway.
   }
 }
 

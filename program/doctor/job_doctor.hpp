@@ -19,36 +19,36 @@
 
 namespace elasticrun {
 
-/// What `elasticrun doctor` is asked for.
+/// The arguments of `elasticrun doctor`.
 struct doctor_query {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   doctor_query() = default;
 
   bool as_json = false;
-  /// Whether the nodes of a job examine themselves and each other; otherwise only this host.
+  /// Whether to check all nodes of a job and the links between them; otherwise only this host.
   bool asks_nodes = false;
-  /// Where they meet; `max_nodes` are expected.
+  /// Where the nodes meet; `max_nodes` are expected.
   elastic::rendezvous_parameters meeting;
   elastic::environment_map environment;
 };
 
-/// Reads the arguments of `elasticrun doctor`. Result: the query, or the error, with exit code 2.
+/// Parses the arguments of `elasticrun doctor`. Result: the query, or the error with exit code 2.
 std::variant<doctor_query, elastic::early_exit> parse_doctor_command(
     const std::vector<std::string>& arguments, const elastic::environment_map& environment);
 
-/// Meets the other nodes, examines them and the ways to them, and judges what all found.
+/// Meets the other nodes, measures the links to them, and collects the reports of all.
 ///
 /// Thread-safety: one strand at a time.
 class job_doctor {
  public:
   explicit job_doctor(doctor_query query);
 
-  /// What the nodes found. Call it once.
+  /// Collects the reports of all nodes. Call it once.
   ///
   /// Errors: those of the rendezvous; `errc::connection_failed` if a node is lost meanwhile;
-  /// `errc::rendezvous_timeout` if one does not tell what it found; `errc::protocol_violation` if
-  /// it tells something else.
-  /// Cancellation: all types. In every case nothing is left.
+  /// `errc::rendezvous_timeout` if a node does not report in time; `errc::protocol_violation` if a
+  /// report is malformed.
+  /// Cancellation: all types. In every case, this node has left the rendezvous.
   elastic::task<job_view> run();
 
   /// The rank of this node, after `run`.
@@ -69,7 +69,7 @@ class job_doctor {
   doctor_query query_;
   std::shared_ptr<elastic::time_source> time_;
   elastic::rendezvous_factory factory_;
-  /// The handler while it is not known whether the node can meet with it.
+  /// The handler while it is not known whether this node can meet others with it.
   std::shared_ptr<elastic::rendezvous_handler> tried_;
   std::shared_ptr<elastic::rendezvous_handler> handler_;
   elastic::rendezvous_round round_;

@@ -23,7 +23,7 @@ namespace {
 using level = finding::level;
 using label_list = std::vector<std::string>;
 
-/// How many names a line has at most.
+/// The maximum number of names on a line.
 constexpr std::size_t most_names = 8;
 
 /// "node0, node1 and 3 more".
@@ -51,25 +51,24 @@ std::string rate_text(std::int64_t bytes_per_second) {
 }
 
 finding nodes_finding(const job_view& view, const label_list& labels) {
-  const std::string came = list_of(labels);
+  const std::string joined = list_of(labels);
   if (static_cast<int>(view.nodes.size()) >= view.expected) {
-    return {level::ok, "nodes", fmt::format("all {} came: {}", view.nodes.size(), came)};
+    return {level::ok, "nodes", fmt::format("all {} joined: {}", view.nodes.size(), joined)};
   }
   const std::size_t missing = static_cast<std::size_t>(view.expected) - view.nodes.size();
   return {level::problem, "nodes",
-          fmt::format("{} of {} came within {:.0f} s: {}; {} missing", view.nodes.size(),
-                      view.expected, view.waited, came, missing == 1 ? "one is" :
-                      fmt::format("{} are", missing)),
-          "on each node that is not named here, see whether the command runs, and whether it "
-          "reaches the endpoint"};
+          fmt::format("{} of {} joined within {:.0f} s: {}; {} missing", view.nodes.size(),
+                      view.expected, view.waited, joined,
+                      missing == 1 ? "one is" : fmt::format("{} are", missing)),
+          "on each missing node, check that the command runs and that it reaches the endpoint"};
 }
 
-// ---- what is to be alike ------------------------------------------------------------------------
+// ---- properties that nodes should share ---------------------------------------------------------
 
 struct likeness {
   const char* subject;
   std::function<std::string(const node_report&)> value;
-  /// What a difference is.
+  /// The level of a difference.
   level difference;
   const char* advice;
 };
@@ -80,22 +79,22 @@ const std::vector<likeness>& likenesses() {
        "install the same version on all nodes"},
       {"kernel", [](const auto& node) { return node.kernel; }, level::ok, ""},
       {"PyTorch", [](const auto& node) { return node.torch; }, level::problem,
-       "collectives of different versions hang or fail: install the same one on all nodes"},
+       "collectives hang or fail if versions differ: install the same one on all nodes"},
       {"CUDA", [](const auto& node) { return node.cuda; }, level::warning,
        "install the same build of PyTorch on all nodes"},
       {"NCCL", [](const auto& node) { return node.nccl; }, level::problem,
-       "collectives of different versions hang or fail: install the same one on all nodes"},
+       "collectives hang or fail if versions differ: install the same one on all nodes"},
       {"driver", [](const auto& node) { return node.driver; }, level::warning,
        "install the same driver on all nodes"},
       {"GPUs", [](const auto& node) { return std::to_string(node.accelerators); }, level::warning,
-       "a GPU may have failed (see nvidia-smi and dmesg), or be hidden by CUDA_VISIBLE_DEVICES"},
+       "a GPU may have failed (check nvidia-smi and dmesg), or CUDA_VISIBLE_DEVICES hides it"},
       {"network cards",
        [](const auto& node) {
          std::string text;
          for (const std::string& card : node.cards) text += (text.empty() ? "" : ", ") + card;
          return text;
        },
-       level::warning, "a card that is slow or down makes the whole job slow"},
+       level::warning, "a slow or inactive card slows down the whole job"},
   };
   return rows;
 }
@@ -111,7 +110,7 @@ finding likeness_finding(const likeness& row, const job_view& view, const label_
     return {level::ok, row.subject, fmt::format("{} on all nodes", values.begin()->first)};
   }
   std::vector<std::pair<std::string, label_list>> groups(values.begin(), values.end());
-  // What most have comes first.
+  // The most common value comes first.
   std::sort(groups.begin(), groups.end(), [](const auto& left, const auto& right) {
     if (left.second.size() != right.second.size()) return left.second.size() > right.second.size();
     return left.first < right.first;
@@ -124,15 +123,16 @@ finding likeness_finding(const likeness& row, const job_view& view, const label_
   return {row.difference, row.subject, std::move(text), row.advice};
 }
 
-// ---- the ways between nodes ---------------------------------------------------------------------
+// ---- links between nodes ------------------------------------------------------------------------
 
-struct way {
+/// A link as one of its nodes measured it.
+struct node_link {
   std::size_t source = 0;
   const link_report* about = nullptr;
 };
 
-std::vector<way> links_of(const job_view& view) {
-  std::vector<way> all;
+std::vector<node_link> links_of(const job_view& view) {
+  std::vector<node_link> all;
   for (std::size_t source = 0; source < view.links.size(); ++source) {
     for (const link_report& each : view.links[source]) {
       if (static_cast<std::size_t>(each.peer) < view.nodes.size()) all.push_back({source, &each});
@@ -141,33 +141,33 @@ std::vector<way> links_of(const job_view& view) {
   return all;
 }
 
-std::string name_of(const way& each, const label_list& labels) {
+std::string name_of(const node_link& each, const label_list& labels) {
   return fmt::format("{} to {}", labels[each.source],
                      labels[static_cast<std::size_t>(each.about->peer)]);
 }
 
-finding reach_finding(const std::vector<way>& links, const label_list& labels) {
+finding reach_finding(const std::vector<node_link>& links, const label_list& labels) {
   label_list failures;
-  for (const way& each : links) {
+  for (const node_link& each : links) {
     if (!each.about->address.empty()) continue;
     failures.push_back(fmt::format("{} does not reach {} ({})", labels[each.source],
                                    labels[static_cast<std::size_t>(each.about->peer)],
                                    each.about->failure));
   }
   if (failures.empty()) {
-    return {level::ok, "reach", "each node reaches every other one"};
+    return {level::ok, "reach", "every node reaches every other node"};
   }
   return {level::problem, "reach", list_of(failures),
           "open all ports between the nodes (firewall, security group, NetworkPolicy), or name "
           "another address with --local-addr"};
 }
 
-finding interface_finding(const std::vector<way>& links, const label_list& labels) {
+finding interface_finding(const std::vector<node_link>& links, const label_list& labels) {
   std::map<std::string, std::set<std::string>> users;
-  for (const way& each : links) {
+  for (const node_link& each : links) {
     if (each.about->address.empty()) continue;
     const std::string& name = each.about->interface;
-    users[name.empty() ? "an unknown one" : name].insert(labels[each.source]);
+    users[name.empty() ? "unknown" : name].insert(labels[each.source]);
   }
   std::string text;
   for (const auto& [name, nodes] : users) {
@@ -180,19 +180,19 @@ finding interface_finding(const std::vector<way>& links, const label_list& label
           "GLOO_SOCKET_IFNAME"};
 }
 
-/// The middle one, and the worst one with its nodes.
+/// The median of measured values, and the worst value with its link.
 struct spread {
   std::int64_t median = 0;
   std::int64_t worst = 0;
   std::string where;
 };
 
-/// @param is_worse  of two values
-spread spread_of(const std::vector<way>& links, const label_list& labels,
+/// @param is_worse  whether the first of two values is worse
+spread spread_of(const std::vector<node_link>& links, const label_list& labels,
                  std::int64_t link_report::*member, bool (*is_worse)(std::int64_t, std::int64_t)) {
   std::vector<std::int64_t> values;
   spread found;
-  for (const way& each : links) {
+  for (const node_link& each : links) {
     const std::int64_t value = each.about->*member;
     if (each.about->address.empty() || value <= 0) continue;
     if (values.empty() || is_worse(value, found.worst)) {
@@ -207,21 +207,21 @@ spread spread_of(const std::vector<way>& links, const label_list& labels,
   return found;
 }
 
-finding latency_finding(const std::vector<way>& links, const label_list& labels) {
+finding latency_finding(const std::vector<node_link>& links, const label_list& labels) {
   const spread all = spread_of(links, labels, &link_report::latency_ns,
                                [](std::int64_t left, std::int64_t right) { return left > right; });
   if (all.where.empty()) return {level::ok, "latency", "not measured"};
-  std::string text = fmt::format("{} there and back, at most {} from {}", time_text(all.median),
+  std::string text = fmt::format("{} round trip, at most {} from {}", time_text(all.median),
                                  time_text(all.worst), all.where);
   constexpr std::int64_t slow = 5'000'000;
   if (all.worst < slow || all.worst < 4 * all.median) {
     return {level::ok, "latency", std::move(text)};
   }
   return {level::warning, "latency", std::move(text),
-          "these nodes are far from each other, or the way between them is overloaded"};
+          "these nodes are far apart, or the path between them is congested"};
 }
 
-finding rate_finding(const std::vector<way>& links, const label_list& labels) {
+finding rate_finding(const std::vector<node_link>& links, const label_list& labels) {
   const spread all = spread_of(links, labels, &link_report::bytes_per_second,
                                [](std::int64_t left, std::int64_t right) { return left < right; });
   if (all.where.empty()) return {level::ok, "rate", "not measured"};
@@ -229,8 +229,8 @@ finding rate_finding(const std::vector<way>& links, const label_list& labels) {
                                  rate_text(all.median), rate_text(all.worst), all.where);
   if (all.worst > all.median / 4) return {level::ok, "rate", std::move(text)};
   return {level::warning, "rate", std::move(text),
-          "one slow way makes the whole job slow: see the cards, cables and switches of these "
-          "nodes, or run the check again when the network is idle"};
+          "one slow link slows down the whole job: check the cards, cables and switches of these "
+          "nodes, or repeat the check when the network is idle"};
 }
 
 finding clock_finding(const job_view& view, const label_list& labels) {
@@ -246,7 +246,7 @@ finding clock_finding(const job_view& view, const label_list& labels) {
                                 static_cast<double>(each.clock_ahead_ms) / 1e3));
   }
   if (wrong.empty()) {
-    return {level::ok, "clocks", fmt::format("alike within {} ms", most + 1)};
+    return {level::ok, "clocks", fmt::format("within {} ms of each other", most + 1)};
   }
   return {level::warning, "clocks",
           fmt::format("ahead of {}: {}", labels.front(), list_of(wrong)),
@@ -256,7 +256,7 @@ finding clock_finding(const job_view& view, const label_list& labels) {
 
 // ---- hosts --------------------------------------------------------------------------------------
 
-/// What several nodes found alike is one finding.
+/// Merges equal findings of several nodes into one.
 std::vector<finding> host_findings(const job_view& view, const label_list& labels) {
   std::vector<finding> all;
   std::vector<label_list> finders;
@@ -300,7 +300,7 @@ std::string node_json(const job_view& view, std::size_t rank) {
   return object.text();
 }
 
-std::string link_json(const way& link) {
+std::string link_json(const node_link& link) {
   elastic::detail::json_object object;
   object.add("from", link.source).add("to", link.about->peer);
   if (link.about->address.empty()) return object.add("failure", link.about->failure).text();
@@ -329,7 +329,7 @@ label_list labels_of(const std::vector<node_report>& nodes) {
 
 std::vector<finding> examine(const job_view& view) {
   const label_list labels = labels_of(view.nodes);
-  const std::vector<way> links = links_of(view);
+  const std::vector<node_link> links = links_of(view);
   std::vector<finding> findings{nodes_finding(view, labels)};
   if (view.nodes.size() > 1) {
     findings.push_back(reach_finding(links, labels));
@@ -351,7 +351,7 @@ std::string job_json(const job_view& view, const std::vector<finding>& findings)
     nodes += (nodes.empty() ? "" : ", ") + node_json(view, rank);
   }
   std::string links;
-  for (const way& each : links_of(view)) {
+  for (const node_link& each : links_of(view)) {
     links += (links.empty() ? "" : ", ") + link_json(each);
   }
   elastic::detail::json_object document;

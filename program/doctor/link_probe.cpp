@@ -32,7 +32,7 @@ using elastic::detail::byte_stream;
 namespace {
 
 // A connection begins with the token and one of two letters. After `echo`, the server answers each
-// byte with its time of day; after `flow`, each block with a byte.
+// byte with its time of day; after `flow`, it answers each block with a byte.
 constexpr char echo = 'e';
 constexpr char flow = 'f';
 constexpr int echoes = 16;
@@ -41,7 +41,7 @@ constexpr int most_blocks = 64;
 constexpr std::chrono::milliseconds flow_time{80};
 constexpr std::size_t time_bytes = sizeof(std::int64_t);
 
-/// The next bytes. Errors: `errc::protocol_violation` if the other side ends before.
+/// Reads `count` bytes. Errors: `errc::protocol_violation` if the connection ends before.
 elastic::task<std::string> read_exactly(byte_stream& stream, std::size_t count) {
   std::string bytes(count, '\0');
   for (std::size_t have = 0; have < count;) {
@@ -54,7 +54,7 @@ elastic::task<std::string> read_exactly(byte_stream& stream, std::size_t count) 
   co_return bytes;
 }
 
-/// Reads and forgets. Result: whether all of them came.
+/// Reads and discards `count` bytes. Result: false if the connection ended before.
 elastic::task<bool> skip_bytes(byte_stream& stream, std::size_t count) {
   std::vector<char> part(std::min<std::size_t>(count, 64 * 1024));
   while (count > 0) {
@@ -76,7 +76,7 @@ std::int64_t nanoseconds_of(elastic::wall_time time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-// The least significant byte first.
+// Little-endian.
 std::string bytes_of(std::int64_t number) {
   std::string bytes(time_bytes, '\0');
   for (char& byte : bytes) {
@@ -107,7 +107,7 @@ std::string interface_of(const std::string& address) {
 struct link_connection {
   link_connection() = default;
   std::unique_ptr<byte_stream> stream;
-  /// The own address.
+  /// The address of this side.
   std::string address;
 };
 
@@ -124,7 +124,7 @@ elastic::task<link_connection> connect(elastic::endpoint server, std::string gre
   co_return link;
 }
 
-/// The quickest of some echoes, which also tells the most about the other clock.
+/// Takes the fastest of several echoes, because it also gives the best estimate of the other clock.
 elastic::task<void> measure_latency(byte_stream& stream, link_report& link,
                                     elastic::time_source& time) {
   std::optional<std::int64_t> shortest;
@@ -140,7 +140,7 @@ elastic::task<void> measure_latency(byte_stream& stream, link_report& link,
     if (shortest && took >= *shortest) continue;
     shortest = took;
     link.latency_ns = took;
-    // The other node may say anything.
+    // Computed as a real number, because the other node may send any time.
     const double ahead = static_cast<double>(number_of(answer)) -
                          static_cast<double>(begin_of_day) - static_cast<double>(took) / 2;
     link.clock_ahead_ms = static_cast<std::int64_t>(ahead / 1e6);
@@ -195,7 +195,7 @@ elastic::task<link_report> probe_address(elastic::endpoint server, std::string t
   co_return link;
 }
 
-/// Errors: those of `connect_soon`; what was sent until then counts.
+/// Errors: those of `connect_soon`. If the time runs out, the rate until then counts.
 elastic::task<void> probe_rate(elastic::endpoint address, std::string token, link_report& link,
                                elastic::time_source& time) {
   elastic::task<link_connection> connecting = connect_soon(std::move(address), token + flow, time);
@@ -226,7 +226,7 @@ elastic::task<void> accept_all(elastic::detail::stream_listener& listener,
   for (;;) {
     elastic::task<elastic::detail::accepted_stream> accepting = listener.accept();
     elastic::detail::accepted_stream accepted = co_await std::move(accepting);
-    // Those over the limit are closed.
+    // Connections beyond the limit are closed.
     if (served.size() < limits::doctor_connections) served.spawn(serve(std::move(accepted.stream)));
   }
 }
@@ -251,7 +251,7 @@ elastic::task<void> link_server::serve(std::unique_ptr<byte_stream> stream) {
   try {
     co_await elastic::with_deadline(*time_, deadline, std::move(answering));
   } catch (const error&) {
-    // The other side has gone, or is none of the job's nodes.
+    // The other side has disconnected, or is not a node of the job.
   }
 }
 
@@ -288,7 +288,7 @@ elastic::task<link_report> probe_link(node_report peer, int rank, bool measures_
     elastic::task<void> probing = probe_rate(to, peer.token, link, *time);
     co_await std::move(probing);
   } catch (const error&) {
-    // The rate is unknown.
+    // The rate stays unknown.
   }
   co_return link;
 }

@@ -14,13 +14,13 @@
 
 namespace elasticrun {
 
-/// Answers the other nodes of a job that measure the way to this one. Closes every connection that
-/// does not begin with its token, sends too much or takes too long.
+/// Answers other nodes of a job that measure their link to this one. Closes every connection that
+/// does not begin with the token, sends too much or takes too long.
 ///
 /// Thread-safety: one strand at a time, that of the executor.
 class link_server {
  public:
-  /// Listens at a numeric address of this host, at a free port.
+  /// Listens at a free port of a numeric address of this host.
   /// Errors: those of `stream_listener::at_address`.
   link_server(const elastic::asio::any_io_executor& executor, const std::string& address,
               std::shared_ptr<elastic::time_source> time);
@@ -28,8 +28,8 @@ class link_server {
   std::uint16_t port() const { return listener_.port(); }
   const std::string& token() const { return token_; }
 
-  /// Serves. Cancellation: all types; only a cancellation or an error ends it, and then no
-  /// connection is left.
+  /// Serves until an error or a cancellation ends it; no connection is left then.
+  /// Cancellation: all types.
   elastic::task<void> run();
 
  private:
@@ -41,12 +41,12 @@ class link_server {
   std::string token_;
 };
 
-/// Measures the way to a node.
+/// Measures the link to a node.
 ///
-/// @param peer           what the node told
+/// @param peer           the node's report
 /// @param rank           the node's rank
-/// @param measures_rate  whether data is sent, for some 80 ms
-/// Errors: none; the result has them.
+/// @param measures_rate  whether to measure the rate as well, which takes about 80 ms
+/// Errors: none; `link_report::failure` describes them.
 /// Cancellation: all types.
 elastic::task<link_report> probe_link(node_report peer, int rank, bool measures_rate,
                                       std::shared_ptr<elastic::time_source> time);

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> level_names{"ok", "warning", "problem"};
 
-/// A text for people, which another node wrote.
+/// A text for people. Makes it printable on reading, because another node wrote it.
 void shown_row(record_rows& rows, const char* name, std::string& value) {
   if (rows.sentence(name, value, limits::doctor_text_bytes)) {
     value = elastic::printable_line(value);
@@ -88,8 +88,8 @@ void describe(node_report& report, record_rows& rows) {
   if (rows.text("address", report.address, elastic::limits::host_name_bytes)) {
     elastic::detail::asio_error_code failure;
     elastic::asio::ip::make_address(report.address, failure);
-    // A name would make the resolver of every node ask for it.
-    if (failure) rows.refuse("has an address that is none");
+    // Only a numeric address: a name would make every node query its resolver.
+    if (failure) rows.refuse("has an invalid address");
   }
   rows.number("port", report.port, 1, 65535);
   rows.text("token", report.token, limits::doctor_token_bytes);
@@ -140,7 +140,7 @@ node_report report_of(const host_facts& facts, const std::string& name) {
   report.accelerators = facts.accelerators;
   for (const network_card& card : facts.cards) report.cards.push_back(text_of(card));
   for (finding& each : examine(facts)) {
-    // The nodes meet at such a port themselves.
+    // The doctor itself may be what uses such a port.
     if (each.how == finding::level::ok || each.subject == "ports") continue;
     report.findings.push_back(std::move(each));
   }

@@ -13,18 +13,19 @@
 
 namespace elasticrun {
 
-/// What a node tells the other nodes about itself.
+/// The report of a node about itself for the other nodes.
 struct node_report {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   node_report() = default;
 
   std::string name;
-  /// Where its link_server listens: the numeric address by which the others know it.
+  /// The address and port of its link_server; the address is numeric, and the others can reach it.
   std::string address;
   std::uint16_t port = 0;
-  /// What a connection to it begins with: `limits::doctor_token_bytes` letters.
+  /// The token with which a connection to the link_server begins: `limits::doctor_token_bytes`
+  /// letters.
   std::string token;
-  /// Versions; empty: there is none.
+  /// The versions of software; empty: not installed.
   std::string program;
   std::string kernel;
   std::string torch;
@@ -34,21 +35,22 @@ struct node_report {
   int accelerators = 0;
   /// Its network cards, such as "eth0 25000 Mb/s".
   std::vector<std::string> cards;
-  /// What it has found on its host, apart from what is fine.
+  /// The findings about its host that are not ok.
   std::vector<finding> findings;
 };
 
-/// The report about a host, without an address, a port and a token.
-/// @param name  of the node
+/// Makes a report about a host, without an address, a port and a token.
+/// @param name  the name of the node
 node_report report_of(const host_facts& facts, const std::string& name);
 
+/// The report as JSON.
 std::string text_of(const node_report& report);
 
-/// Reads what another node told. Its texts can be shown at a terminal.
+/// Parses the report of another node. Makes its texts printable.
 /// Errors: `errc::protocol_violation`.
 node_report parse_node_report(std::string_view text);
 
-/// What a node found out about the way to another one.
+/// What a node has measured about the link to another node.
 struct link_report {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   link_report() = default;
@@ -59,20 +61,23 @@ struct link_report {
   std::string address;
   /// The interface of this node; empty: unknown.
   std::string interface;
-  /// Why it did not answer.
+  /// Why the other node did not answer.
   std::string failure;
-  /// There and back.
+  /// The round-trip time.
   std::int64_t latency_ns = 0;
-  /// Of one TCP connection; 0: it was not measured.
+  /// The rate of one TCP connection; 0: not measured.
   std::int64_t bytes_per_second = 0;
-  /// How far the other clock is ahead of the own one.
+  /// How far the other node's clock is ahead of this node's.
   std::int64_t clock_ahead_ms = 0;
 };
 
+/// The reports about links as JSON.
 std::string text_of(const std::vector<link_report>& links);
 
-/// Reads what another node told, as above.
-/// @param nodes  how many nodes there are
+/// Parses the reports of another node about its links. Makes their texts printable, and omits those
+/// about ranks that do not exist.
+/// @param nodes  the number of nodes
+/// Errors: `errc::protocol_violation`.
 std::vector<link_report> parse_link_reports(std::string_view text, int nodes);
 
 }  // namespace elasticrun

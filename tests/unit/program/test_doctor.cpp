@@ -64,7 +64,7 @@ finding about(const host_facts& facts, const std::string& subject) {
 TEST_CASE("doctor: a card of InfiniBand that is down is named, one of Ethernet is shown",
           "[program]") {
   host_facts facts = healthy();
-  CHECK(about(facts, "network cards").text == "none is visible");
+  CHECK(about(facts, "network cards").text == "none visible");
   const auto add = [&](const char* name, bool is_up, const char* rate) {
     elasticrun::network_card& card = facts.cards.emplace_back();
     card.name = name;
@@ -123,30 +123,30 @@ TEST_CASE("doctor: each fact that hinders a job is found, with what to do", "[pr
          f.locked_memory = 8 * mebibyte;
        },
        "8 MiB, and this host has InfiniBand", "ulimit -l unlimited"},
-      {"/dev/shm", level::problem, [](host_facts& f) { f.shared_memory.reset(); }, "there is none",
+      {"/dev/shm", level::problem, [](host_facts& f) { f.shared_memory.reset(); }, "not mounted",
        "mount it"},
       {"/dev/shm", level::warning, [](host_facts& f) { f.shared_memory = 64 * mebibyte; }, "64 MiB",
        "--shm-size 8g"},
       {"temporary folder", level::problem, [](host_facts& f) { f.temporary_space.reset(); },
-       "nothing can be written in /tmp", "set TMPDIR"},
+       "/tmp is not writable", "set TMPDIR"},
       {"temporary folder", level::warning, [](host_facts& f) { f.temporary_space = mebibyte; },
        "/tmp has 1 MiB left", "--log-dir"},
       {"host name", level::warning, [](host_facts& f) { f.host_addresses.clear(); },
        "node1 has no address", "/etc/hosts"},
       {"host name", level::warning, [](host_facts& f) { f.host_addresses = {"127.0.1.1", "::1"}; },
-       "node1 is 127.0.1.1, ::1, which only this host reaches", "GLOO_SOCKET_IFNAME"},
+       "node1 resolves to 127.0.1.1, ::1, which only this host can reach", "GLOO_SOCKET_IFNAME"},
       {"interfaces", level::warning, [](host_facts& f) { f.interfaces.front().is_up = false; },
-       "none but the loopback interface", "other hosts cannot reach this one"},
+       "only the loopback interface", "other hosts cannot reach it"},
       {"ports", level::warning, [](host_facts& f) { f.taken_ports = {29400, 29500}; },
-       "something listens at 29400 and 29500", "--rdzv-endpoint"},
+       "in use: 29400 and 29500", "--rdzv-endpoint"},
       {"clock", level::warning, [](host_facts& f) { f.is_clock_synchronized = false; },
        "not synchronized", "run chrony"},
       {"processors", level::warning, [](host_facts& f) { f.processor_quota = 1.5; },
-       "64, of which the cgroup gives the time of 1.5", "OMP_NUM_THREADS"},
-      {"GPUs", level::warning, [](host_facts& f) { f.accelerators = 0; }, "none is visible",
+       "64, but the cgroup grants only the time of 1.5", "OMP_NUM_THREADS"},
+      {"GPUs", level::warning, [](host_facts& f) { f.accelerators = 0; }, "none visible",
        "--gpus all"},
       {"PyTorch", level::warning, [](host_facts& f) { f.cuda.clear(); },
-       "which is built without CUDA", "install a PyTorch"},
+       "built without CUDA", "install a build of PyTorch"},
   };
   for (const row& each : rows) {
     host_facts facts = healthy();

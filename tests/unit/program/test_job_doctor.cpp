@@ -97,9 +97,8 @@ TEST_CASE("job doctor: a job that lacks nothing has no warning", "[program]") {
   }
   CHECK(findings.size() == 14);
   CHECK(elasticrun::exit_code(findings) == 0);
-  CHECK(about(healthy(4), "nodes").text == "all 4 came: node0, node1, node2, node3");
-  CHECK(about(healthy(4), "latency").text == "50 us there and back, at most 50 us from node0 to "
-                                             "node1");
+  CHECK(about(healthy(4), "nodes").text == "all 4 joined: node0, node1, node2, node3");
+  CHECK(about(healthy(4), "latency").text == "50 us round trip, at most 50 us from node0 to node1");
   CHECK(about(healthy(4), "rate").text ==
         "24 Gbit/s over one TCP connection, at least 24 Gbit/s from node0 to node1");
   CHECK(about(healthy(4), "interface").text == "eth0 on all 4 nodes");
@@ -112,7 +111,7 @@ TEST_CASE("job doctor: a node that does not come is a problem, with those that c
   view.waited = 60;
   CHECK(about(view, "nodes").how == level::problem);
   CHECK(about(view, "nodes").text ==
-        "3 of 4 came within 60 s: node0, node1, node2; one is missing");
+        "3 of 4 joined within 60 s: node0, node1, node2; one is missing");
   view.expected = 5;
   CHECK(has_text(about(view, "nodes").text, "; 2 are missing"));
   // Nobody else came: there is no way to judge.
