@@ -27,7 +27,7 @@ using elastic::error;
 
 namespace {
 
-/// The number in a variable such as RANK; -1: there is none.
+/// The value of a variable such as RANK; -1 if it is not set.
 int number_in(const elastic::process_spec& spec, std::string_view name) {
   int number = -1;
   for (const std::string& entry : spec.environment) {
@@ -49,9 +49,9 @@ std::string address_of(const elastic::debugger_plan& plan) {
 
 bool is_wildcard(const std::string& host) { return host == "0.0.0.0" || host == "::"; }
 
-/// debugpy can listen at no other address.
+/// Checks that the address belongs to this host, because debugpy cannot listen at any other.
 /// Errors: `errc::invalid_argument`, with the addresses of this host.
-elastic::task<void> demand_own_address(std::string host) {
+elastic::task<void> check_own_address(std::string host) {
   if (is_wildcard(host)) co_return;
   const elastic::asio::any_io_executor executor = co_await elastic::asio::this_coro::executor;
   elastic::task<std::vector<elastic::asio::ip::address>> resolving =
@@ -68,7 +68,7 @@ elastic::task<void> demand_own_address(std::string host) {
                           elastic::in_quotes(host), own));
 }
 
-/// One line: where the debugger listens, and what to do.
+/// A line for the user: where the worker waits for a debugger, and how to attach one.
 std::string invitation(int rank, const elastic::endpoint& place) {
   const std::string node = elastic::host_name();
   const std::string host = is_wildcard(place.host) ? node : place.host;
@@ -90,15 +90,15 @@ debugger_launcher::debugger_launcher(elastic::debugger_plan plan,
 
 elastic::task<elastic::endpoint> debugger_launcher::choose_place() {
   elastic::endpoint place(address_of(plan_), plan_.port);
-  elastic::task<void> checking = demand_own_address(place.host);
+  elastic::task<void> checking = check_own_address(place.host);
   co_await std::move(checking);
   if (place.port == 0) {
     port_ = elastic::detail::lease_port();
     place.port = port_.port();
   } else if (is_listened_at(place.port)) {
     throw error(errc::address_in_use,
-                fmt::format("--debug-address: somebody listens at port {} of {}; leave the port "
-                            "out for a free one",
+                fmt::format("--debug-address: port {} of {} is in use; leave the port out to get a "
+                            "free one",
                             place.port, elastic::host_name()));
   }
   co_return place;
@@ -109,8 +109,8 @@ elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
   const int world_size = number_in(spec, "WORLD_SIZE");
   if (*plan_.rank >= world_size) {
     throw error(errc::invalid_argument,
-                fmt::format("--debug-rank {}: there is no such rank: the job's {} workers have 0 "
-                            "to {}",
+                fmt::format("--debug-rank {}: there is no such rank: the job's {} workers have "
+                            "ranks 0 to {}",
                             *plan_.rank, world_size, world_size - 1));
   }
   const bool is_debugged = number_in(spec, "RANK") == *plan_.rank;
@@ -127,7 +127,7 @@ elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
 }
 
 void insert_debugpy(elastic::process_spec& spec, const std::string& address) {
-  // Frozen modules have no lines: Python 3.11 and newer warns of missed breakpoints.
+  // With frozen modules, Python 3.11 and newer warns that breakpoints may be missed.
   const std::vector<std::string> words = {"-Xfrozen_modules=off", "-m",    "debugpy", "--listen",
                                           address,                "--wait-for-client"};
   std::vector<std::string>& arguments = spec.arguments;

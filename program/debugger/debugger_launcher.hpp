@@ -15,19 +15,19 @@
 
 namespace elasticrun {
 
-/// Starts workers, one of them under debugpy: it runs its script when a debugger has attached.
+/// Starts workers, one of them under debugpy, where its script waits until a debugger attaches.
 ///
 /// Thread-safety: one strand at a time.
 class debugger_launcher final : public elastic::process_launcher {
  public:
   /// @param plan   names a rank
   /// @param inner  starts the processes
-  /// @param log    learns where the debugger listens, at each start
+  /// @param log    gets a line at each start of that worker: where to attach
   debugger_launcher(elastic::debugger_plan plan, std::shared_ptr<elastic::process_launcher> inner,
                     elastic::logger log);
 
-  /// Errors, besides those of the interface: `errc::invalid_argument` if the job has no such rank,
-  /// or this node no such address; `errc::address_in_use` if somebody listens at the port;
+  /// Errors, besides those of the interface: `errc::invalid_argument` if the job does not have that
+  /// rank, or this host does not have that address; `errc::address_in_use` if the port is in use;
   /// `errc::connection_failed` if no port is free.
   elastic::task<std::unique_ptr<elastic::child>> launch(elastic::process_spec spec) override;
 
@@ -37,13 +37,13 @@ class debugger_launcher final : public elastic::process_launcher {
   elastic::debugger_plan plan_;
   std::shared_ptr<elastic::process_launcher> inner_;
   elastic::logger log_;
-  /// That of the last start, if the plan names none.
+  /// The port of the last start, if the plan names none.
   elastic::detail::port_lease port_;
 };
 
-/// Puts debugpy between Python with its flags and the script of a worker.
-/// @param spec     runs Python with `-u`
-/// @param address  "127.0.0.1:5678"
+/// Inserts debugpy between the Python interpreter with its flags and the script of a worker.
+/// @param spec     a command that runs Python, with or without `-u`
+/// @param address  where debugpy listens: "127.0.0.1:5678"
 void insert_debugpy(elastic::process_spec& spec, const std::string& address);
 
 }  // namespace elasticrun

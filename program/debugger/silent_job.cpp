@@ -22,7 +22,7 @@
 namespace elasticrun {
 
 void tolerate_silence(elastic::program_config& config) {
-  // Nobody stays at a breakpoint for longer.
+  // No debugging session takes longer.
   constexpr elastic::duration forever =
       std::chrono::duration_cast<elastic::duration>(std::chrono::hours(24 * 365));
   elastic::worker_spec& workers = config.job.workers;
@@ -33,15 +33,17 @@ void tolerate_silence(elastic::program_config& config) {
   config.diagnosis.stall_after = forever;
   config.diagnosis.on_stall = elastic::job_diagnosis::policy::warn;
   workers.environment.erase("TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT");
-  // PyTorch's watchdog of NCCL neither ends a process whose collective takes long, nor is watched.
+  // PyTorch's NCCL watchdog must not end a process for a slow collective, and the monitor must not
+  // end one whose watchdog is halted with it.
   workers.environment["TORCH_NCCL_ASYNC_ERROR_HANDLING"] = "0";
   workers.environment["TORCH_NCCL_ENABLE_MONITORING"] = "0";
 }
 
 std::string silence_notice(int rank) {
   return fmt::format(
-      "--debug-rank {}: no worker of this job counts as hung: heartbeats, timers, stalls and "
-      "NCCL's watchdog are off, and time-outs of rejoining and of the exit barrier are a year",
+      "--debug-rank {}: no worker of this job counts as hung: heartbeats, timers, the detection of "
+      "stalls and NCCL's watchdog are off, and the timeouts of rejoining and of the exit barrier "
+      "are a year",
       rank);
 }
 

@@ -11,18 +11,18 @@
 
 namespace elasticrun {
 
-/// Changes a job so that its workers may be silent for as long as one of them is halted by a
-/// debugger: nobody is taken for hung, or for a node that does not come to the end.
+/// Changes a job so that its workers may be silent while a debugger halts one of them: no worker
+/// counts as hung, and no node as missing at the end of the job.
 void tolerate_silence(elastic::program_config& config);
 
-/// What the log, and the report of a failure, say about such a job; one line.
+/// A line about such a job for the log and the failure report.
 std::string silence_notice(int rank);
 
-/// Asks the Python of the workers whether it has debugpy.
+/// Checks that the Python interpreter of the workers has debugpy.
 ///
-/// Errors: `errc::invalid_argument` if it has not, with how to install it; those of
+/// Errors: `errc::invalid_argument` if it does not; the message says how to install it. Those of
 /// `process_launcher`.
-/// Cancellation: all types; the process ends.
+/// Cancellation: all types; ends the process that checks.
 elastic::task<void> demand_debugpy(elastic::worker_spec workers, int rank);
 
 }  // namespace elasticrun

@@ -185,7 +185,7 @@ TEST_CASE("debugger: what cannot be debugged is refused in one line, and nothing
   const row rows[] = {
       {{"--nproc-per-node", "2", "--debug-rank", "1", "--debug-address",
         fmt::format("127.0.0.1:{}", taken)},
-       fmt::format("--debug-address: somebody listens at port {} of ", taken)},
+       fmt::format("--debug-address: port {} of ", taken)},
       {{"--debug-rank", "0", "--debug-address", "203.0.113.0/24"},
        "--debug-address: this host has no address in "},
       {{"--debug-rank", "0", "--debug-address", "203.0.113.7"},
@@ -193,7 +193,7 @@ TEST_CASE("debugger: what cannot be debugged is refused in one line, and nothing
       {{"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint",
         fmt::format("localhost:{}", elastic::test::reserved_port()), "--rdzv-id", "debugged",
         "--rdzv-conf", "last_call_timeout=0.1", "--debug-rank", "5"},
-       "--debug-rank 5: there is no such rank: the job's 1 workers have 0 to 0"},
+       "--debug-rank 5: there is no such rank: the job's 1 workers have ranks 0 to 0"},
   };
   for (const row& each : rows) {
     const program_result result = run_program(

@@ -511,7 +511,7 @@ TEST_CASE("command_line: --debug-rank names one worker, and --debug-address wher
   CHECK(t::config_of({"--nnodes", "2", "--debug-rank", "9", "a.py"}).debugger.rank == 9);
   t::check_refusals({
       {{"--debug-rank", "1", "a.py"},
-       "--debug-rank '1': there is no such rank: the job's 1 workers have 0 to 0"},
+       "--debug-rank '1': there is no such rank: the job's 1 workers have ranks 0 to 0"},
       {{"--debug-rank", "-1", "a.py"}, "--debug-rank '-1': a rank from 0 to "},
       {{"--debug-rank", "one", "a.py"}, "--debug-rank 'one': a rank from 0 to "},
       {{"--debug-rank", "0", "--debug-rank", "1", "a.py"},

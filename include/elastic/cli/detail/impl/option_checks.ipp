@@ -208,7 +208,7 @@ inline void check_debugger(const given_options& options, const option_target& ta
   }
   const bool is_alone = target.config.job.rendezvous.max_nodes == 1;
   if (!is_alone || *rank < workers.nproc_per_node) return;
-  refuse_value(option, fmt::format("there is no such rank: the job's {} workers have 0 to {}",
+  refuse_value(option, fmt::format("there is no such rank: the job's {} workers have ranks 0 to {}",
                                    workers.nproc_per_node, workers.nproc_per_node - 1));
 }
 
