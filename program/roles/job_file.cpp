@@ -24,7 +24,7 @@
 
 #include <fmt/format.h>
 
-// Its tables order themselves, and its errors are exceptions; nothing else of it is needed.
+// The formatters and the support for Windows are not used.
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
 #include <toml++/toml.h>
@@ -41,7 +41,7 @@ using names = std::vector<std::string>;
 
 namespace {
 
-/// The options that the workers of one role have, by the names of --help.
+/// The options that a role can have, by their names in --help.
 constexpr std::array options_of_role{
     "--nproc-per-node",         "--env",
     "--wire",                   "--wrap",
@@ -68,7 +68,7 @@ constexpr std::array options_of_role{
     "--preload",                "--chaos",
     "--merge-output",           "--logs-specs"};
 
-/// Of these, those that replicas do not have.
+/// The options among these that do not apply to replicas.
 constexpr std::array options_of_world{"--nproc-per-node",           "--nnodes",
                                       "--wire",
                                       "--rejoin-timeout",           "--exit-barrier-timeout",
@@ -78,13 +78,13 @@ constexpr std::array options_of_world{"--nproc-per-node",           "--nnodes",
                                       "--warm-standby",             "--standby-delay",
                                       "--preload",                  "--monitor-interval"};
 
-/// Of these, those that only workers of Python have.
+/// The options among these that apply only to Python scripts.
 constexpr std::array options_of_python{"--warm-standby", "--standby-delay", "--preload"};
 
-/// How many replicas a role has on each node.
+/// The key for the number of replicas of a role on each node.
 constexpr const char* replicas_key = "processes_per_node";
 
-/// Those that are the same for all roles of a job.
+/// The options that apply to the whole job.
 constexpr std::array options_of_job{
     "--standalone",    "--scale-up-delay",    "--rdzv-backend",    "--rdzv-endpoint",
     "--rdzv-conf",     "--local-addr",        "--exclude-for",     "--node-name",
@@ -92,32 +92,32 @@ constexpr std::array options_of_job{
     "--event-log-handler", "--status",            "--status-token-file",
     "--drain-file",        "--trace"};
 
-/// Options that cannot stand beside --job, and what does their work.
+/// Options that exclude --job, and what to use instead.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> options_elsewhere{{
-    {"--on-failure", "each role has a policy of its own: on_failure in the file, or --set "
+    {"--on-failure", "each role has its own policy: set on_failure in the file, or use --set "
                      "ROLE.on_failure=POLICY"},
-    {"--chaos", "its ranks are those of one role: chaos in the table of that role, or --set "
-                "ROLE.chaos=PLAN"},
-    {"--rdzv-id", "the job meets by its name: name in the file, or --set name=NAME"},
+    {"--chaos", "its ranks are those of one role: set chaos in the table of that role, or use "
+                "--set ROLE.chaos=PLAN"},
+    {"--rdzv-id", "the job's name is its run id: set name in the file, or use --set name=NAME"},
     {"--role", "each role has the name of its table in the file"},
     {"--module", "the file has the command of each role"},
     {"--no-python", "the file has the command of each role"},
     {"--run-path", "the file has the command of each role"},
-    {"--node-rank", "the nodes of a job file get ranks where they meet: by c10d, etcd or file"},
-    {"--master-addr", "the nodes of a job file meet by c10d, etcd or file: --rdzv-endpoint"},
-    {"--master-port", "the nodes of a job file meet by c10d, etcd or file: --rdzv-endpoint"},
+    {"--node-rank", "with a job file, the rendezvous assigns node ranks: use c10d, etcd or file"},
+    {"--master-addr", "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint"},
+    {"--master-port", "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint"},
     {"--start-method", "elasticrun starts each worker as a process of its own"},
 }};
 
-/// Why an option cannot stand beside --job.
+/// Why an option excludes --job.
 std::string_view place_of_option(std::string_view option) {
   for (const auto& [name, place] : options_elsewhere) {
     if (name == option) return place;
   }
-  return "it is of a job with one role";
+  return "it applies only to a job of one role";
 }
 
-/// "--nproc-per-node" as a key.
+/// The key for an option: "nproc_per_node" for "--nproc-per-node".
 std::string key_of(std::string_view option) {
   if (option == "--nnodes") return "nodes";
   std::string key(option.substr(2));
@@ -125,7 +125,7 @@ std::string key_of(std::string_view option) {
   return key;
 }
 
-/// Keys of the job that are not options of its roles, and those of a role.
+/// The keys of the job and of a role that are not options.
 constexpr std::array keys_of_job{"name", "restarts", "log_dir", "journal", "role"};
 constexpr std::array keys_of_role{"command",    "on_failure", "starts_after",
                                   "stops_with", "readiness",  replicas_key};
@@ -135,16 +135,16 @@ bool contains(const List& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-/// Whether what the job says for all of its roles is not for a role.
+/// Whether an option of the whole job does not apply to a role.
 bool is_left_out(const role_entry& role, std::string_view option) {
   const bool is_python = role.command.empty() || role.command[0] != "--no-python";
   if (!is_python && contains(options_of_python, option)) return true;
-  // How the nodes meet decides the address of replicas, too.
+  // Replicas need the options of the rendezvous, too: their addresses depend on them.
   const bool is_shared = option == "--nproc-per-node" || option == "--nnodes";
   return !role.has_world && !is_shared && contains(options_of_world, option);
 }
 
-/// A number for a value of TOML, the same however the file is laid out.
+/// A digest of a TOML value. It does not depend on the layout of the file.
 class value_digest {
  public:
   void add(const toml::node& node) {
@@ -165,14 +165,14 @@ class value_digest {
  private:
   void add_all(const toml::table& table) {
     add(fmt::format("table {}", table.size()));
-    // In the order of their names.
+    // The tables of the parser are sorted by key.
     for (auto&& [key, value] : table) {
       add(key.str());
       add(value);
     }
   }
 
-  /// FNV-1a, with the length before the letters.
+  /// Adds a text by FNV-1a, after its length.
   void add(std::string_view text) {
     for (std::size_t left = text.size(); left > 0; left >>= 8) add_byte(left & 0xff);
     add_byte(0);
@@ -183,7 +183,7 @@ class value_digest {
   std::uint64_t number_ = 0xcbf29ce484222325;
 };
 
-/// Digests of each role of a file, and of each value of the job.
+/// The digests of each role of a file, and of each value of the whole job.
 std::string fingerprint_of(const toml::table& root) {
   std::string text;
   const auto add_part = [&](const std::string& name, const toml::node& value) {
@@ -206,9 +206,9 @@ std::string_view option_in(std::string_view argument) {
   return argument.substr(0, argument.find('='));
 }
 
-// ---- the depth of keys --------------------------------------------------------------------------
+// ---- nesting of keys ----------------------------------------------------------------------------
 
-/// Where a text of TOML ends whose first quote is at the front.
+/// The end of the TOML string that begins at the front of the text, behind its last quote.
 std::size_t end_of_toml_text(std::string_view text) {
   const char quote = text.front();
   const bool has_lines = text.size() >= 3 && text[1] == quote && text[2] == quote;
@@ -223,7 +223,7 @@ std::size_t end_of_toml_text(std::string_view text) {
     } else {
       const std::size_t quotes =
           std::min(text.find_first_not_of(quote, index), text.size()) - index;
-      // Before the three that end it, a text of several lines may have two of its own.
+      // A multi-line string may itself end with one or two quotes before the three that close it.
       if (quotes >= length) return index + std::min(quotes, has_lines ? length + 2 : length);
       index += quotes;
     }
@@ -231,8 +231,8 @@ std::size_t end_of_toml_text(std::string_view text) {
   return text.size();
 }
 
-/// The line of the first key with more than `limits::key_parts` parts; 0 if there is none. The
-/// parser nests a table for each part, until its stack is used up.
+/// The line of the first key with more than `limits::key_parts` parts; 0 if there is none. For each
+/// part, the parser nests a table, so a longer key could overflow its stack.
 toml::source_index line_of_deep_key(std::string_view text) {
   toml::source_index line = 1;
   int parts = 1;
@@ -258,6 +258,7 @@ toml::source_index line_of_deep_key(std::string_view text) {
   return 0;
 }
 
+/// Parses one job file, and applies the settings and options beside it.
 class job_file_reader {
  public:
   static constexpr const char* standard_input = "standard input";
@@ -267,7 +268,7 @@ class job_file_reader {
       : source_(source == "-" ? standard_input : source), facts_(facts) {
     for (const char* const option : options_of_role) role_options_.push_back(option);
     job_options_ = role_options_;
-    // Its ranks are those of one role.
+    // The ranks of a fault plan are those of one role.
     std::erase(job_options_, "--chaos");
     for (const char* const option : options_of_job) job_options_.push_back(option);
     take_outer(outer);
@@ -294,7 +295,7 @@ class job_file_reader {
         job.journal = text_in(name, value);
       } else if (name == "role") {
         roles = value.as_table();
-        if (roles == nullptr) refuse(value, "role: tables such as [role.trainer] are needed");
+        if (roles == nullptr) refuse(value, "role: must be a table such as [role.trainer]");
       } else {
         add_option(name, key.source(), value, job_options_, names(keys_of_job.begin(),
                    keys_of_job.end()), options);
@@ -306,12 +307,12 @@ class job_file_reader {
       throw error(errc::invalid_argument,
                   fmt::format("{}: a job needs a role: a table such as [role.trainer]", source_));
     }
-    // In the order of the file, which the tables of TOML do not keep.
+    // Restores the order of the file, which the parser does not keep.
     std::map<std::size_t, role_entry> by_line;
     for (auto&& [key, value] : *roles) {
       const toml::table* const table = value.as_table();
       if (table == nullptr) {
-        refuse(value, fmt::format("role.{}: a table is needed", key.str()));
+        refuse(value, fmt::format("role.{}: must be a table", key.str()));
       }
       const auto& place = table->source().begin;
       by_line.emplace(std::size_t{place.line} << 32 | place.column,
@@ -322,7 +323,7 @@ class job_file_reader {
   }
 
  private:
-  /// Whether a value comes from --set: then it has no place in a file.
+  /// Whether a value comes from --set, so that it has no line in a file.
   static bool is_set(const toml::source_region& place) { return place.begin.line == 0; }
 
   [[noreturn]] void refuse(const toml::source_region& place, const std::string& sentence) const {
@@ -351,7 +352,7 @@ class job_file_reader {
     }
   }
 
-  // ---- what was given outside -------------------------------------------------------------------
+  // ---- options beside --job ---------------------------------------------------------------------
 
   void take_outer(const std::vector<command_line_option>& outer) {
     for (const command_line_option& given : outer) {
@@ -364,7 +365,7 @@ class job_file_reader {
         outer_journal_ = given.text;
         continue;
       }
-      // A job of roles shows no row of progress in any case.
+      // A job of several roles never shows a progress line.
       if (given.name == "--no-progress") continue;
       const bool is_known =
           std::find(job_options_.begin(), job_options_.end(), given.name) != job_options_.end();
@@ -386,7 +387,8 @@ class job_file_reader {
     return is_flag(option) ? option : fmt::format("{}={}", option, text);
   }
 
-  /// "trainer.nproc_per_node=4". The value is one of TOML, or else a text.
+  /// Applies a setting such as "trainer.nproc_per_node=4". A value that is not valid TOML is a
+  /// string without quotes.
   void set(toml::table& root, const std::string& setting) const {
     const auto bad = [&](const std::string& sentence) {
       throw error(errc::invalid_argument,
@@ -414,7 +416,7 @@ class job_file_reader {
       if (parsed.size() != 1) return;
       parsed["value"].visit([&](auto& node) { where->insert_or_assign(key, node); });
     } catch (const toml::parse_error&) {
-      // A text without quotes.
+      // The value is a string without quotes.
     }
   }
 
@@ -422,14 +424,15 @@ class job_file_reader {
 
   std::string text_in(const std::string& key, const toml::node& value) const {
     const auto text = value.value_exact<std::string>();
-    if (!text || text->empty()) refuse(value, fmt::format("{}: a text is needed", key));
+    if (!text || text->empty()) refuse(value, fmt::format("{}: must be a non-empty string", key));
     return *text;
   }
 
   int restarts_in(const toml::node& value) const {
     const auto number = value.value_exact<std::int64_t>();
     if (!number || *number < 0 || *number > elastic::limits::job_restarts) {
-      refuse(value, "restarts: a whole number from 0 on is needed");
+      refuse(value, fmt::format("restarts: must be a whole number from 0 to {}",
+                                elastic::limits::job_restarts));
     }
     return static_cast<int>(*number);
   }
@@ -437,55 +440,56 @@ class job_file_reader {
   names texts_in(const std::string& key, const toml::node& value) const {
     names texts;
     const toml::array* const list = value.as_array();
-    if (list == nullptr) refuse(value, fmt::format("{}: a list of texts is needed", key));
+    if (list == nullptr) refuse(value, fmt::format("{}: must be a list of strings", key));
     for (const toml::node& each : *list) {
       const auto text = each.value_exact<std::string>();
-      if (!text) refuse(each, fmt::format("{}: a list of texts is needed", key));
+      if (!text) refuse(each, fmt::format("{}: must be a list of strings", key));
       texts.push_back(*text);
     }
     return texts;
   }
 
-  /// The value of an option as its text on a command line; none: a flag that is off.
+  /// The value of an option in the form that a command line has; empty: a flag that is off.
   std::optional<std::string> option_text(const std::string& key, const std::string& option,
                                          const toml::node& value) const {
     if (is_flag(option)) {
       const auto is_on = value.value_exact<bool>();
-      if (!is_on) refuse(value, fmt::format("{}: true or false is needed", key));
+      if (!is_on) refuse(value, fmt::format("{}: must be true or false", key));
       return *is_on ? std::optional<std::string>("1") : std::nullopt;
     }
     if (const auto text = value.value_exact<std::string>()) return *text;
     if (const auto number = value.value_exact<std::int64_t>()) return fmt::format("{}", *number);
     if (const auto number = value.value_exact<double>()) return fmt::format("{}", *number);
     if (!value.is_array()) {
-      refuse(value, fmt::format("{}: a text, a number or a list of them is needed", key));
+      refuse(value, fmt::format("{}: must be a string, a number or a list of these", key));
     }
     std::string joined;
     for (const toml::node& each : *value.as_array()) {
       if (each.is_array() || each.is_table()) {
-        refuse(each, fmt::format("{}: a list of texts or numbers is needed", key));
+        refuse(each, fmt::format("{}: must be a list of strings or numbers", key));
       }
       joined += (joined.empty() ? "" : ",") + *option_text(key, option, each);
     }
     return joined;
   }
 
+  /// How a message about an unknown key ends: where the key belongs, or what may have been meant.
   std::string hint_for(const std::string& key, const names& allowed) const {
     const auto is_key = [&](const std::string& option) { return key_of(option) == key; };
     const auto is_among = [&](const names& options) {
       return std::any_of(options.begin(), options.end(), is_key);
     };
     if (contains(keys_of_job, key) || is_among(job_options_)) {
-      return ": it is one of the job, not of a role";
+      return ": it is a key of the job, not of a role";
     }
     if (contains(keys_of_role, key) || is_among(role_options_)) {
-      return ": it is one of a role, not of the job";
+      return ": it is a key of a role, not of the job";
     }
     const std::string nearest = detail::nearest_name(key, allowed);
     return nearest.empty() ? std::string() : fmt::format("; did you mean '{}'?", nearest);
   }
 
-  /// Adds the key of an option to the arguments.
+  /// Adds the option of a key to the arguments.
   void add_option(const std::string& key, const toml::source_region& place, const toml::node& value,
                   const names& allowed, names other_keys, names& arguments) const {
     const auto option = std::find_if(allowed.begin(), allowed.end(), [&](const std::string& each) {
@@ -502,7 +506,7 @@ class job_file_reader {
     }
     // A list would become one variable.
     if (value.is_array() && detail::option_named(*option).repeats) {
-      refuse(value, fmt::format("{}: a table such as {{ NAME = \"value\" }} is needed", key));
+      refuse(value, fmt::format("{}: must be a table such as {{ NAME = \"value\" }}", key));
     }
     const std::optional<std::string> text = option_text(key, *option, value);
     if (!text) return leave_out_flag(key, *option, value, arguments);
@@ -510,13 +514,13 @@ class job_file_reader {
     arguments.push_back(argument(*option, *text));
   }
 
-  /// What helps if a value contradicts an option beside --job.
+  /// What to do if a value contradicts an option beside --job.
   static std::string_view remedy(const toml::node& value) {
     return is_set(value.source()) ? "leave one of them out"
                                   : "leave one of them out, or override the file by --set";
   }
 
-  /// A flag that is off here, whatever the job says for all of its roles.
+  /// Removes a flag that is off for this role, even if the whole job sets it.
   void leave_out_flag(const std::string& key, const std::string& option, const toml::node& value,
                       names& arguments) const {
     for (const command_line_option& given : outer_) {
@@ -527,11 +531,11 @@ class job_file_reader {
     std::erase(arguments, option);
   }
 
-  /// env = { NAME = "value" }
+  /// Adds a table of variables: env = { NAME = "value" }.
   void add_variables(const std::string& key, const std::string& option, const toml::table& table,
                      names& arguments) const {
     if (!detail::option_named(option).repeats) {
-      refuse(table, fmt::format("{}: a text, a number or a list of them is needed", key));
+      refuse(table, fmt::format("{}: must be a string, a number or a list of these", key));
     }
     for (auto&& [name, value] : table) {
       if (name.str().empty() || name.str().find('=') != std::string_view::npos) {
@@ -603,7 +607,7 @@ class job_file_reader {
     return role;
   }
 
-  /// Of what the job says for all of its roles, a role takes what is for it.
+  /// Removes options of the whole job that do not apply to the role.
   static void leave_out(role_entry& role, const toml::table& table) {
     std::erase_if(role.options, [&](const std::string& argument) {
       const std::string_view option = option_in(argument);
@@ -611,18 +615,18 @@ class job_file_reader {
     });
   }
 
-  /// Replicas neither meet nor wait for each other.
+  /// Refuses options that need a world, because replicas have none.
   void check_replicas(const toml::table& table) const {
     for (const char* const option : options_of_world) {
       const std::string key = key_of(option);
       const toml::node* const found = table.get(key);
       if (found == nullptr) continue;
-      refuse(*found, fmt::format("{} is for workers with a world; those of {} have none", key,
+      refuse(*found, fmt::format("{} needs workers with a world, and replicas ({}) have none", key,
                                  replicas_key));
     }
   }
 
-  /// "train.py", "-m" and a module, or "--no-python" and a program; then its arguments.
+  /// A script, -m and a module, or --no-python and a program, followed by the arguments.
   names command_in(const toml::node& value) const {
     names command = texts_in("command", value);
     const bool has_option =
@@ -630,7 +634,7 @@ class job_file_reader {
     const std::size_t script = has_option ? 1 : 0;
     if (command.size() <= script || command[script].empty() || command[script][0] == '-') {
       refuse(value,
-             "command: a script is needed, or -m and a module, or --no-python and a program; then "
+             "command: must be a script, or -m and a module, or --no-python and a program, with "
              "its arguments");
     }
     try {
@@ -670,7 +674,7 @@ class job_file_reader {
                       "readiness '{}': must be progress, start or port.NAME", word)));
   }
 
-  /// "trainer:ready" or "trainer:success".
+  /// Conditions such as "trainer:ready" and "trainer:success".
   std::vector<elastic::role::condition> conditions_in(const toml::node& value) const {
     using event = elastic::role::condition::event;
     std::vector<elastic::role::condition> conditions;
@@ -688,7 +692,7 @@ class job_file_reader {
   }
 
   std::string source_;
-  /// What is read now, as --set names it.
+  /// The key that is being read, as --set names it.
   std::string key_;
   const elastic::command_line_facts& facts_;
   names role_options_;
@@ -715,8 +719,8 @@ std::string quoted(const std::string& text) {
   return quoted + '"';
 }
 
-/// The options of a role with their values, as TOML. Of an option that was given several times, the
-/// last counts.
+/// The options of a role with their values as TOML. If an option occurs several times, the last one
+/// counts.
 std::vector<std::pair<std::string, std::string>> values_of(const role_entry& role) {
   std::vector<std::pair<std::string, std::string>> values;
   for (const std::string& argument : role.options) {
@@ -729,7 +733,7 @@ std::vector<std::pair<std::string, std::string>> values_of(const role_entry& rol
   return values;
 }
 
-/// NAME = "value", …
+/// The variables of a role as TOML: NAME = "value", …
 std::string variables_of(const role_entry& role) {
   std::string variables;
   for (const std::string& argument : role.options) {
@@ -785,7 +789,7 @@ std::string text_of(const job_file& job) {
   std::string text = fmt::format("name = {}\nrestarts = {}\n", quoted(job.name), job.restarts);
   if (!job.log_dir.empty()) text += fmt::format("log_dir = {}\n", quoted(job.log_dir));
   if (!job.journal.empty()) text += fmt::format("journal = {}\n", quoted(job.journal));
-  // Each role has those of the job.
+  // Every role has the options of the whole job, so the first one shows them.
   for (const auto& [option, value] : values_of(job.roles.front())) {
     if (contains(options_of_job, option)) text += fmt::format("{} = {}\n", key_of(option), value);
   }

@@ -13,14 +13,15 @@
 
 namespace elasticrun {
 
-/// A role as the file of a job describes it.
+/// A role as a job file describes it.
 struct role_entry {
   std::string name;
-  /// Its options, as on a command line: "--nproc-per-node=4". Those of the job come first.
+  /// The options of the role, as on a command line: "--nproc-per-node=4". Those of the whole job
+  /// come first.
   std::vector<std::string> options;
-  /// The script and its arguments, after --no-python or -m if it has one of them.
+  /// The script and its arguments; --no-python or -m, if used, precedes them.
   std::vector<std::string> command;
-  /// False: it said processes_per_node instead of nproc_per_node.
+  /// False if the file has processes_per_node instead of nproc_per_node.
   bool has_world = true;
   std::optional<elastic::role::policy> on_failure = {};
   std::vector<elastic::role::condition> starts_after = {};
@@ -30,36 +31,38 @@ struct role_entry {
   std::string ready_port = {};
 };
 
-/// What the file of a job says (`elasticrun --job`).
+/// The content of a job file (`elasticrun --job`).
 struct job_file {
   std::string name;
-  /// How often all roles may start again.
+  /// How often all roles may restart.
   int restarts = 0;
   std::string log_dir = {};
-  /// The file of the journal; empty: in the log directory.
+  /// The path of the journal; empty: in the log directory.
   std::string journal = {};
   std::vector<role_entry> roles = {};
-  /// Of the file as it is, without what --set says: the setting `fingerprint` of a rendezvous.
+  /// The fingerprint of the file, which does not depend on --set: the rendezvous setting
+  /// `fingerprint`.
   std::string fingerprint = {};
 };
 
-/// Reads the text of a job file, which is TOML. Each key is checked, with its value.
+/// Parses a job file, which is TOML. Checks each key and its value.
 ///
-/// @param source    the file's name, for messages and, without its folder and ending, for the job
-/// @param settings  "ROLE.KEY=VALUE" or "KEY=VALUE": they take the place of what the file says
-/// @param outer     options for every role that says nothing else
+/// @param source    the path of the file, for messages; its stem is the default name of the job
+/// @param settings  "ROLE.KEY=VALUE" or "KEY=VALUE", which override the file
+/// @param outer     options beside --job, which apply to every role; a value in the file that
+///                  contradicts one is an error
 /// Errors: `errc::invalid_argument`, with the file, the line and what is allowed there.
 job_file parse_job_file(std::string_view text, const std::string& source,
                         const std::vector<std::string>& settings,
                         const std::vector<elastic::command_line::option>& outer,
                         const elastic::command_line_facts& facts);
 
-/// The text of a job file; "-" is standard input.
+/// Reads a job file; "-" is standard input.
 /// Errors: `errc::file_access` if it cannot be read; `errc::invalid_argument` if it is larger than
 /// `limits::job_file_bytes`.
 std::string read_job_file(const std::string& path);
 
-/// What was understood, as a job file.
+/// The job as the text of a job file, as --print-job shows it.
 std::string text_of(const job_file& job);
 
 }  // namespace elasticrun

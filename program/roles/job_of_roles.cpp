@@ -43,7 +43,8 @@ namespace {
   throw error(errc::invalid_argument, fmt::format("role '{}': {}", role.name, sentence));
 }
 
-/// "elasticrun: error: there is no script" without its begin and its line end.
+/// Refuses a role with the text of an early exit, such as "elasticrun: error: there is no script",
+/// without its prefix and its line feed.
 [[noreturn]] void refuse(const role_entry& role, const elastic::early_exit& exit) {
   std::string_view sentence = exit.text;
   constexpr std::string_view begin = "error: ";
@@ -66,7 +67,7 @@ elastic::command_line line_of(const role_entry& role, const elastic::command_lin
   return std::move(line);
 }
 
-/// Whatever has restarts starts again, unless the file says otherwise.
+/// The policy of the file, or else a restart if the role has restarts left to use.
 elastic::role::policy policy_of(const role_entry& role, const elastic::worker_spec& workers) {
   if (role.on_failure) return *role.on_failure;
   if (workers.max_restarts == 0) return elastic::role::policy::fail_job;
@@ -84,7 +85,7 @@ elastic::role role_of(const role_entry& entry, const elastic::launch_config& con
   role.stops_with = entry.stops_with;
   role.ready_at = entry.readiness;
   role.ready_port = entry.ready_port;
-  // These are the group's.
+  // The group sets these itself.
   const elastic::worker_spec defaults;
   role.config.workers.role = defaults.role;
   role.config.workers.log_dir = defaults.log_dir;
@@ -93,7 +94,7 @@ elastic::role role_of(const role_entry& entry, const elastic::launch_config& con
   return role;
 }
 
-/// As for a job of one role; replicas only show where they are.
+/// The same extensions as for a job of one role; replicas use only some of their calls.
 elastic::agent_extension::factory extension_of(const elastic::program_config& config) {
   elastic::agent_services services;
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
@@ -104,7 +105,7 @@ elastic::agent_extension::factory extension_of(const elastic::program_config& co
   return services.extension;
 }
 
-/// Whether nodes meet where a node with another file can be turned away.
+/// Whether the rendezvous of a role can refuse nodes with a different job file.
 bool can_compare(const elastic::role& role) {
   const elastic::launch_config& config = role.config;
   const std::string& backend = config.rendezvous.backend;
@@ -113,20 +114,21 @@ bool can_compare(const elastic::role& role) {
   return role.has_world && !config.standalone && config.rendezvous.max_nodes > 1 && has_leader;
 }
 
-/// Replicas have no ranks among nodes, so that a fault of a node would be one of each.
+/// Refuses faults of nodes for replicas: their nodes have no ranks, so every node would have the
+/// fault.
 void check_faults(const role_entry& role, const elastic::chaos_plan& plan) {
   using target = elastic::chaos_plan::fault::target;
   if (role.has_world) return;
   for (const elastic::chaos_plan::fault& fault : plan.faults) {
     if (fault.scope != target::node) continue;
-    refuse(role, fmt::format("chaos {}: replicas have no nodes with ranks; name a node in a role "
+    refuse(role, fmt::format("chaos {}: the nodes of replicas have no ranks; name a node in a role "
                              "with a world",
                              to_text(fault)));
   }
 }
 
-/// A role of one node that meets nobody would run on each node of the job, which nobody means who
-/// writes that.
+/// Refuses a role of one node without a rendezvous in a job of several nodes: it would run on every
+/// node, which is never intended.
 void check_nodes(const std::vector<elastic::role>& roles) {
   const auto bound = [&](const elastic::role& role) {
     return elastic::detail::node_bound(roles, role);
@@ -142,7 +144,8 @@ void check_nodes(const std::vector<elastic::role>& roles) {
                           one->name, several->name));
 }
 
-/// The file is the same on all nodes, so that it cannot give each its rank.
+/// Refuses the backend static: the job file is the same on all nodes, so it cannot give each node
+/// its rank.
 void check_meeting(const std::vector<elastic::role>& roles) {
   for (const elastic::role& role : roles) {
     const elastic::launch_config& config = role.config;
@@ -166,7 +169,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
   for (const role_entry& entry : file.roles) {
     const elastic::command_line line = line_of(entry, facts);
     for (const std::string& warning : line.warnings) {
-      // That no run id is given: the job has a name.
+      // The warning that there is no run id: a job file always gives one.
       if (warning.find("--rdzv-id") != std::string::npos) continue;
       job.warnings.push_back(fmt::format("role '{}': {}", entry.name, warning));
     }
@@ -192,8 +195,8 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
 
 namespace {
 
-/// What the program adds to the job, each where it is needed. The observer of the faults follows
-/// that of the status.
+/// The extensions that the job needs. That for faults comes after that for the status, because it
+/// wraps the other one's observer.
 std::shared_ptr<elastic::role_extension> extension_of(const job_of_roles& job) {
   std::vector<std::shared_ptr<elastic::role_extension>> parts;
   if (role_status::is_needed(job.options, job.program)) {
@@ -213,7 +216,8 @@ std::shared_ptr<elastic::role_extension> extension_of(const job_of_roles& job) {
   return std::make_shared<joined_extensions>(std::move(parts));
 }
 
-/// Ends only by cancellation. The group must outlive it.
+/// Stops the group when the drain file appears. Ends only by cancellation. The group must outlive
+/// it.
 elastic::task<void> stop_at_drain_file(std::string path, elastic::role_group& group,
                                        elastic::logger log) {
   const auto time = std::make_shared<elastic::system_time>();

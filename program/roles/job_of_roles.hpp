@@ -23,23 +23,24 @@ namespace elasticrun {
 struct job_of_roles {
   elastic::role_group::options options;
   elastic::signal_plan signals;
-  /// Where the job is shown.
+  /// The options of the program, such as --status and --trace.
   elastic::program_options program = {};
-  /// By role: the faults that it gets on purpose, and whether equal lines of its workers appear
-  /// once on the console.
+  /// Indexed by role: the faults to inject, and whether the console shows equal lines of several
+  /// workers once.
   std::vector<elastic::chaos_plan> chaos = {};
   std::vector<bool> merges_output = {};
-  /// What is allowed but surely not meant, one sentence each.
+  /// Warnings about settings that are valid but probably a mistake, one sentence each.
   std::vector<std::string> warnings = {};
 };
 
-/// Makes the job that a file describes. The options of a role are read as a command line is.
-/// Errors: `errc::invalid_argument` and `errc::file_access`, with the role and the mistake.
+/// Makes the job that a job file describes. Parses the options of each role as a command line.
+/// Errors: `errc::invalid_argument` and `errc::file_access`; the message names the role and the
+/// mistake.
 job_of_roles make_job(const job_file& file, const elastic::command_line_facts& facts);
 
-/// Runs the job of a command line with --job, or prints it. Errors: those of `parse_job_file`,
-/// `make_job` and `role_group::run`.
+/// Runs the job of a command line with --job, or prints it (--print-job).
 /// Result: the exit code.
+/// Errors: those of `read_job_file`, `parse_job_file`, `make_job` and `role_group::run`.
 elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
                            std::shared_ptr<const elastic::rendezvous_registry> backends,
                            elastic::logger log);

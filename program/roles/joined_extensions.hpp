@@ -10,12 +10,12 @@
 
 namespace elasticrun {
 
-/// Several extensions of one job of roles, asked in their order and closed in the reverse one.
+/// Several extensions of one job of roles, called in order and closed in reverse order.
 class joined_extensions final : public elastic::role_extension {
  public:
   explicit joined_extensions(std::vector<std::shared_ptr<elastic::role_extension>> parts);
 
-  /// Errors: those of the parts; those before the one that throws are then closed by `close`.
+  /// Errors: those of the parts. After an error, `close` closes the parts that have begun.
   void begin(asio::any_io_executor executor, const elastic::agent_services& services,
              elastic::job_command::handler commands) override;
   void prepare(std::size_t role, elastic::agent_services& services) override;

@@ -13,11 +13,11 @@
 
 namespace elasticrun {
 
-/// The faults that roles of a job get on purpose. The plan of a role goes on when all roles start
-/// again.
+/// Injects faults into the roles of a job. The fault plan of a role continues after a restart of
+/// the job.
 class role_chaos final : public elastic::role_extension {
  public:
-  /// @param plans  by role; empty: none
+  /// @param plans  indexed by role; an empty plan has no faults
   explicit role_chaos(std::vector<elastic::chaos_plan> plans);
 
   void begin(asio::any_io_executor executor, const elastic::agent_services& services,
@@ -28,7 +28,7 @@ class role_chaos final : public elastic::role_extension {
   elastic::task<void> close() override;
 
  private:
-  /// Who is disturbed now: of the agents that run a role one after the other, the last.
+  /// A role that gets faults. The signal reaches the agent that runs the role at present.
   struct victim {
     std::shared_ptr<chaos_monkey> monkey;
     worker_signal signal;

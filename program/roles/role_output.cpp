@@ -12,7 +12,7 @@ namespace elasticrun {
 
 namespace {
 
-/// Keeps the console until it has ended.
+/// Runs a console, and keeps it alive until the task has ended.
 elastic::task<void> show_lines(std::shared_ptr<merged_output> console) {
   elastic::task<void> showing = console->run();
   co_await std::move(showing);

@@ -14,10 +14,10 @@
 
 namespace elasticrun {
 
-/// `--merge-output` of a job of several roles: a console for the workers of each role.
+/// `--merge-output` for a job of several roles: the workers of each role have their own console.
 class role_output final : public elastic::role_extension {
  public:
-  /// @param merges  by role: whether it has one
+  /// @param merges  indexed by role: whether the role has one
   role_output(std::vector<elastic::role> roles, std::vector<bool> merges);
 
   void begin(asio::any_io_executor executor, const elastic::agent_services& services,
@@ -30,7 +30,7 @@ class role_output final : public elastic::role_extension {
   std::vector<elastic::role> roles_;
   std::vector<bool> merges_;
   asio::any_io_executor executor_;
-  /// Of all lives of the roles: their last lines may still wait.
+  /// The consoles of all runs of the roles: earlier ones may still have lines to show.
   std::vector<std::shared_ptr<merged_output>> consoles_;
   std::unique_ptr<elastic::task_group> tasks_;
 };

@@ -27,7 +27,7 @@ std::string text_of(const elastic::role::condition& condition) {
   return condition.role + (is_ready ? ":ready" : ":success");
 }
 
-/// The job before any role has started.
+/// The view of the job before any role has started.
 detail::viewed_roles view_before(const elastic::role_group::options& job) {
   detail::viewed_roles view;
   view.run_id = job.run_id;

@@ -16,14 +16,14 @@
 
 namespace elasticrun {
 
-/// Shows a job of several roles: one server for all of them, at the address of --status. Without
-/// one, the nodes of each role report to the one that shows it.
+/// Shows a job of several roles on one status server, at the address of --status. Without --status,
+/// this node only reports to the node that shows each role.
 class role_status final : public elastic::role_extension {
  public:
   /// Errors: those of `parse_status_address` and `read_status_token`.
   role_status(const elastic::role_group::options& job, const elastic::program_options& program);
 
-  /// Whether a job needs it: it is shown, or has other nodes that may show it.
+  /// Whether a job needs this extension: this node shows the job, or another node may show it.
   static bool is_needed(const elastic::role_group::options& job,
                         const elastic::program_options& program);
 
@@ -36,7 +36,7 @@ class role_status final : public elastic::role_extension {
 
  private:
   std::vector<elastic::role> roles_;
-  /// None: nothing is served.
+  /// Empty: this node does not show the job.
   std::optional<elastic::status_server::options> options_;
   elastic::detail::viewed_roles view_;
   std::shared_ptr<elastic::roles_monitor> monitor_;

@@ -14,7 +14,7 @@
 
 namespace elasticrun {
 
-/// The roles record on their own strands.
+/// The trace file. A mutex protects it, because the roles record on different strands.
 class role_trace::shared_file {
  public:
   shared_file(std::string path, elastic::logger log) : file_(std::move(path), std::move(log)) {}
@@ -31,7 +31,7 @@ class role_trace::shared_file {
   elastic::trace_file file_;
 };
 
-/// Gives the records of one role its name.
+/// Adds the name of the role to the records of one role.
 class role_trace::sink final : public elastic::journal_sink {
  public:
   sink(std::shared_ptr<shared_file> file, std::string role)

@@ -12,7 +12,7 @@
 
 namespace elasticrun {
 
-/// `--trace` of a job of several roles: one file, in which each role is a process of its own.
+/// `--trace` for a job of several roles: one file, in which each role appears as a process.
 class role_trace final : public elastic::role_extension {
  public:
   role_trace(std::vector<elastic::role> roles, std::string path);

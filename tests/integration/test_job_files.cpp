@@ -871,7 +871,7 @@ TEST_CASE("job file: a mistake ends with exit code 2 and one line", "[integratio
       {{"--job", "/no/such/job.toml"}, "the job file '/no/such/job.toml' cannot be read"},
       {{"--job", stage.file(), "train.py"}, "'train.py' and --job exclude each other"},
       {{"--job", stage.file(), "--on-failure", "replace"},
-       "--on-failure and --job exclude each other: each role has a policy of its own"},
+       "--on-failure and --job exclude each other: each role has its own policy"},
       {{"--job", stage.file(), "--set", "rollout.stops_with=nobody"},
        "role 'rollout' stops with 'nobody', which is not a role of the job"},
       {{"--print-job", "train.py"}, "--print-job is for --job alone"},

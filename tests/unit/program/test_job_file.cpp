@@ -205,10 +205,11 @@ command = ["--no-python", "true"]
 processes_per_node = 2
 )";
   CHECK_THROWS_WITH(make(replicas + "chaos = \"kill=rank:0@1s,kill=node:0@1s\"\n"),
-                    contains_text("role 'server': chaos kill=node:0@1s: replicas have no nodes"));
+                    contains_text("role 'server': chaos kill=node:0@1s: the nodes of replicas have "
+                                  "no ranks"));
   CHECK_NOTHROW(make(replicas + "chaos = \"kill=rank:1@1s\"\n"));
   CHECK_THROWS_WITH(make(replicas + "warm_standby = true\n"),
-                    contains_text("warm_standby is for workers with a world"));
+                    contains_text("warm_standby needs workers with a world"));
 }
 
 TEST_CASE("job file: its fingerprint is that of its values, however it is laid out",
@@ -408,18 +409,18 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
   const std::vector<row> rows{
       {"", "jobs/job1.toml: a job needs a role: a table such as [role.trainer]"},
       {"[role]", "jobs/job1.toml: a job needs a role: a table such as [role.trainer]"},
-      {"role = 3", "jobs/job1.toml:1: role: tables such as [role.trainer] are needed"},
-      {"[role]\ntrainer = 3", "jobs/job1.toml:2: role.trainer: a table is needed"},
+      {"role = 3", "jobs/job1.toml:1: role: must be a table such as [role.trainer]"},
+      {"[role]\ntrainer = 3", "jobs/job1.toml:2: role.trainer: must be a table"},
       {"name = ", "jobs/job1.toml:1: not valid TOML: "},
-      {with("name = \"grpo\"", "name = 7"), "jobs/job1.toml:1: name: a text is needed"},
+      {with("name = \"grpo\"", "name = 7"), "jobs/job1.toml:1: name: must be a non-empty string"},
       {with("restarts = 2", "restarts = -1"),
-       "jobs/job1.toml:2: restarts: a whole number from 0 on is needed"},
+       "jobs/job1.toml:2: restarts: must be a whole number from 0 to "},
       {with("virtual_local_rank = false", "processes_per_node = 2\nnproc_per_node = 2"),
-       "jobs/job1.toml:19: nproc_per_node is for workers with a world; those of "
-       "processes_per_node have none"},
+       "jobs/job1.toml:19: nproc_per_node needs workers with a world, and replicas "
+       "(processes_per_node) have none"},
       {with("virtual_local_rank = false", "processes_per_node = 2\nnode_check = \"true\""),
-       "jobs/job1.toml:19: node_check is for workers with a world; those of processes_per_node "
-       "have none"},
+       "jobs/job1.toml:19: node_check needs workers with a world, and replicas "
+       "(processes_per_node) have none"},
       {with("virtual_local_rank = false", "processes_per_node = \"many\""),
        "jobs/job1.toml:18: processes_per_node"},
       {with("log_dir =", "log_dri ="),
@@ -427,27 +428,27 @@ TEST_CASE("job file: a mistake is refused with its place and what is allowed", "
       {with("nproc_per_node", "nproc_pre_node"),
        "jobs/job1.toml:8: unknown key 'nproc_pre_node'; did you mean 'nproc_per_node'?"},
       {with("nproc_per_node = 4", "rdzv_endpoint = 'h'"),
-       "jobs/job1.toml:8: unknown key 'rdzv_endpoint': it is one of the job, not of a role"},
+       "jobs/job1.toml:8: unknown key 'rdzv_endpoint': it is a key of the job, not of a role"},
       {with("nproc_per_node = 4", "status = '8080'"), "jobs/job1.toml:8: unknown key 'status'"},
       {with("nproc_per_node = 4", "nproc_per_node = 'many'"),
        "jobs/job1.toml:8: nproc_per_node 'many': "},
       {with("nproc_per_node = 4", "nproc_per_node = { a = 1 }"),
-       "jobs/job1.toml:8: nproc_per_node: a text, a number or a list of them is needed"},
+       "jobs/job1.toml:8: nproc_per_node: must be a string, a number or a list of these"},
       {with("env = { NCCL_DEBUG = \"INFO\", SEED = 7 }", "env = [\"A=1\", \"B=2\"]"),
-       "jobs/job1.toml:9: env: a table such as { NAME = \"value\" } is needed"},
+       "jobs/job1.toml:9: env: must be a table such as { NAME = \"value\" }"},
       {with("SEED = 7", "\"SEED=7\" = 8"),
        "jobs/job1.toml:9: env: 'SEED=7' cannot be the name of a variable"},
       {with("SEED = 7", "\"\" = 8"), "jobs/job1.toml:9: env: '' cannot be the name of a variable"},
       {with("virtual_local_rank = false", "virtual_local_rank = 'yes'"),
-       "jobs/job1.toml:18: virtual_local_rank: true or false is needed"},
+       "jobs/job1.toml:18: virtual_local_rank: must be true or false"},
       {with(trainer, "command = \"train.py\""),
-       "jobs/job1.toml:7: command: a list of texts is needed"},
+       "jobs/job1.toml:7: command: must be a list of strings"},
       {with(trainer, "command = [\"train.py\", 3]"),
-       "jobs/job1.toml:7: command: a list of texts is needed"},
+       "jobs/job1.toml:7: command: must be a list of strings"},
       {with(trainer, "command = [\"--standalone\", \"train.py\"]"),
-       "jobs/job1.toml:7: command: a script is needed, or -m and a module, or --no-python and a "
+       "jobs/job1.toml:7: command: must be a script, or -m and a module, or --no-python and a "
        "program"},
-      {with(trainer, "command = []"), "jobs/job1.toml:7: command: a script is needed"},
+      {with(trainer, "command = []"), "jobs/job1.toml:7: command: must be a script"},
       {with(trainer, ""), "jobs/job1.toml:6: role 'trainer' has no command"},
       {with(trainer, "command = [\"/no/such/train.py\"]"),
        "role 'trainer': the script '/no/such/train.py' does not exist"},
@@ -490,26 +491,27 @@ TEST_CASE("job file: settings and options that cannot be", "[program][roles]") {
   for (const auto& [name, text, source, sentence] :
        std::vector<std::tuple<std::string, std::string, std::string, std::string>>{
            {"--chaos", "random=1@20s", "PET_CHAOS",
-            "PET_CHAOS and --job exclude each other: its ranks are those of one role: chaos in the "
-            "table of that role, or --set ROLE.chaos=PLAN"},
+            "PET_CHAOS and --job exclude each other: its ranks are those of one role: set chaos in "
+            "the table of that role, or use --set ROLE.chaos=PLAN"},
            {"--on-failure", "replace", "--on-failure",
-            "--on-failure and --job exclude each other: each role has a policy of its own: "
-            "on_failure in the file, or --set ROLE.on_failure=POLICY"},
-           {"--rdzv-id", "7", "--rdzv-id", "or --set name=NAME"},
+            "--on-failure and --job exclude each other: each role has its own policy: set "
+            "on_failure in the file, or use --set ROLE.on_failure=POLICY"},
+           {"--rdzv-id", "7", "--rdzv-id", "or use --set name=NAME"},
            {"--role", "a", "--role", "the name of its table"},
            {"--no-python", "1", "--no-python", "the file has the command of each role"},
-           {"--node-rank", "1", "--node-rank", "where they meet: by c10d, etcd or file"},
+           {"--node-rank", "1", "--node-rank", "assigns node ranks: use c10d, etcd or file"},
            {"--master-port", "1", "--master-port", "--rdzv-endpoint"},
            {"--start-method", "spawn", "--start-method", "a process of its own"}}) {
     CAPTURE(name);
     CHECK_THROWS_WITH(option({name, text, source}), contains_text(sentence));
   }
   CHECK_THROWS_WITH(make("on_failure = \"replace\"\n" + sound),
-                    contains_text("unknown key 'on_failure': it is one of a role, not of the job"));
+                    contains_text("unknown key 'on_failure': it is a key of a role, not of the "
+                                  "job"));
   CHECK_THROWS_WITH(make("chaos = \"kill=rank:0@1s\"\n" + sound),
-                    contains_text("unknown key 'chaos': it is one of a role, not of the job"));
+                    contains_text("unknown key 'chaos': it is a key of a role, not of the job"));
   CHECK_THROWS_WITH(setting("trainer.trace=x.json"),
-                    contains_text("unknown key 'trace': it is one of the job, not of a role"));
+                    contains_text("unknown key 'trace': it is a key of the job, not of a role"));
   CHECK_THROWS_WITH(
       option({"--nproc-per-node", "2", "--nproc-per-node"}),
       contains_text("jobs/job1.toml:8: nproc_per_node = 4 contradicts --nproc-per-node 2: "
