@@ -66,7 +66,7 @@ std::string loop(const std::vector<journal_run>& runs) {
   for (const journal_run& run : runs) longest = std::max(longest, longest_loop(run));
   if (longest < loop_attempts) return "";
   return fmt::format(
-      "{} attempts in a row failed without coming further: a restart does not remove the cause. "
+      "{} attempts in a row failed without progress: a restart does not remove the cause. "
       "--restart-while-progress {} ends such a loop early.",
       longest, loop_attempts - 1);
 }
@@ -253,7 +253,7 @@ std::string joining_nodes(const std::vector<journal_run>& runs) {
   }
   if (longest < loop_attempts) return "";
   return fmt::format(
-      "{} times the workers were stopped because a node came: start the nodes together, or wait "
+      "The workers were stopped {} times because a node joined: start the nodes together, or wait "
       "longer for them (--rdzv-conf last_call_timeout=SECONDS).",
       longest);
 }
@@ -265,8 +265,8 @@ std::string lost_nodes(const std::vector<journal_run>& runs) {
     };
     if (std::none_of(run.records.begin(), run.records.end(), is_fence)) continue;
     return fmt::format(
-        "{} lost the other nodes, and its workers were killed before these went on: look at its "
-        "network, or whether it stood still.",
+        "{} was cut off from the other nodes, and its workers were killed before the others "
+        "continued: check its network, and whether the machine was suspended.",
         run.view.node());
   }
   return "";
@@ -323,8 +323,8 @@ const std::vector<advice_rule>& advice_rules() {
       {"slow node", slow_node},
       {"long rendezvous", long_rendezvous},
       {"long start", long_start},
-      {"nodes that come", joining_nodes},
-      {"lost the others", lost_nodes},
+      {"repeated joins", joining_nodes},
+      {"lost contact", lost_nodes},
       {"silent end", silent_end},
       {"not replaced", abandoned_replacements},
   };

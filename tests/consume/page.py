@@ -259,7 +259,7 @@ def check_hang(browser, agent, peer, folder):
 
 
 def check_join(browser, agent):
-    """Another node comes: the page shows its workers, and what it cost."""
+    """Another node joins: the page shows its workers, and what it cost."""
     comes_true("the page shows the workers of three nodes",
                lambda: "12 running" in browser.text("#legend"))
     facts = browser.text("#facts")
@@ -267,7 +267,7 @@ def check_join(browser, agent):
     rows = browser.run("return cells.rows.map(row => [row.first, row.count])")
     check(rows == [[0, 4], [4, 4], [8, 4]], f"the grid has the rows {rows}")
     check(browser.run("return document.querySelectorAll('.attempt.membership').length") == 1,
-          "the page does not say that a node came")
+          "the page does not say that a node joined")
     names = [node["name"] for node in agent.job()["whole"]["nodes"]]
     check(len(set(names)) == 3, f"the nodes are {names}")
 

@@ -306,17 +306,19 @@ TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]"
     run.tell(kind::workers_judged, 100, "", "succeeded");
     CHECK_THAT(run.explanation(), contains_text("long start: 31 s went to starting workers"));
   }
-  SECTION("nodes that come one after the other") {
+  SECTION("nodes that join one after the other") {
     for (int attempt = 0; attempt < 3; ++attempt) {
       run.start();
       run.tell(kind::round_ended, 100, "node b waits to join", "node_waiting");
     }
-    CHECK_THAT(run.explanation(), contains_text("nodes that come: 3 times"));
+    CHECK_THAT(run.explanation(),
+               contains_text("repeated joins: The workers were stopped 3 times"));
   }
-  SECTION("a node that lost the others") {
+  SECTION("a node that lost contact") {
     run.start();
     run.tell(kind::fence_reached, 100, "other nodes may go on without this one");
-    CHECK_THAT(run.explanation(), contains_text("lost the others: host0 lost the other nodes"));
+    CHECK_THAT(run.explanation(),
+               contains_text("lost contact: host0 was cut off from the other nodes"));
   }
   SECTION("nothing") {
     run.start();

@@ -45,7 +45,7 @@ inline std::string ranks_text(const job_event& event) {
 
 inline std::string_view change_words(std::string_view state) {
   if (state == "node_lost") return "a node was lost";
-  if (state == "node_waiting") return "a node came";
+  if (state == "node_waiting") return "a node joined";
   if (state == "paused") return "the job was paused";
   return "workers failed";
 }
