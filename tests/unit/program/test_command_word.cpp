@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,15 @@ TEST_CASE("command word: what Python could run is a script", "[program]") {
   CHECK(elasticrun::is_script(folder / "package"));
   CHECK_FALSE(elasticrun::is_script(folder / "empty"));
   CHECK_FALSE(elasticrun::is_script(folder / "missing"));
+}
+
+TEST_CASE("command word: the documents list every command as stable", "[program]") {
+  std::ifstream file(ELASTIC_SOURCE_DIR "/docs/stability.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const elastic::command_line_facts::command& row : elasticrun::command_rows()) {
+    INFO(row.word);
+    CHECK(page.find("`" + row.word + "`") != std::string::npos);
+  }
 }
 
 }  // namespace command_word_tests
