@@ -29,12 +29,16 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 ///
 /// A full file ends with a complete line: a line that does not fit begins the next file, and a line
 /// that was incomplete when the file became full is finished in it, up to `limits::copy_line_bytes`
-/// above the size. A file that cannot be written is abandoned, and one that cannot be rotated keeps
-/// growing; both are logged once.
+/// above the size. While the file system is full, output is lost, which is logged with the number
+/// of bytes, at most `most_reports` times; a file that cannot be written for another reason is
+/// abandoned, and one that cannot be rotated keeps growing, which is logged once.
 ///
 /// Thread-safety: any thread; the bytes of one call stay together.
 class log_file {
  public:
+  /// How often a file reports that it loses output.
+  static constexpr int most_reports = 8;
+
   /// When a log file is rotated, and how many files are kept.
   struct rotation {
     /// The size at which a file is rotated; 0: never.
@@ -89,6 +93,11 @@ class log_file {
   ELASTIC_DECL std::size_t room_for_line() const;
   ELASTIC_DECL void open_now(std::vector<std::string>& problems);
   ELASTIC_DECL void append(std::string_view bytes, std::vector<std::string>& problems);
+
+  // Result: how many bytes were written; if not all, errno says why.
+  ELASTIC_DECL std::size_t write_some(std::string_view bytes);
+  ELASTIC_DECL void lose(std::size_t count, int number, std::vector<std::string>& problems);
+  ELASTIC_DECL void note_recovery(std::vector<std::string>& problems);
   ELASTIC_DECL std::string name(int number) const;
 
   // Renames each older file to the next number and drops the oldest.
@@ -103,6 +112,9 @@ class log_file {
   rotation rotation_;
   std::uint64_t size_ = 0;
   bool in_line_ = false;
+  /// The bytes that were lost since the last successful write.
+  std::uint64_t lost_ = 0;
+  int reported_losses_ = 0;
   /// How many rotated files exist.
   int others_ = 0;
 };

@@ -3,10 +3,12 @@
 #include <elastic/process/log_file.hpp>
 
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,12 +163,73 @@ TEST_CASE("log file: one that cannot be rotated keeps growing, and the log says 
   CHECK(stage.records->count("cannot be rotated") == 1);
 }
 
-TEST_CASE("log file: a full disk ends it, and that is said once", "[process]") {
+/// A log whose file system is full at times.
+class full_stage : public log_stage {
+ public:
+  explicit full_stage(log_file::rotation rotation = {})
+      : full_(::open("/dev/full", O_WRONLY | O_CLOEXEC)),
+        file_(::open(path().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC)),
+        used_(::dup(file_.get())),
+        limited_(elastic::detail::unique_fd(used_), path(), rotation) {}
+
+  void fill() { ::dup3(full_.get(), used_, O_CLOEXEC); }
+  void make_room() { ::dup3(file_.get(), used_, O_CLOEXEC); }
+  void write(std::string_view bytes) { limited_.write(bytes, records->log()); }
+
+ private:
+  elastic::detail::unique_fd full_;
+  elastic::detail::unique_fd file_;
+  int used_;
+  log_file limited_;
+};
+
+TEST_CASE("log file: what is written to a full disk is lost, and the rest follows", "[process]") {
+  full_stage stage;
+  stage.write("one\ntw");
+  stage.fill();
+  stage.write("o\n");
+  stage.write("three\n");
+  CHECK(stage.records->count("cannot be written, output is lost: No space left on device") == 1);
+  CHECK(stage.records->count("can be written again") == 0);
+  stage.make_room();
+  stage.write("four\n");
+  CHECK(stage.text() == "one\ntw\nfour\n");
+  CHECK(stage.records->count("can be written again: 8 bytes of output are lost") == 1);
+  stage.write("five\n");
+  CHECK(stage.text() == "one\ntw\nfour\nfive\n");
+  CHECK(stage.records->count("can be written again") == 1);
+}
+
+TEST_CASE("log file: a disk that is full again and again is logged a few times", "[process]") {
+  full_stage stage;
+  for (int i = 0; i < 20; ++i) {
+    stage.fill();
+    stage.write("lost\n");
+    stage.make_room();
+    stage.write("kept\n");
+  }
+  CHECK(stage.text().size() == 20 * 5);
+  CHECK(stage.records->count("output is lost") == log_file::most_reports);
+  CHECK(stage.records->count("further losses are not logged") == 1);
+  CHECK(stage.records->count("can be written again") == log_file::most_reports - 1);
+}
+
+TEST_CASE("log file: no file is rotated for output that is lost", "[process]") {
+  full_stage stage(rotation_of(10, 3));
+  stage.write("aaaa\n");
+  stage.fill();
+  for (int i = 0; i < 10; ++i) stage.write("bbbb\nbbbb\nbbbb\n");
+  stage.make_room();
+  CHECK(stage.text() == "aaaa\n");
+  CHECK_FALSE(fs::exists(stage.path() + ".1"));
+}
+
+TEST_CASE("log file: one that cannot be written is abandoned, which is logged once", "[process]") {
   const auto records = std::make_shared<elastic::test::log_recorder>();
-  const auto log = log_file::open("/dev/full");
-  log->write("one\n", records->log());
-  log->write("two\n", records->log());
-  CHECK(records->count("'/dev/full' cannot be written") == 1);
+  log_file log(elastic::detail::unique_fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), "read only");
+  log.write("one\n", records->log());
+  log.write("two\n", records->log());
+  CHECK(records->count("'read only' cannot be written, output is lost") == 1);
 }
 
 TEST_CASE("log file: one that cannot be opened is named", "[process]") {

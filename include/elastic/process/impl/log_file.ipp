@@ -72,7 +72,9 @@ ELASTIC_DECL std::vector<std::string> log_file::write(std::string_view bytes) {
     const portion next = first_portion(bytes);
     append(bytes.substr(0, next.size), problems);
     bytes.remove_prefix(next.size);
-    if (next.fills && file_) put_aside(problems);
+    // While output is lost, a file is not full because of it.
+    const bool is_full = next.fills && (lost_ == 0 || next.size == 0);
+    if (is_full && file_) put_aside(problems);
   }
   return problems;
 }
@@ -103,19 +105,47 @@ ELASTIC_DECL std::size_t log_file::room_for_line() const {
 
 ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::string>& problems) {
   if (bytes.empty()) return;
-  in_line_ = bytes.back() != '\n';
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-    if (written >= 0) {
-      size_ += static_cast<std::uint64_t>(written);
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      problems.push_back(fmt::format("log file '{}' cannot be written, output is lost: {}", path_,
-                                     errno_text(errno)));
-      file_.reset();
-      return;
-    }
+  // What follows lost output begins a line of its own.
+  const bool is_ready = lost_ == 0 || !in_line_ || write_some("\n") == 1;
+  const std::size_t written = is_ready ? write_some(bytes) : 0;
+  if (written > 0) {
+    in_line_ = bytes[written - 1] != '\n';
+    note_recovery(problems);
   }
+  if (written < bytes.size()) lose(bytes.size() - written, errno, problems);
+}
+
+ELASTIC_DECL std::size_t log_file::write_some(std::string_view bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written = ::write(file_.get(), bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) break;
+    done += static_cast<std::size_t>(written);
+    size_ += static_cast<std::uint64_t>(written);
+  }
+  return done;
+}
+
+ELASTIC_DECL void log_file::lose(std::size_t count, int number,
+                                 std::vector<std::string>& problems) {
+  const bool may_recover = number == ENOSPC || number == EDQUOT;
+  if (lost_ == 0 && reported_losses_ < most_reports) {
+    ++reported_losses_;
+    const bool is_last = may_recover && reported_losses_ == most_reports;
+    problems.push_back(fmt::format("log file '{}' cannot be written, output is lost: {}{}", path_,
+                                   errno_text(number),
+                                   is_last ? "; further losses are not logged" : ""));
+  }
+  lost_ += count;
+  if (!may_recover) file_.reset();
+}
+
+ELASTIC_DECL void log_file::note_recovery(std::vector<std::string>& problems) {
+  const std::uint64_t lost = std::exchange(lost_, 0);
+  if (lost == 0 || reported_losses_ == most_reports) return;
+  problems.push_back(
+      fmt::format("log file '{}' can be written again: {} bytes of output are lost", path_, lost));
 }
 
 ELASTIC_DECL std::string log_file::name(int number) const {
