@@ -288,6 +288,7 @@
 #include <elastic/roles/detail/impl/role_post.ipp>
 #include <elastic/roles/detail/impl/role_run.ipp>
 #include <elastic/roles/detail/impl/role_watch.ipp>
+#include <elastic/roles/detail/impl/silence_warning.ipp>
 #include <elastic/roles/impl/replica_set.ipp>
 #include <elastic/roles/impl/role.ipp>
 #include <elastic/roles/impl/role_group.ipp>

@@ -130,7 +130,7 @@ elastic::task<detail::http_response> ask_status(status_query query, std::string 
   co_return co_await connection.exchange(std::move(request));
 }
 
-/// Errors: `errc::connection_failed` if the server does not answer within its own time limit.
+/// Errors: `errc::timed_out` if the server does not answer within its own time limit.
 elastic::task<detail::http_response> answer_for_status(status_query query, std::string target,
                                                        std::string accept) {
   elastic::system_time time;
@@ -140,7 +140,7 @@ elastic::task<detail::http_response> answer_for_status(status_query query, std::
   std::optional<detail::http_response> answer =
       co_await elastic::with_deadline(time, deadline, std::move(asking));
   if (!answer) {
-    throw elastic::error(elastic::errc::connection_failed, "status: the server does not answer");
+    throw elastic::error(elastic::errc::timed_out, "status: the server does not answer");
   }
   co_return std::move(*answer);
 }
@@ -215,6 +215,23 @@ elastic::task<shown_status> status_for(status_query query) {
   co_return status_of_journals(query, microseconds_now(elastic::system_time()));
 }
 
+/// Of an agent that has answered before, which may be suspended for a while. Empty: it has ended.
+elastic::task<std::optional<shown_status>> next_status(status_query query,
+                                                       std::function<void(std::string_view)> out) {
+  for (bool is_silent = false;; is_silent = true) {
+    try {
+      co_return co_await status_for(query);
+    } catch (const elastic::error& failure) {
+      if (failure.code() == elastic::errc::connection_failed) {
+        out("the agent has ended\n");
+        co_return std::nullopt;
+      }
+      if (failure.code() != elastic::errc::timed_out) throw;
+      if (!is_silent) out("the agent does not answer\n");
+    }
+  }
+}
+
 }  // namespace
 
 std::variant<status_query, elastic::early_exit> parse_status_command(
@@ -229,24 +246,16 @@ std::variant<status_query, elastic::early_exit> parse_status_command(
 elastic::task<int> run_status_command(status_query query,
                                       std::function<void(std::string_view)> out) {
   elastic::system_time time;
-  for (bool is_first = true;; is_first = false) {
-    std::optional<shown_status> shown;
-    try {
-      shown = co_await status_for(query);
-    } catch (const elastic::error& failure) {
-      // With --watch, an agent that was reachable before has ended.
-      if (is_first || failure.code() != elastic::errc::connection_failed) throw;
-    }
-    if (!shown) {
-      out("the agent has ended\n");
-      co_return 0;
-    }
+  std::optional<shown_status> shown = co_await status_for(query);
+  while (true) {
     // Clear the screen.
     if (query.repeats) out("\x1b[H\x1b[2J");
     out(shown->text);
     if (query.asks_ready) co_return shown->is_ready ? 0 : 1;
     if (!query.repeats || shown->has_ended) co_return 0;
     co_await time.sleep_until(time.now() + std::chrono::seconds(1));
+    shown = co_await next_status(query, out);
+    if (!shown) co_return 0;
   }
 }
 

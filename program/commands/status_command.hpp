@@ -46,9 +46,10 @@ std::variant<status_query, elastic::early_exit> parse_status_command(
 /// Shows the status of a job.
 /// @param out  receives the text, with its line ends
 /// Result: the exit code: 0, or 1 if `asks_ready` is set and the workers do not run.
-/// Errors: `errc::connection_failed` if nothing answers, `errc::invalid_argument` if the server
-/// refuses, `errc::protocol_violation` if it is not a status server, `errc::file_access` for a log
-/// directory that cannot be read.
+/// Errors: `errc::connection_failed` if nothing listens, `errc::timed_out` if the server does not
+/// answer, `errc::invalid_argument` if it refuses, `errc::protocol_violation` if it is not a status
+/// server, `errc::file_access` for a log directory that cannot be read. While it repeats, an agent
+/// that does not answer is asked again, and one that is gone has ended.
 /// Cancellation: all types.
 elastic::task<int> run_status_command(status_query query,
                                       std::function<void(std::string_view)> out);

@@ -292,6 +292,26 @@ TEST_CASE("operators: a command to a stopped agent fails, and is not carried out
   CHECK(job.remains.processes().empty());
 }
 
+TEST_CASE("operators: status --watch waits for an agent that is suspended", "[integration]") {
+  operated_job job;
+  const std::string socket = "unix:" + (job.folder / "status");
+  const auto node = job.start({"--status", socket}, "sleep 600");
+  node->await_out("world 1\n");
+  running_program watch({ELASTIC_ELASTICRUN, "status", "--watch", socket});
+  watch.await_out("running");
+  node->signal(SIGSTOP);
+  watch.await_out("the agent does not answer\n");
+  const int shown = occurrences(watch.out(), "running");
+  node->signal(SIGCONT);
+  watch.await_out("running", shown + 1);
+  node->signal(SIGTERM);
+  CHECK(node->wait().code == 128 + SIGTERM);
+  const program_result ended = watch.wait();
+  INFO(ended.out);
+  CHECK(ended.code == 0);
+  CHECK(occurrences(ended.out, "the agent does not answer") == 1);
+}
+
 TEST_CASE("operators: a node that was drained stays out for its time, and then comes back",
           "[integration]") {
   operated_job job;

@@ -106,6 +106,9 @@ class role_machine {
 
   role_state state(std::size_t role) const { return roles_[role].state; }
 
+  /// Whether the role has been ready since it started.
+  bool is_ready(std::size_t role) const { return roles_[role].is_ready; }
+
   /// Why the role is in its state, a clause.
   const std::string& reason(std::size_t role) const { return roles_[role].reason; }
 

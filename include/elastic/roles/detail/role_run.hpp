@@ -12,6 +12,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/roles/detail/role_board.hpp>
 #include <elastic/roles/detail/role_journal.hpp>
@@ -80,7 +81,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
     std::exception_ptr failure = {};
     /// The address of this node for workers of other roles.
     std::string address = {};
-    /// Waits for the ports of the running workers; null: waits for none.
+    /// Waits for what makes the running workers ready; null: waits for nothing.
     std::unique_ptr<task_group> probe = {};
   };
 
@@ -89,6 +90,10 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> open_board();
   ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role);
   ELASTIC_DECL void await_ports(std::size_t role, std::vector<role_post::running> workers);
+  ELASTIC_DECL void await_progress(std::size_t role);
+  // A role that starts after this one is ready; empty: none does.
+  ELASTIC_DECL std::optional<std::string> waiting_for(std::size_t role) const;
+  ELASTIC_DECL std::shared_ptr<time_source> time_of_plan() const;
   ELASTIC_DECL task<void> note_open_ports(std::size_t role, int restarts,
                                           std::vector<task<void>> waits);
   ELASTIC_DECL std::string node_of(std::size_t role) const;

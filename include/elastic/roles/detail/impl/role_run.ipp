@@ -23,6 +23,7 @@
 #include <elastic/roles/detail/role_command.hpp>
 #include <elastic/roles/detail/role_places.hpp>
 #include <elastic/roles/detail/role_watch.hpp>
+#include <elastic/roles/detail/silence_warning.hpp>
 #include <elastic/roles/role_extension.hpp>
 
 #include <algorithm>
@@ -298,12 +299,48 @@ ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   const auto post =
       new_shared<role_post>(board_, role, config.workers.nproc_per_node,
                             port_names(config.workers.arguments), std::move(here));
-  if (plan_->options().roles[role].ready_at == elastic::role::readiness::port) {
-    post->on_start([weak = weak_from_this(), role](std::vector<role_post::running> workers) {
-      if (const auto run = weak.lock()) run->await_ports(role, std::move(workers));
-    });
-  }
+  const elastic::role::readiness ready_at = plan_->options().roles[role].ready_at;
+  if (ready_at == elastic::role::readiness::start) return post;
+  post->on_start(
+      [weak = weak_from_this(), role, ready_at](std::vector<role_post::running> workers) {
+        const auto run = weak.lock();
+        if (!run) return;
+        if (ready_at == elastic::role::readiness::port) {
+          run->await_ports(role, std::move(workers));
+        } else {
+          run->await_progress(role);
+        }
+      });
   return post;
+}
+
+/// Only warns: role_watch detects progress.
+ELASTIC_DECL void role_run::await_progress(std::size_t role) {
+  entry& self = entries_[role];
+  const std::optional<std::string> waiting = waiting_for(role);
+  if (!self.runner || !waiting) return;
+  std::function<bool()> is_ready = [weak = weak_from_this(), role] {
+    const auto run = weak.lock();
+    return !run || run->machine_.is_ready(role);
+  };
+  self.probe = std::make_unique<task_group>(strand_);
+  self.probe->spawn(
+      warn_of_silence(name_of(role), *waiting, std::move(is_ready), time_of_plan(), log_));
+}
+
+ELASTIC_DECL std::optional<std::string> role_run::waiting_for(std::size_t role) const {
+  for (const elastic::role& each : plan_->options().roles) {
+    for (const elastic::role::condition& condition : each.starts_after) {
+      const bool needs_ready = condition.what == elastic::role::condition::event::ready;
+      if (needs_ready && condition.role == name_of(role)) return each.name;
+    }
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::shared_ptr<time_source> role_run::time_of_plan() const {
+  const auto& given = plan_->services().time;
+  return given ? given : new_shared<system_time>();
 }
 
 /// The waits for the ports of an earlier start end.
@@ -312,8 +349,7 @@ ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post:
   // The role may have ended meanwhile.
   if (!self.runner) return;
   const elastic::role& which = plan_->options().roles[role];
-  const auto& given = plan_->services().time;
-  const std::shared_ptr<time_source> time = given ? given : new_shared<system_time>();
+  const std::shared_ptr<time_source> time = time_of_plan();
   std::vector<task<void>> waits;
   for (const role_post::running& worker : workers) {
     served_port port;
@@ -361,8 +397,7 @@ ELASTIC_DECL task<void> role_run::leave_logs() {
     logs_ = leaving();
     co_return;
   }
-  const auto& given = plan_->services().time;
-  const std::shared_ptr<time_source> time = given ? given : new_shared<system_time>();
+  const std::shared_ptr<time_source> time = time_of_plan();
   const time_point limit = deadline_after(time->now(), limits::log_directory_patience);
   task<log_layout> waiting = run_blocking<log_layout>(std::move(leaving));
   const auto left = co_await with_deadline(*time, limit, std::move(waiting));
