@@ -6,25 +6,16 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
-#include <elastic/base/time.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
-#include <elastic/net/host_name.hpp>
-#include <elastic/process/detail/process_tree.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
-
-#include <sys/types.h>
-#include <unistd.h>
+#include <program/commands/lost_agent.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -118,60 +109,21 @@ std::string line_of(const roles_document::role& role, std::size_t width) {
   return text;
 }
 
-/// Whether a process is the one that was there at that time, and not a later one with its number.
-bool is_running_since(pid_t pid, std::chrono::microseconds wall_time) {
-  const auto process = elastic::detail::read_process(pid);
-  if (!process || process->dead()) return false;
-  // The first number is the seconds since the boot.
-  double uptime = 0;
-  std::ifstream("/proc/uptime") >> uptime;
-  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
-  const double age = uptime - static_cast<double>(process->start_time) / ticks;
-  const auto now = elastic::system_time().wall_now().time_since_epoch();
-  const std::chrono::duration<double> since = now - wall_time;
-  // The clock may have been set meanwhile.
-  constexpr double tolerance = 60;
-  return age + tolerance >= since.count();
-}
-
-/// "2026-11-27 06:16:29 UTC"
-std::string date_text(std::chrono::microseconds wall_time) {
-  const auto seconds =
-      static_cast<std::time_t>(std::chrono::duration_cast<std::chrono::seconds>(wall_time).count());
-  std::tm fields{};
-  std::array<char, 32> text{};
-  ::gmtime_r(&seconds, &fields);
-  const std::size_t size = std::strftime(text.data(), text.size(), "%F %T UTC", &fields);
-  return {text.data(), size};
-}
-
 bool may_change(const roles_document::role& role) {
   return role.state == "waiting" || role.state == "running" || role.state == "stopping";
 }
 
 /// A job whose agent was killed keeps the file as it was. The journal beside the file says which
-/// process that was. Empty: it still runs, or has ended in order, or that cannot be seen from here.
+/// process that was.
 std::string word_on_agent(const fs::path& file, const roles_document& document) {
   if (std::none_of(document.roles.begin(), document.roles.end(), may_change)) return {};
-  elastic::detail::journal_contents journal;
   try {
-    journal = elastic::detail::read_journal(file.parent_path() / "journal.jsonl");
+    const auto lost =
+        find_lost_agent(elastic::detail::read_journal(file.parent_path() / "journal.jsonl"));
+    return lost ? lost->sentence("the roles were as above then.") : "";
   } catch (const error&) {
     return {};
   }
-  const auto began =
-      std::find_if(journal.records.rbegin(), journal.records.rend(), [](const auto& record) {
-        return record.event.kind == elastic::job_event::type::agent_started && record.event.pid;
-      });
-  if (began == journal.records.rend()) return {};
-  const std::string& host = began->event.host.empty() ? began->node : began->event.host;
-  if (host != elastic::host_name()) return {};
-  const auto pid = static_cast<pid_t>(*began->event.pid);
-  if (is_running_since(pid, std::chrono::microseconds(began->time_us))) return {};
-  const std::chrono::microseconds last(journal.records.back().time_us);
-  return fmt::format("The agent (pid {}) is gone, and was last seen at {}: the roles were as above "
-                     "then.\n",
-                     pid, date_text(last));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/status/status_server.hpp>
 #include <program/commands/journal_run.hpp>
+#include <program/commands/lost_agent.hpp>
 #include <program/commands/role_path.hpp>
 
 #include <chrono>
@@ -194,13 +195,18 @@ shown_status status_of_journals(const status_query& query, std::int64_t now_us) 
   shown_status shown;
   shown.has_ended = true;
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
-    for (const elastic::detail::job_view& view :
-         views_of(elastic::detail::read_journal(path).records)) {
+    const elastic::detail::journal_contents journal = elastic::detail::read_journal(path);
+    bool has_ended = true;
+    for (const elastic::detail::job_view& view : views_of(journal.records)) {
       if (!query.role.empty() && view.role() != query.role) continue;
-      shown.has_ended = shown.has_ended && view.has_ended();
+      has_ended = has_ended && view.has_ended();
       shown.text += query.as_json ? elastic::detail::job_json(view, now_us)
                                   : elastic::detail::job_text(view, now_us);
     }
+    if (has_ended) continue;
+    const std::optional<lost_agent> lost = find_lost_agent(journal);
+    shown.has_ended = shown.has_ended && lost.has_value();
+    if (lost && !query.as_json) shown.text += lost->sentence("the job was as above then.");
   }
   return shown;
 }

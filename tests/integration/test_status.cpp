@@ -119,6 +119,22 @@ TEST_CASE("status: a restart, its reason, and the end", "[integration][status]")
   CHECK_THAT(journal.out, contains_text("failure: rank 1 ended: "));
 }
 
+TEST_CASE("status: a log directory shows that its agent was killed", "[integration][status]") {
+  const elasticrun_stage stage;
+  running_program run(elasticrun_stage::elasticrun({job, {"--log-dir", stage.logs()}, forever}),
+                      stage.environment());
+  run.await_out("up", 2);
+  const std::string logs = stage.log_root().string();
+  CHECK(ask(stage, {logs}).out.find("is gone") == std::string::npos);
+  const pid_t agent = run.pid();
+  run.signal(SIGKILL);
+  CHECK(run.wait().code == -SIGKILL);
+  const std::string gone = fmt::format("The agent (pid {}) is gone, and was last seen at ", agent);
+  CHECK_THAT(ask(stage, {logs}).out, contains_text(gone));
+  CHECK_THAT(ask(stage, {logs, "--watch"}).out, contains_text(gone));
+  CHECK(nlohmann::json::parse(ask(stage, {logs, "--json"}).out)["state"] == "running");
+}
+
 TEST_CASE("status: is alive and not ready while nodes are waited for", "[integration][status]") {
   const elasticrun_stage stage;
   const std::string socket = stage.folder / "socket";
