@@ -309,11 +309,11 @@ void check_absence(registered_job& set) {
   // A round cannot be kept there now: neither a failure nor a node that comes makes one.
   ::kill(set.nodes[1 - leader]->worker(), SIGKILL);
   (*set.nodes[leader])
-      ->await_err("the job runs on, begins no round and takes no node until it does");
+      ->await_err("the job runs on, but begins no round and takes no node");
   CHECK_THAT(set.command("status", leader).out, contains_text("\nnodes "));
   set.at->come_back();
   set.await_world(2, 2);
-  (*set.nodes[leader])->await_err(" answers again");
+  (*set.nodes[leader])->await_err(" can be read and written again");
   set.start();
   set.await_world(3);
   set.check_success();

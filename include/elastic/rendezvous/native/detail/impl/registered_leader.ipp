@@ -240,9 +240,8 @@ ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
   if (std::exchange(is_away_, true)) return;
   const std::chrono::duration<double> remaining = lease_end_ - chosen_.time->now();
   chosen_.log.warning(
-      "rendezvous of job '{}': {} does not answer ({}): the job runs on, begins no round and takes "
-      "no node until it does; if that takes over {:.0f} s more (registry_grace), its workers are "
-      "stopped",
+      "rendezvous of job '{}': {} cannot be read or written ({}): the job runs on, but begins no "
+      "round and takes no node; unless this ends within {:.0f} s, its workers are stopped",
       chosen_.run_id, chosen_.registry->name(), why, remaining.count());
   job_->suspend(true, chosen_.time->now());
   // The end of a job does not wait.
@@ -257,7 +256,7 @@ ELASTIC_DECL std::string registered_leader::problem() const {
 ELASTIC_DECL void registered_leader::note_return() {
   if (!std::exchange(is_away_, false)) return;
   if (job_) job_->suspend(false, chosen_.time->now());
-  chosen_.log.info("rendezvous of job '{}': {} answers again", chosen_.run_id,
+  chosen_.log.info("rendezvous of job '{}': {} can be read and written again", chosen_.run_id,
                    chosen_.registry->name());
 }
 
@@ -318,8 +317,8 @@ ELASTIC_DECL task<void> registered_leader::keep() {
     const time_point now = chosen_.time->now();
     if (now >= lease_end_) {
       chosen_.log.warning(
-          "rendezvous of job '{}': {} has not answered for {:g} s (registry_grace): this node "
-          "stops leading the job, and its nodes stop their workers",
+          "rendezvous of job '{}': {} could not be read or written for {:g} s: this node stops "
+          "leading the job, and its nodes stop their workers",
           chosen_.run_id, chosen_.registry->name(),
           std::chrono::duration<double>(chosen_.lease).count());
       co_return;
