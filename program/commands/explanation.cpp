@@ -108,10 +108,11 @@ std::string where_time_went(const std::vector<journal_run>& runs) {
   return text;
 }
 
+/// Names the run and its outcome, and counts what used up a restart: failures of workers.
 std::string headline(const journal_run& run) {
   const auto& attempts = run.view.attempts();
   const auto restarts = std::count_if(attempts.begin(), attempts.end(), [](const auto& attempt) {
-    return attempt.is_restarted == true;
+    return attempt.is_restarted == true && attempt.change == "worker_failed";
   });
   std::string text = fmt::format("Run {} on {}", elastic::printable_text(run.view.run_id()),
                                  elastic::printable_text(run.view.node()));

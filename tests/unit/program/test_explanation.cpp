@@ -98,6 +98,20 @@ struct narrator {
   std::string explanation() const { return explain({journal}); }
 };
 
+TEST_CASE("explanation: only failures of workers count as restarts", "[program]") {
+  for (const char* change : {"node_waiting", "node_lost", "paused", "worker_failed"}) {
+    CAPTURE(change);
+    narrator run;
+    run.begin();
+    run.start();
+    run.end_round(true, 0.5, 30, change);
+    run.start();
+    run.end("succeeded");
+    const bool counts = std::string(change) == "worker_failed";
+    CHECK_THAT(run.explanation(), contains_text(counts ? ", 1 restart\n" : ", 0 restarts\n"));
+  }
+}
+
 TEST_CASE("explanation: the story of a run with a failure and a restart", "[program]") {
   narrator run;
   run.begin();

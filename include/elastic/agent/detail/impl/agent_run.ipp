@@ -366,6 +366,7 @@ ELASTIC_DECL const rendezvous_change* agent_run::round_end() const {
 }
 
 ELASTIC_DECL restart_ledger::decision agent_run::decide(const rendezvous_change& change) const {
+  if (change.is_pause) return {true, "the job pauses; this uses up no restart"};
   if (change.kind == rendezvous_change::cause::worker_failed && group_.reports().no_restart) {
     restart_ledger::decision refused;
     refused.reason = *group_.reports().no_restart;
@@ -817,7 +818,8 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
                  entry->identity.rank, entry->identity.local_rank, entry->pid,
                  entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
   }
-  log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
+  const bool restarts = decision.restart && !attempt_->change->is_pause;
+  log_.warning("{}: {}{}", restarts ? "restarting the workers" : "stopping the workers",
                failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
 }
 

@@ -19,7 +19,7 @@ ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& ren
 
 ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
   if (is_own_ && reason_) {
-    return pending->settle(true, fmt::format("the job is {} already", *reason_));
+    return pending->settle(true, fmt::format("the job is already {}", *reason_));
   }
   if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
   const std::string why =
