@@ -212,6 +212,20 @@ TEST_CASE("status: each path has its answer", "[status]") {
   }
 }
 
+TEST_CASE("status: a job without roles says so to who asks about one", "[status]") {
+  status_gate gate;
+  gate.token = token;
+  const job_view view;
+  for (const char* method : {"GET", "POST"}) {
+    http_request_head request = get("/roles/trainer/api/v1/commands/pause");
+    request.method = method;
+    CHECK(answer_of(request, gate, view_source(view), 0).status == 401);
+    const status_answer answer = answer_of(request, {}, view_source(view), 0);
+    CHECK(answer.status == 404);
+    CHECK(answer.body == "this job has no roles\n");
+  }
+}
+
 TEST_CASE("status: probes are for everybody, reasons for those who may look", "[status]") {
   status_gate gate;
   gate.token = token;

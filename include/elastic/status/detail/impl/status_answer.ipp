@@ -189,8 +189,17 @@ status_answer admitted_answer(const http_request_head& request, const status_gat
   return answer;
 }
 
+/// The answer of a job without roles to a request about one.
+inline status_answer role_refusal(const http_request_head& request, const status_gate& gate) {
+  const admission verdict = admission_of(request, gate);
+  const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
+  return may_look ? refusal_answer(404, "this job has no roles") : refused_admission(verdict);
+}
+
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
                                      const status_source& source, std::int64_t now_us) {
+  // Also what would be a command if there were roles.
+  if (role_path_of(request.path)) return role_refusal(request, gate);
   return admitted_answer(
       request, gate,
       [&](bool may_look) { return probe_answer(request, source, may_look, now_us); },
