@@ -48,10 +48,15 @@ struct read_journals {
   std::vector<elastic::detail::journal_contents> contents;
 };
 
-read_journals read_all(const strings& arguments) {
+read_journals read_all(std::string_view command, const strings& arguments) {
   read_journals journals;
   std::set<std::filesystem::path> known;
   for (const std::string& argument : arguments) {
+    if (argument.starts_with("-")) {
+      throw elastic::error(elastic::errc::invalid_argument,
+                           fmt::format("{}: {} cannot be used; see elasticrun {} --help", command,
+                                       elastic::in_quotes(argument), command));
+    }
     for (const std::string& path : elastic::detail::find_journals(argument)) {
       if (!known.insert(std::filesystem::weakly_canonical(path)).second) continue;
       journals.paths.push_back(path);
@@ -65,11 +70,11 @@ read_journals read_all(const strings& arguments) {
 int print(const std::string& text) { return elastic::leave({0, text, false}); }
 
 int explain_journals(const strings& arguments) {
-  return print(explain(read_all(arguments).contents));
+  return print(explain(read_all("explain", arguments).contents));
 }
 
 int merge_journals(const strings& arguments) {
-  const read_journals journals = read_all(arguments);
+  const read_journals journals = read_all("trace", arguments);
   const auto offsets = clock_offsets(journals.contents);
   for (std::size_t index = 0; index < offsets.size(); ++index) {
     if (offsets[index]) continue;

@@ -128,6 +128,20 @@ std::string word_on_agent(const fs::path& file, const roles_document& document) 
 
 }  // namespace
 
+namespace {
+
+/// Names the file in the error of one that does not describe roles.
+roles_document document_in(const std::string& file, const std::string& text) {
+  try {
+    return elastic::detail::parse_roles(text);
+  } catch (const error& failure) {
+    throw error(errc::invalid_argument,
+                fmt::format("roles: {}: {}", elastic::in_quotes(file), failure.what()));
+  }
+}
+
+}  // namespace
+
 std::string shown_roles(const std::vector<std::string>& arguments,
                         const elastic::environment_map& environment) {
   bool as_json = false;
@@ -149,7 +163,7 @@ std::string shown_roles(const std::vector<std::string>& arguments,
   }
   const std::string file = file_at(*path);
   const std::string text = text_at(file);
-  const roles_document document = elastic::detail::parse_roles(text);
+  const roles_document document = document_in(file, text);
   if (as_json) return roles_text(document);
   std::size_t width = 0;
   for (const roles_document::role& role : document.roles) width = std::max(width, role.name.size());

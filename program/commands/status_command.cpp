@@ -55,6 +55,10 @@ void parse_status_address(const std::string& address, status_query& query) {
       !address.empty() && address.find_first_not_of("0123456789") == address.npos;
   if (address.starts_with(unix_prefix)) {
     query.socket = address.substr(unix_prefix.size());
+    if (query.socket.empty()) {
+      throw elastic::error(elastic::errc::invalid_argument,
+                           "status: unix: needs the path of a socket, as unix:PATH");
+    }
   } else if (address.starts_with(http_prefix)) {
     parse_http_address(std::string_view(address).substr(http_prefix.size()), query);
   } else if (is_number) {

@@ -487,6 +487,14 @@ TEST_CASE("etcd: TLS that is refused is told at once", "[integration][etcd]") {
     job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https,cacert=/no/such.pem");
     job.node()->check_failure(2, "the file '/no/such.pem' cannot be used for TLS");
   }
+  SECTION("a certificate without its key") {
+    job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https,cert=" + made.file("client.pem"));
+    job.node()->check_failure(2, "cert needs key: the file '" + made.file("client.pem") + "'");
+  }
+  SECTION("a key without its certificate") {
+    job_of_nodes job("2", at("127.0.0.1:1"), "protocol=https,key=" + made.file("client.key"));
+    job.node()->check_failure(2, "--rdzv-conf: key needs cert");
+  }
   SECTION("files without TLS") {
     job_of_nodes job("2", at("127.0.0.1:1"), "cacert=" + made.file("ca.pem"));
     job.node()->check_failure(2, "certificates are of use with protocol=https only");

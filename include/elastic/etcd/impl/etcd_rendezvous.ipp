@@ -92,6 +92,10 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
                 fmt::format("{}: certificates are of use with protocol=https only",
                             parameters.name_of("conf")));
   }
+  if (options.tls.certificate.empty() && !options.tls.key.empty()) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: key needs cert", parameters.name_of("conf")));
+  }
   options.answer_timeout = parameters.seconds("read_timeout", options.answer_timeout);
   options.first_patience = parameters.settings().join_timeout;
   options.name_of = [parameters](std::string_view setting) { return parameters.name_of(setting); };

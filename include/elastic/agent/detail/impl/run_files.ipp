@@ -9,10 +9,12 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <functional>
 #include <optional>
@@ -55,7 +57,9 @@ inline left_log_directory leave_log_directory(log_layout layout,
   ::unlink(path.c_str());
   std::ofstream file(path);
   file << report;
-  if (!file.flush()) closed.problem = fmt::format("the report '{}' cannot be written", path);
+  if (!file.flush()) {
+    closed.problem = fmt::format("the report '{}' cannot be written: {}", path, errno_text(errno));
+  }
   return closed;
 }
 

@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-inline constexpr std::string_view roles_subject = "the file of ELASTIC_ROLES";
+inline constexpr std::string_view roles_subject = "the list of roles";
 inline constexpr std::string_view places_subject = "a node's list of a role's workers";
 
 template <class Entry>

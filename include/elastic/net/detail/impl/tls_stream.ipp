@@ -109,6 +109,10 @@ class tls_stream final : public byte_stream {
     check_file(options.certificate, failure);
     const std::string& key = options.key.empty() ? options.certificate : options.key;
     context.use_private_key_file(key, asio::ssl::context::pem, failure);
+    if (failure && options.key.empty()) {
+      throw error(errc::invalid_argument,
+                  fmt::format("cert needs key: the file '{}' holds no private key", key));
+    }
     check_file(key, failure);
     return context;
   }
