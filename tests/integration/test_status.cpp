@@ -226,6 +226,9 @@ TEST_CASE("status: the stacks are shown to the job's own user, and to no other",
   }));
   const program_result one = stacks(stage, {ELASTIC_ELASTICRUN}, {"--rank", "1", "unix:" + path});
   CHECK_THAT(one.out, contains_text("rank 1 (") && contains_text("local rank 1): "));
+  const program_result none = stacks(stage, {ELASTIC_ELASTICRUN}, {"--rank", "9", "unix:" + path});
+  CHECK(none.code == 1);
+  CHECK_THAT(none.out, contains_text("there is no rank 9: the job has ranks 0-1"));
   if (::geteuid() != 0) return elastic::test::skip("it takes root to ask as another user");
   // It may be that nobody else reaches the program where it was built.
   ::chmod(stage.folder.path().c_str(), 0755);

@@ -112,6 +112,19 @@ TEST_CASE("inspection: ranks with the same stack are shown once", "[inspection]"
   CHECK(has_text(chosen, "the agent of node 1 did not answer"));
 }
 
+TEST_CASE("inspection: a rank that no node has is named, and which there are", "[inspection]") {
+  const std::string one = to_text(answer_of({rank_in(0, "wait")}), true);
+  const std::string other = to_text(answer_of({rank_in(1, "wait")}), true);
+  CHECK(detail::stacks_text({one}, {9}, true) == "there is no rank 9: the job has rank 0\n");
+  const std::string some = detail::stacks_text({one, other}, {1, 9}, true);
+  CHECK(has_text(some, "rank 1 (node0, local rank 0): "));
+  CHECK(has_text(some, "there is no rank 9: the job has ranks 0-1\n"));
+  CHECK(detail::missing_ranks({one, other}, {1, 9}) == std::vector<int>{9});
+  CHECK(detail::missing_ranks({one, other}, {}).empty());
+  // The silent node may have it.
+  CHECK(detail::missing_ranks({one, std::nullopt}, {9}).empty());
+}
+
 TEST_CASE("inspection: the stacks of 4,096 ranks are a few lines", "[inspection]") {
   std::vector<std::optional<std::string>> answers;
   for (int node = 0; node < 512; ++node) {

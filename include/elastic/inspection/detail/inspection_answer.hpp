@@ -58,6 +58,10 @@ ELASTIC_DECL node_answer parse_node_answer(std::string_view text);
 ELASTIC_DECL std::vector<rank_evidence> evidence_in(
     const std::vector<std::optional<std::string>>& answers);
 
+/// The wanted ranks that no answer has; none if a node did not answer, which may have them.
+ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
+                                            const std::vector<int>& wanted);
+
 /// A text for users that shows where ranks are; ranks with the same stack are grouped.
 /// @param answers  by group rank
 /// @param wanted   the ranks to show; empty: all

@@ -149,7 +149,7 @@ ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_comma
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
   job_command::outcome outcome;
-  outcome.is_done = true;
+  outcome.is_done = missing_ranks(answers, command.ranks).empty();
   outcome.text = stacks_text(answers, command.ranks, terms_.opens_workers);
   co_return outcome;
 }

@@ -21,6 +21,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -295,6 +296,34 @@ ELASTIC_DECL std::vector<rank_evidence> evidence_in(
   return evidence;
 }
 
+ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
+                                            const std::vector<int>& wanted) {
+  std::vector<int> silent_nodes;
+  std::set<int> known;
+  for (const node_answer& node : read_answers(answers, silent_nodes)) {
+    for (const inspected_rank& rank : node.ranks) known.insert(rank.evidence.rank);
+  }
+  std::vector<int> missing;
+  if (!silent_nodes.empty()) return missing;
+  for (const int rank : wanted) {
+    if (!known.contains(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
+
+/// "there is no rank 9: the ranks are 0-3".
+inline std::string missing_text(const std::vector<int>& missing,
+                                const std::vector<node_answer>& nodes) {
+  if (missing.empty()) return {};
+  std::vector<int> known;
+  for (const node_answer& node : nodes) {
+    for (const inspected_rank& rank : node.ranks) known.push_back(rank.evidence.rank);
+  }
+  if (known.empty()) return "no rank runs now\n";
+  return fmt::format("there is no rank {}: the job has {} {}\n", rank_set(missing).text(),
+                     known.size() == 1 ? "rank" : "ranks", rank_set(known).text());
+}
+
 ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
                                      const std::vector<int>& wanted, bool opens_workers) {
   std::vector<int> silent_nodes;
@@ -308,6 +337,7 @@ ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string
     }
   }
   std::string text = groups_text(ranks);
+  text += missing_text(missing_ranks(answers, wanted), nodes);
   if (!opens_workers) silent_nodes.clear();
   return text + notes_text(nodes, silent_nodes, opens_workers);
 }
