@@ -3,6 +3,7 @@
 
 #include <program/chaos/chaos_monkey.hpp>
 
+#include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <program/chaos/network_cut.hpp>
@@ -36,8 +37,9 @@ void chaos_monkey::started(const elastic::worker_observer::started_workers& job)
     const std::string missing =
         elastic::missing_targets(plan_, job.world_size, job.group_world_size);
     if (!missing.empty()) {
-      log_.warning("chaos: nothing happens to {}: there are {} ranks and {} nodes", missing,
-                   job.world_size, job.group_world_size);
+      log_.warning("chaos: nothing happens to {}: the job has {} and {}", missing,
+                   elastic::detail::quantity(job.world_size, "rank"),
+                   elastic::detail::quantity(job.group_world_size, "node"));
     }
     start_time_ = time_->now();
     has_started_.set();
@@ -118,8 +120,8 @@ void chaos_monkey::cut_network(active_cut& cut, const chaos_step& step) {
     return;
   }
   cut.end = std::max(cut.end, step.end);
-  report(fmt::format("chaos: {}: {} connections and ports of this agent are cut", step.fault,
-                     cut.network->count()));
+  report(fmt::format("chaos: {}: the connections and ports of this agent are cut, {} in all",
+                     step.fault, cut.network->count()));
 }
 
 void chaos_monkey::restore_network(active_cut& cut, const chaos_step& step) {

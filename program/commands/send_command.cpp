@@ -37,7 +37,7 @@ elastic::duration parse_command_time(const std::string& text) {
   const double most = std::chrono::duration<double>(elastic::limits::command_time).count();
   if (failure != std::errc() || stop != end || !(seconds > 0 && seconds <= most)) {
     throw elastic::error(elastic::errc::invalid_argument,
-                         fmt::format("--within {}: over 0 and at most {} seconds are needed",
+                         fmt::format("--within {}: a time above 0 s and up to {} s is needed",
                                      elastic::in_quotes(text), most));
   }
   return std::chrono::duration_cast<elastic::duration>(std::chrono::duration<double>(seconds));

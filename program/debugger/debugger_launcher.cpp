@@ -109,9 +109,8 @@ elastic::task<std::unique_ptr<elastic::child>> debugger_launcher::launch(
   const int world_size = number_in(spec, "WORLD_SIZE");
   if (*plan_.rank >= world_size) {
     throw error(errc::invalid_argument,
-                fmt::format("--debug-rank {}: there is no such rank: the job's {} workers have "
-                            "ranks 0 to {}",
-                            *plan_.rank, world_size, world_size - 1));
+                fmt::format("--debug-rank {}: there is no such rank: the last one of the job is {}",
+                            *plan_.rank, world_size - 1));
   }
   const bool is_debugged = number_in(spec, "RANK") == *plan_.rank;
   elastic::endpoint place;

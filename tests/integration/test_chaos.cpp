@@ -47,7 +47,7 @@ TEST_CASE("chaos: a worker is killed at its time, and the job recovers", "[elast
   CHECK_THAT(result.out, contains_text("again 0") && contains_text("again 1"));
   for (const char* const text :
        {"chaos: this job is disturbed on purpose: kill=rank:1@50ms,stop=rank:0@10ms+10ms",
-        "chaos: nothing happens to rank 7: there are 2 ranks and 1 nodes",
+        "chaos: nothing happens to rank 7: the job has 2 ranks and 1 node",
         "chaos: stop=rank:0@10ms+10ms: SIGSTOP sent to rank 0 (local rank 0, pid ",
         "chaos: kill=rank:1@50ms: SIGKILL sent to rank 1 (local rank 1, pid ",
         "chaos: 2 workers run again "}) {

@@ -193,7 +193,7 @@ TEST_CASE("debugger: what cannot be debugged is refused in one line, and nothing
       {{"--nnodes", "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint",
         fmt::format("localhost:{}", elastic::test::reserved_port()), "--rdzv-id", "debugged",
         "--rdzv-conf", "last_call_timeout=0.1", "--debug-rank", "5"},
-       "--debug-rank 5: there is no such rank: the job's 1 workers have ranks 0 to 0"},
+       "--debug-rank 5: there is no such rank: the last one of the job is 0"},
   };
   for (const row& each : rows) {
     const program_result result = run_program(

@@ -127,7 +127,7 @@ TEST_CASE("etcd: one that cannot be reached ends the wait with what was tried",
           "[integration][etcd]") {
   const std::uint16_t nobody = elastic::test::reserved_port();
   const auto [endpoint, text] = GENERATE_COPY(table<std::string, std::string>(
-      {{fmt::format("127.0.0.1:{}", nobody), "Connection refused within 1 s"},
+      {{fmt::format("127.0.0.1:{}", nobody), "Connection refused; given up after 1 s"},
        {"no.such.host.invalid:2379", "the name 'no.such.host.invalid' cannot be resolved"}}));
   job_of_nodes job("2", at(endpoint), "join_timeout=1");
   job.node()->check_failure(1, text);

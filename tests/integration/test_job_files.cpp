@@ -874,7 +874,7 @@ TEST_CASE("job file: a mistake ends with exit code 2 and one line", "[integratio
        "--on-failure and --job exclude each other: each role has its own policy"},
       {{"--job", stage.file(), "--set", "rollout.stops_with=nobody"},
        "role 'rollout' stops with 'nobody', which is not a role of the job"},
-      {{"--print-job", "train.py"}, "--print-job is for --job alone"},
+      {{"--print-job", "train.py"}, "--print-job is allowed only with --job"},
   };
   for (const row& each : rows) {
     CAPTURE(each.sentence);

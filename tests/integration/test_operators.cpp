@@ -545,7 +545,7 @@ TEST_CASE("operators: a job of named sizes runs with these alone, the rest stand
   third->signal(SIGKILL);
   CHECK(third->wait().code == -SIGKILL);
   // Of the two that are left the first in the order of addresses goes on, the other stands by.
-  host->await_err("round 2: 1 nodes are in it, 1 stand by");
+  host->await_err("round 2: 1 node in it, 1 on standby");
   host->await_out("world 1\n", 2);
   CHECK(occurrences(second->out(), "world") == 1);
   for (const auto* node : {&second, &host}) {

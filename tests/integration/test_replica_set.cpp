@@ -399,7 +399,7 @@ TEST_CASE("replicas: commands pause them and start them again", "[integration][r
   };
   check(0, false, "not resumed: the replicas are not paused");
   check(1, true, "the replicas are paused: none of this node runs");
-  check(2, true, "the replicas are paused already");
+  check(2, true, "the replicas are already paused");
   check(3, true, "the replicas run again");
   check(4, false, "not resumed: the replicas are not paused");
   CHECK(host.observer->all.size() == 2);

@@ -295,7 +295,7 @@ TEST_CASE("role status: replicas pause, and go on as they were", "[integration][
         "rollout: the replicas are paused: none of this node runs\n");
   CHECK(rollout()["worker_count"] == 0);
   CHECK(rollout()["activity"] == "paused");
-  check({"pause", "--role", "rollout", place}, 0, "rollout: the replicas are paused already\n");
+  check({"pause", "--role", "rollout", place}, 0, "rollout: the replicas are already paused\n");
   check({"checkpoint", "--role", "rollout", place}, 1,
         "rollout: no replicas run on this node now\n");
   CHECK(json_of(stage.socket(), "/roles/trainer/api/v1/job")["workers"] == before["workers"]);

@@ -195,7 +195,7 @@ TEST_CASE("status: no token opens the stacks to clients over TCP", "[integration
     const std::string answer = http_peer(port).get("/api/v1/stacks", given);
     INFO(answer);
     CHECK(answer.starts_with("HTTP/1.1 403 "));
-    CHECK_THAT(answer, contains_text("\r\n\r\ncommands are taken over a Unix socket alone"));
+    CHECK_THAT(answer, contains_text("\r\n\r\ncommands are accepted only over a Unix socket"));
   }
   for (const std::string& place : {fmt::format("http://127.0.0.1:{}/?token={}", port, token),
                                    std::to_string(port)}) {
@@ -239,7 +239,7 @@ TEST_CASE("status: the stacks are shown to the job's own user, and to no other",
   // Whoever opens the socket to others does not open the stacks.
   ::chmod(path.c_str(), 0666);
   check_refusal(stacks(stage, as_nobody, {"unix:" + path}),
-                "403: commands are taken of user 0 and of root, not of user 65534");
+                "403: commands are accepted only from root, not from user 65534");
   run.signal(SIGTERM);
   run.wait();
 }

@@ -197,7 +197,7 @@ TEST_CASE("logs specs: what cannot be had is refused with the worker_spec", "[ag
   };
   CHECK(refusal_of([](worker_spec& spec) { spec.logs.local_ranks_filter = {3}; }) == "accepted");
   CHECK_THAT(refusal_of([](worker_spec& spec) { spec.logs.local_ranks_filter = {0, 4}; }),
-             contains_text("no local rank 4: with 4 workers on this node they are 0 to 3"));
+             contains_text("no local rank 4: the last one of this node is 3"));
   CHECK_THAT(refusal_of([](worker_spec& spec) { spec.logs.local_ranks_filter = {-1}; }),
              contains_text("no local rank -1"));
   CHECK_THAT(refusal_of([](worker_spec& spec) { spec.log_line_prefix_template = "${x}"; }),

@@ -472,7 +472,7 @@ TEST_CASE("command_line: --wrap is a command in front of workers", "[cli]") {
   t::check_refusals({
       {{"--wrap", "", "a.py"}, "a command for the shell is needed"},
       {{"--wrap", "nsys -o ${rnk}", "a.py"}, "there is no field ${rnk} (did you mean ${rank}?)"},
-      {{"--wrap-ranks", "0", "a.py"}, "--wrap-ranks is for --wrap alone"},
+      {{"--wrap-ranks", "0", "a.py"}, "--wrap-ranks is allowed only with --wrap"},
       {{"--wrap", "nice", "--warm-standby", "a.py"},
        "--warm-standby and --wrap exclude each other"},
   });
@@ -511,18 +511,18 @@ TEST_CASE("command_line: --debug-rank names one worker, and --debug-address wher
   CHECK(t::config_of({"--nnodes", "2", "--debug-rank", "9", "a.py"}).debugger.rank == 9);
   t::check_refusals({
       {{"--debug-rank", "1", "a.py"},
-       "--debug-rank '1': there is no such rank: the job's 1 workers have ranks 0 to 0"},
+       "--debug-rank '1': there is no such rank: the last one of the job is 0"},
       {{"--debug-rank", "-1", "a.py"}, "--debug-rank '-1': a rank from 0 to "},
       {{"--debug-rank", "one", "a.py"}, "--debug-rank 'one': a rank from 0 to "},
       {{"--debug-rank", "0", "--debug-rank", "1", "a.py"},
        "--debug-rank '1': one rank can be debugged, and 0 is named already"},
       {{"--debug-rank", "0", "--no-python", "sh"},
-       "--debug-rank and --no-python exclude each other: debugpy debugs Python alone"},
+       "--debug-rank and --no-python exclude each other: debugpy debugs only Python"},
       {{"--debug-rank", "0", "--warm-standby", "a.py"},
        "--debug-rank and --warm-standby exclude each other"},
       {{"--debug-rank", "0", "--wrap", "nice", "a.py"},
        "--debug-rank and --wrap exclude each other: the command would be debugged"},
-      {{"--debug-address", "10.0.0.1", "a.py"}, "--debug-address is for --debug-rank alone"},
+      {{"--debug-address", "10.0.0.1", "x"}, "--debug-address is allowed only with --debug-rank"},
       {{"--debug-rank", "0", "--debug-address", "", "a.py"},
        "--debug-address: an address is needed"},
       {{"--debug-rank", "0", "--debug-address", "eth0:x", "a.py"},
@@ -546,7 +546,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
     }
   };
   add("--nnodes", {"2,", ",2", "2,,4", "4,2", "2,2", "0,2", "2,100001", "2,4:8", "2, 4", "2,x"},
-      "numbers of nodes are needed that ascend, such as 2,4,8, from 1 to 100000, and at most 64");
+      "at most 64 ascending numbers of nodes from 1 to 100000 are needed, such as 2,4,8");
   add("--scale-up-delay", {"", "-1", "soon"}, "a number of seconds from 0 to 100000000 is needed");
   add("--nnodes",
       {"0", "-1", "2:1", "0:1", "a:b", "1:2:3", "1:", ":1", ":", "", "1.5", " 1", "1 ", "+1",
@@ -666,16 +666,17 @@ TEST_CASE("command_line: contradictions are refused", "[cli]") {
       {{"-m", "--no-python", "x"}, "--module and --no-python exclude each other"},
       {{"--no-python", "-m", "x"}, "--module and --no-python exclude each other"},
       {{"--warm-standby", "--no-python", "x"}, "--warm-standby and --no-python exclude each other"},
-      {{"--preload", "torch", "x"}, "--preload is for --warm-standby alone"},
-      {{"--standby-delay", "1", "x"}, "--standby-delay is for --warm-standby alone"},
-      {{"--stall-after", "5", "x"}, "--stall-after is for --diagnose alone"},
-      {{"--on-stall", "warn", "x"}, "--on-stall is for --diagnose alone"},
+      {{"--preload", "torch", "x"}, "--preload is allowed only with --warm-standby"},
+      {{"--standby-delay", "1", "x"}, "--standby-delay is allowed only with --warm-standby"},
+      {{"--stall-after", "5", "x"}, "--stall-after is allowed only with --diagnose"},
+      {{"--on-stall", "warn", "x"}, "--on-stall is allowed only with --diagnose"},
       {{"--diagnose", "--on-stall", "end", "x"},
        "--on-stall 'end': must be warn, restart or replace"},
       {{"--diagnose", "--on-stall", "replace", "x"},
        "--on-stall replace needs --on-failure replace"},
-      {{"--node-check-timeout", "1", "x"}, "--node-check-timeout is for --node-check alone"},
-      {{"--status-token-file", "f", "x"}, "--status-token-file is for --status alone"},
+      {{"--node-check-timeout", "1", "x"},
+       "--node-check-timeout is allowed only with --node-check"},
+      {{"--status-token-file", "f", "x"}, "--status-token-file is allowed only with --status"},
       {{"--status", "0", "--status-token-file", "", "x"}, "the path of a file is needed"},
       {{"-m", "--run-path", "x"}, "--module and --run-path exclude each other"},
       {{"--standalone", "--nnodes", "2", "a.py"}, "--standalone is for one node"},
@@ -998,9 +999,9 @@ TEST_CASE("command_line: signals stop the job or are passed on", "[cli]") {
       {{"--forward-signals", "SIGTERM", "a.py"}, "cannot both stop the job and be passed on"},
       {{"--preempt-signal", "SIGUSR0", "a.py"}, "names of signals are needed"},
       {{"--preempt-signal", "SIGSTOP", "a.py"}, "--preempt-signal: SIGSTOP cannot be handled"},
-      {{"--preempt-signal", "SIGTERM", "a.py"}, "SIGTERM stops the job as it is"},
+      {{"--preempt-signal", "SIGTERM", "a.py"}, "SIGTERM stops the job already"},
       {{"--preempt-signal", "USR1", "--forward-signals", "USR1", "a.py"},
-       "SIGUSR1 cannot both be taken for SIGTERM and be passed on to the workers"},
+       "SIGUSR1 cannot both act as SIGTERM and be passed on to the workers"},
   });
 }
 
@@ -1029,7 +1030,7 @@ TEST_CASE("command_line: workers have a place and variables of their own", "[cli
       t::config_of({"a.py"}, {{"PET_VIRTUAL_LOCAL_RANK", "0"}}).job.workers.virtual_local_rank);
   t::check_refusals({
       {{"--numa-binding", "numa", "a.py"}, "must be node, socket, exclusive or core-complex"},
-      {{"--cpu-affinity", "0:1", "a.py"}, "a list for each of the 1 workers is needed"},
+      {{"--cpu-affinity", "0:1", "a.py"}, "a list for each worker is needed, 1 in all"},
       {{"--cpu-affinity", "x", "a.py"}, "--cpu-affinity: 'x' is not a list of processors"},
       {{"--cpu-affinity", "0", "--numa-binding", "node", "a.py"}, "exclude each other"},
       {{"--env", "A", "a.py"}, "--env 'A': NAME=VALUE is needed"},

@@ -77,7 +77,7 @@ CO_TEST("http connection: a server that hangs up is told from one that talks non
         "the server hung up in the middle of its answer"},
        {"HTTP/1.1 200 OK\r\n\r\nab", "200 ab"},
        {"220 smtp.example ESMTP\r\n",
-        "the answer is not one of HTTP/1.1: it begins with '220 smtp.example ESMTP?'"}}));
+        "the answer is not valid HTTP/1.1: it begins with '220 smtp.example ESMTP?'"}}));
   scripted_server server({{reply}});
   auto connection = co_await connect_to(server.port());
   const std::string answer = co_await answer_of(*connection);

@@ -95,7 +95,7 @@ TEST_CASE("http response: one without a body, and one that is announced", "[net]
 TEST_CASE("http response: what is none, or could be read in two ways, is refused", "[net]") {
   const std::string head = "HTTP/1.1 200 OK\r\n";
   CHECK(refusal_of("SSH-2.0-OpenSSH_9.2\r\n") ==
-        "the answer is not one of HTTP/1.1: it begins with 'S'");
+        "the answer is not valid HTTP/1.1: it begins with 'S'");
   for (const std::string& bytes :
        {std::string("\0\1\2", 3),
         std::string("HTTP/2 200 OK\r\n\r\n"),
@@ -135,7 +135,7 @@ TEST_CASE("http response: what is none, or could be read in two ways, is refused
 TEST_CASE("http response: many headers are as much as long ones", "[net]") {
   std::string bytes = "HTTP/1.1 200 OK\r\n";
   for (int i = 0; i < 10'000; ++i) bytes += "X" + std::to_string(i) + ": y\r\n";
-  CHECK(refusal_of(bytes) == "the answer is not one of HTTP/1.1: its head has over 65536 bytes");
+  CHECK(refusal_of(bytes) == "the answer is too long: its head has over 65536 bytes");
 }
 
 }  // namespace http_response_parser_tests

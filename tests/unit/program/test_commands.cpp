@@ -151,7 +151,7 @@ TEST_CASE("command call: which job, and why", "[program]") {
     CAPTURE(time);
     CHECK(text_of_call(kind::checkpoint, {"--within", time, "unix:a"}) ==
           std::string("elasticrun: error: --within '") + time +
-              "': over 0 and at most 3600 seconds are needed\n");
+              "': a time above 0 s and up to 3600 s is needed\n");
   }
   CHECK(text_of_call(kind::drain, {"unix:a", std::string(401, 'x')}) ==
         "elasticrun: error: drain: the reason has over 400 bytes\n");

@@ -198,7 +198,7 @@ TEST_CASE("job file: what a role cannot have is refused with its reason", "[prog
   CHECK_THROWS_WITH(setting("trainer.warm_standby=true"),
                     contains_text("--warm-standby and --no-python exclude each other"));
   CHECK_THROWS_WITH(setting("trainer.stall_after=9"),
-                    contains_text("role 'trainer': --stall-after is for --diagnose alone"));
+                    contains_text("role 'trainer': --stall-after is allowed only with --diagnose"));
   CHECK_THROWS_WITH(setting("trainer.chaos=kill=rank"), contains_text("--set trainer.chaos: "));
   const std::string replicas = R"([role.server]
 command = ["--no-python", "true"]

@@ -120,7 +120,7 @@ TEST_CASE("roles: a job that cannot be is refused by one sentence", "[roles]") {
        "role 'rollout' is ready when its port 'http' is open, but there is no ${port.http} in its "
        "command"},
       {[](auto& roles) { roles[1].ready_port = "http"; },
-       "role 'rollout': ready_port is for readiness port alone"},
+       "role 'rollout': ready_port is allowed only with readiness port"},
       {[](auto& roles) { roles[0].config.workers.role = "actor"; },
        "role 'trainer': workers.role is set by the role_group"},
       {[](auto& roles) { roles[0].config.workers.log_dir = "/tmp"; },

@@ -90,9 +90,9 @@ TEST_CASE("command request: who may command", "[status]") {
   CHECK(outcome_of(post("drain"), "", own_peer) == success);
   CHECK(outcome_of(post("drain"), "", {0, 1000, true}) == "drain 60 by user 0");
   CHECK(outcome_of(post("drain"), "", {1001, 1000, true}) ==
-        "403 commands are taken of user 1000 and of root, not of user 1001\n");
+        "403 commands are accepted only from user 1000 and root, not from user 1001\n");
   CHECK(outcome_of(post("drain"), "", {{}, 1000, true}) ==
-        "403 commands are taken over a Unix socket alone, such as that of --status unix:PATH\n");
+        "403 commands are accepted only over a Unix socket, such as that of --status unix:PATH\n");
   CHECK(outcome_of(post("drain"), "", {1000, 1000, false}) ==
         "501 this program takes no commands\n");
   CHECK(outcome_of(post("drain", "GET"), "", own_peer) == "405 a command is a POST\n");
@@ -110,9 +110,9 @@ TEST_CASE("command request: stacks are read by the same users", "[status]") {
   CHECK(elastic::detail::is_command_path(request.path));
   CHECK(outcome_of(request, "", own_peer) == "stacks 60 by user 1000");
   CHECK(outcome_of(request, "", {1001, 1000, true}) ==
-        "403 commands are taken of user 1000 and of root, not of user 1001\n");
+        "403 commands are accepted only from user 1000 and root, not from user 1001\n");
   CHECK(outcome_of(request, "", {{}, 1000, true}) ==
-        "403 commands are taken over a Unix socket alone, such as that of --status unix:PATH\n");
+        "403 commands are accepted only over a Unix socket, such as that of --status unix:PATH\n");
   request.method = "POST";
   CHECK(outcome_of(request, "", own_peer) == "405 stacks are read by GET\n");
 }

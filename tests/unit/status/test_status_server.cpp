@@ -452,7 +452,7 @@ TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[status
   http_peer peer(status_stage.port());
   const std::string answer = post(peer, "drain", "");
   CHECK_THAT(answer, contains_text("HTTP/1.1 403 "));
-  CHECK_THAT(answer, contains_text("over a Unix socket alone"));
+  CHECK_THAT(answer, contains_text("only over a Unix socket"));
 }
 
 TEST_CASE("status server: a log directory that does not answer costs a few threads, and no more",

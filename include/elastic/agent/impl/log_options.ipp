@@ -14,9 +14,8 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
   for (const int rank : options.local_ranks_filter) {
     if (rank < 0 || rank >= local_world_size) {
       throw error(errc::invalid_argument,
-                  fmt::format("there is no local rank {}: with {} workers on this node they are 0 "
-                              "to {}",
-                              rank, local_world_size, local_world_size - 1));
+                  fmt::format("there is no local rank {}: the last one of this node is {}", rank,
+                              local_world_size - 1));
     }
   }
   const bool filtered =

@@ -218,7 +218,7 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   }
   const std::chrono::duration<double> patience = client->options().first_patience;
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} within {} s ({})", problem, patience.count(),
+              fmt::format("{}; given up after {} s ({})", problem, patience.count(),
                           client->options().name_of("join_timeout")));
 }
 

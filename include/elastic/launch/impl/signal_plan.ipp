@@ -36,10 +36,10 @@ ELASTIC_DECL void validate(const signal_plan& plan) {
   }
   for (const int number : plan.preempt) {
     if (is_in(plan.stop, number)) {
-      refuse(number, "stops the job as it is, and cannot be taken for SIGTERM as well");
+      refuse(number, "stops the job already, and cannot act as SIGTERM too");
     }
     if (is_in(plan.forward, number)) {
-      refuse(number, "cannot both be taken for SIGTERM and be passed on to the workers");
+      refuse(number, "cannot both act as SIGTERM and be passed on to the workers");
     }
   }
 }

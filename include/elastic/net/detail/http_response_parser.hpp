@@ -56,6 +56,7 @@ class http_response_parser {
   enum class line_of { status, header, chunk_size, chunk_end, trailer };
 
   [[noreturn]] ELASTIC_DECL static void refuse(const std::string& why);
+  [[noreturn]] ELASTIC_DECL static void refuse_length(const std::string& why);
 
   // Printable, for use in a message.
   ELASTIC_DECL static std::string shown(std::string_view text);

@@ -43,9 +43,9 @@ ELASTIC_DECL void rendezvous_settings::bound_patience(const rendezvous_settings&
 ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
   const auto refuse = [] {
     throw error(errc::invalid_argument,
-                fmt::format("numbers of nodes are needed that ascend, such as 2,4,8, from 1 to {}, "
-                            "and at most {} of them",
-                            limits::nodes, limits::node_counts));
+                fmt::format("at most {} ascending numbers of nodes from 1 to {} are needed, such "
+                            "as 2,4,8",
+                            limits::node_counts, limits::nodes));
   };
   std::vector<int> counts;
   for (std::size_t comma = 0; comma != std::string_view::npos;) {

@@ -55,7 +55,8 @@ inline void check_ports(const role& checked) {
                             checked.name, checked.ready_port, checked.ready_port));
   }
   if (!needs_port && !checked.ready_port.empty()) {
-    refuse_role(fmt::format("role '{}': ready_port is for readiness port alone", checked.name));
+    refuse_role(
+        fmt::format("role '{}': ready_port is allowed only with readiness port", checked.name));
   }
 }
 

@@ -684,14 +684,14 @@ inline status_server::options checked_status_options(status_server::options opti
     throw error(errc::invalid_argument, "a status server needs a journal and its monitor");
   }
   if (!options.token.empty() && !is_status_token(options.token)) {
-    throw error(errc::invalid_argument, "the token of the status: " + allowed_token_text());
+    throw error(errc::invalid_argument, "the status token: " + allowed_token_text());
   }
   return options;
 }
 
 [[noreturn]] inline void refuse_token_file(const std::string& path, const std::string& why) {
   throw error(errc::invalid_argument,
-              fmt::format("the token of the status in the file '{}' {}", path, why));
+              fmt::format("the status token in the file '{}' {}", path, why));
 }
 
 }  // namespace detail

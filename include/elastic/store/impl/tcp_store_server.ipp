@@ -392,8 +392,8 @@ ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& 
                                                        const std::string& why) {
   if (strangers_.size() >= limits::store_refused_addresses) return;
   if (!strangers_.insert(origin).second) return;
-  options_.log.warning("port {}: turned away {}: {}; more of it is not logged", endpoint_.port,
-                       origin.to_string(), why);
+  options_.log.warning("port {}: turned away {}: {}; its further refusals are not logged",
+                       endpoint_.port, origin.to_string(), why);
 }
 
 ELASTIC_DECL void tcp_store_server_core::stop_accepting() {

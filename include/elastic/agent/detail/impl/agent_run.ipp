@@ -12,6 +12,7 @@
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/base/detail/endless.hpp>
 #include <elastic/base/detail/keep_result.hpp>
+#include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -82,8 +83,8 @@ ELASTIC_DECL group_owner agent_run::owner() {
 }
 
 ELASTIC_DECL void agent_run::take(const signal_request& request) {
-  log_.info("{} passed on to {} workers", signal_name(request.number),
-            group_.running() + group_.starting());
+  log_.info("{} passed on to {}", signal_name(request.number),
+            quantity(group_.running() + group_.starting(), "worker"));
   group_.signal(request.number);
 }
 

@@ -133,7 +133,7 @@ inline void check_affinity(const given_options& options, const launch_config& co
   }
   const int count = config.workers.nproc_per_node;
   if (config.workers.cpu_affinity.size() != static_cast<std::size_t>(count)) {
-    refuse_value(*affinity, fmt::format("a list for each of the {} workers is needed", count));
+    refuse_value(*affinity, fmt::format("a list for each worker is needed, {} in all", count));
   }
 }
 
@@ -151,20 +151,20 @@ inline void check_signals(const given_options& options, const signal_plan& signa
 inline void check_node_check(const given_options& options, const worker_spec& workers) {
   const auto timeout = options.find("--node-check-timeout");
   if (!timeout || !workers.node_check.command.empty()) return;
-  refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
+  refuse_options(fmt::format("{} is allowed only with --node-check", timeout->source));
 }
 
 inline void check_wrap(const given_options& options, const worker_spec& workers) {
   const auto ranks = options.find("--wrap-ranks");
   if (!ranks || !workers.wrap.command.empty()) return;
-  refuse_options(fmt::format("{} is for --wrap alone", ranks->source));
+  refuse_options(fmt::format("{} is allowed only with --wrap", ranks->source));
 }
 
 inline void check_replacement(const given_options& options, const worker_spec& workers) {
   const auto timeout = options.find("--rejoin-timeout");
   if (workers.on_failure == on_failure::restart) {
     if (timeout) {
-      refuse_options(fmt::format("{} is for --on-failure replace alone", timeout->source));
+      refuse_options(fmt::format("{} is allowed only with --on-failure replace", timeout->source));
     }
     return;
   }
@@ -183,7 +183,7 @@ inline void check_standby(const given_options& options, const option_target& tar
   }
   for (const char* name : {"--preload", "--standby-delay"}) {
     const auto value = options.find(name);
-    if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
+    if (value) refuse_options(fmt::format("{} is allowed only with --warm-standby", value->source));
   }
 }
 
@@ -191,7 +191,9 @@ inline void check_debugger(const given_options& options, const option_target& ta
   const std::optional<int> rank = target.config.debugger.rank;
   const auto address = options.find("--debug-address");
   if (!rank) {
-    if (address) refuse_options(fmt::format("{} is for --debug-rank alone", address->source));
+    if (address) {
+      refuse_options(fmt::format("{} is allowed only with --debug-rank", address->source));
+    }
     return;
   }
   const option_value option = *options.find("--debug-rank");
@@ -199,7 +201,7 @@ inline void check_debugger(const given_options& options, const option_target& ta
     refuse_options(fmt::format("{} and {} exclude each other: {}", option.source, other, why));
   };
   const worker_spec& workers = target.config.job.workers;
-  if (target.no_python && !target.run_path) refuse("--no-python", "debugpy debugs Python alone");
+  if (target.no_python && !target.run_path) refuse("--no-python", "debugpy debugs only Python");
   if (target.config.keeps_standbys) {
     refuse("--warm-standby", "a standby is started before its rank is known");
   }
@@ -208,8 +210,8 @@ inline void check_debugger(const given_options& options, const option_target& ta
   }
   const bool is_alone = target.config.job.rendezvous.max_nodes == 1;
   if (!is_alone || *rank < workers.nproc_per_node) return;
-  refuse_value(option, fmt::format("there is no such rank: the job's {} workers have ranks 0 to {}",
-                                   workers.nproc_per_node, workers.nproc_per_node - 1));
+  refuse_value(option, fmt::format("there is no such rank: the last one of the job is {}",
+                                   workers.nproc_per_node - 1));
 }
 
 inline void check_wire(const given_options& options, const option_target& target) {
@@ -242,7 +244,7 @@ inline void check_diagnosis(const given_options& options, const option_target& t
   if (target.config.diagnosis.opens_workers) return check_stall_policy(target.config);
   for (const char* name : {"--stall-after", "--on-stall"}) {
     const auto value = options.find(name);
-    if (value) refuse_options(fmt::format("{} is for --diagnose alone", value->source));
+    if (value) refuse_options(fmt::format("{} is allowed only with --diagnose", value->source));
   }
 }
 
@@ -260,8 +262,8 @@ inline void check_ranks(const given_options& options, const worker_spec& workers
   for (const int rank : workers.logs.local_ranks_filter) {
     if (rank < count) continue;
     refuse_value(*options.find("--local-ranks-filter"),
-                 fmt::format("there is no local rank {}: this node's {} workers have 0 to {}", rank,
-                             count, count - 1));
+                 fmt::format("there is no local rank {}: the last one of this node is {}", rank,
+                             count - 1));
   }
 }
 
@@ -270,7 +272,7 @@ inline void check_status(const given_options& options, const program_options& pr
   if (!token) return;
   if (token->text.empty()) refuse_value(*token, "the path of a file is needed");
   if (!program.status.empty()) return;
-  refuse_options(fmt::format("{} is for --status alone", token->source));
+  refuse_options(fmt::format("{} is allowed only with --status", token->source));
 }
 
 ELASTIC_DECL void check_output(const given_options& options, const program_config& config,
@@ -306,13 +308,12 @@ inline void check_job_file(const given_options& options, const std::vector<std::
   for (const char* const name : companions) {
     const auto value = options.find(name);
     if (value && config.job_file.empty()) {
-      refuse_options(fmt::format("{} is for --job alone", value->source));
+      refuse_options(fmt::format("{} is allowed only with --job", value->source));
     }
   }
   if (config.job_file.empty() || operands.empty()) return;
-  refuse_options(fmt::format("{} and --job exclude each other: the file has the command of each "
-                             "role",
-                             in_quotes(operands[0])));
+  refuse_options(fmt::format("{} and {} exclude each other: the file has the command of each role",
+                             in_quotes(operands[0]), options.find("--job")->source));
 }
 
 ELASTIC_DECL void settle_program(const given_options& options,

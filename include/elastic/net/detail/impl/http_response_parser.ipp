@@ -48,7 +48,11 @@ ELASTIC_DECL std::string http_response_parser::take_body() {
 }
 
 ELASTIC_DECL void http_response_parser::refuse(const std::string& why) {
-  throw error(errc::protocol_violation, "the answer is not one of HTTP/1.1: " + why);
+  throw error(errc::protocol_violation, "the answer is not valid HTTP/1.1: " + why);
+}
+
+ELASTIC_DECL void http_response_parser::refuse_length(const std::string& why) {
+  throw error(errc::protocol_violation, "the answer is too long: " + why);
 }
 
 ELASTIC_DECL std::string http_response_parser::shown(std::string_view text) {
@@ -70,7 +74,7 @@ ELASTIC_DECL void http_response_parser::read_line(std::string_view& bytes) {
     refuse(fmt::format("it begins with '{}'", shown(line_)));
   }
   if (head_bytes_ > limits::http_head_bytes) {
-    refuse(fmt::format("its head has over {} bytes", limits::http_head_bytes));
+    refuse_length(fmt::format("its head has over {} bytes", limits::http_head_bytes));
   }
   bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
   if (end == std::string_view::npos) return;
@@ -154,7 +158,7 @@ ELASTIC_DECL void http_response_parser::end_head() {
   } else if (!length.empty()) {
     left_ = read_number(length, 10);
     if (left_ > body_bound_) {
-      refuse(fmt::format("its body has {} bytes, {} are allowed", left_, body_bound_));
+      refuse_length(fmt::format("its body has {} bytes, {} are allowed", left_, body_bound_));
     }
     state_ = left_ == 0 ? state::complete : state::counted;
   } else {
@@ -179,7 +183,7 @@ ELASTIC_DECL void http_response_parser::read_chunk_size(std::string_view line) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
   left_ = read_number(line, 16);
   if (left_ > body_bound_) {
-    refuse(fmt::format("a chunk has {} bytes, {} are allowed", left_, body_bound_));
+    refuse_length(fmt::format("a chunk has {} bytes, {} are allowed", left_, body_bound_));
   }
   if (left_ > 0) {
     state_ = state::chunk;
@@ -205,7 +209,7 @@ ELASTIC_DECL void http_response_parser::read_counted(std::string_view& bytes) {
 
 ELASTIC_DECL void http_response_parser::keep(std::string_view bytes) {
   if (body_.size() + bytes.size() > body_bound_) {
-    refuse(fmt::format("its body has over {} bytes", body_bound_));
+    refuse_length(fmt::format("its body has over {} bytes", body_bound_));
   }
   body_.append(bytes);
 }

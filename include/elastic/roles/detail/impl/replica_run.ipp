@@ -179,7 +179,7 @@ inline std::string no_pause_after_success(int replica) {
 
 ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pending) {
   if (asked_resume_) return pending->settle(false, "not paused: the replicas are being resumed");
-  if (is_paused_) return pending->settle(true, "the replicas are paused already");
+  if (is_paused_) return pending->settle(true, "the replicas are already paused");
   if (asked_pause_) return pending->settle(false, "not paused: a pause is asked for already");
   if (is_saving_) return pending->settle(false, "not paused: a checkpoint is being saved");
   if (const auto done = ended_with_success()) {

@@ -79,12 +79,13 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
                                                                    const command_peer& peer) {
   if (!peer.user) {
     return refusal_answer(
-        403, "commands are taken over a Unix socket alone, such as that of --status unix:PATH");
+        403, "commands are accepted only over a Unix socket, such as that of --status unix:PATH");
   }
   if (*peer.user != peer.self && *peer.user != 0) {
-    return refusal_answer(403, fmt::format("commands are taken of user {} and of root, not of "
-                                           "user {}",
-                                           peer.self, *peer.user));
+    const std::string others = peer.self == 0 ? "" : fmt::format("user {} and ", peer.self);
+    return refusal_answer(403, fmt::format("commands are accepted only from {}root, not from user "
+                                           "{}",
+                                           others, *peer.user));
   }
   const bool is_stacks = request.path == stacks_path;
   if (is_stacks && request.method != "GET") {

@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
+#include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/detail/stable_order.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/native/detail/job_file_fingerprint.hpp>
@@ -888,8 +889,8 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   if (newest_.world_size == settings_.max_nodes) roster_.forget_lost();
   note_members_of_round();
   if (state_.redundancy_list.empty()) return;
-  log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
-            state_.round, newest_.world_size, state_.redundancy_list.size());
+  log_.info("rendezvous of job '{}', round {}: {} in it, {} on standby", run_id_, state_.round,
+            quantity(newest_.world_size, "node"), state_.redundancy_list.size());
 }
 
 ELASTIC_DECL newest_round rendezvous_coordinator::describe_round() const {
