@@ -367,7 +367,7 @@ TEST_CASE("nodes: a job of another size at the same place is refused, both sizes
   small.options = {"--nnodes", "1:4"};
   const program_result refused = small.start()->wait();
   CHECK(refused.code == 2);
-  CHECK(has_text(refused.err, "begun with 1:2 nodes, this node was told 1:4"));
+  CHECK(has_text(refused.err, "was started with 1:2 nodes, but this node with 1:4"));
   first->signal(SIGTERM);
   first->wait();
 }
