@@ -442,7 +442,7 @@ TEST_CASE("worker channel: the other nodes go on without one that is bad",
   // Either node can have the higher ranks: they follow host and pid, and pids wrap around.
   CHECK_THAT(result.err, contains_text(" says that this node is bad: GPU 3 fell off the bus"));
   good.await_out("world 1 attempt 0", 4);
-  good.await_err("; this uses up no restart", 2);
+  good.await_err("this uses up no restart", 2);
   good.signal(SIGTERM);
   CHECK(good.wait().code == 128 + SIGTERM);
   CHECK(stage.left.processes().empty());

@@ -367,7 +367,7 @@ ELASTIC_DECL const rendezvous_change* agent_run::round_end() const {
 }
 
 ELASTIC_DECL restart_ledger::decision agent_run::decide(const rendezvous_change& change) const {
-  if (change.is_pause) return {true, "the job pauses; this uses up no restart"};
+  if (change.is_pause) return {true, "this uses up no restart"};
   if (change.kind == rendezvous_change::cause::worker_failed && group_.reports().no_restart) {
     restart_ledger::decision refused;
     refused.reason = *group_.reports().no_restart;
