@@ -1265,10 +1265,10 @@ class rendezvous_handler {
   /// Ends the pause that this node began, if any.
   virtual void resume() {}
 
-  /// Marks this node as bad: it has to stay out of the job for the time in its parameters
-  /// (`rendezvous_parameters::exclude_for`). `shutdown`, which must be called next, informs the
-  /// others. The default does nothing.
-  virtual void keep_out(std::string /*why*/) {}
+  /// Marks this node as bad for a reason, a clause such as "GPU 3 is hot". This excludes the node
+  /// from the job for the time in its parameters (`rendezvous_parameters::exclude_for`).
+  /// `shutdown`, which must be called next, informs the others. The default does nothing.
+  virtual void exclude_node(std::string /*why*/) {}
 
   /// The reason, for users, why this node cannot meet others while `next_round` runs: "the
   /// rendezvous at node0:29400 is gone (Connection refused)". Empty (the default) if the node only
@@ -1637,27 +1637,34 @@ class store_meter;
 
 /// The services that an agent uses. Each can be replaced; a null pointer means the default.
 struct agent_services {
+  /// How the default launcher starts workers and hooks.
+  struct process_options {
+    /// Whether a guard kills what a worker leaves behind, even if this process is killed. Default:
+    /// as in the launch_config; best_effort if there is none.
+    std::optional<guard_policy> guard = {};
+    /// The guard's program, such as the installed elastic-guard. Default: that of the
+    /// launch_config; without one, the built-in guard.
+    std::string guard_file = {};
+    /// For workers without a guard: an executor that always runs on the same thread, which must
+    /// live as long as the workers. They are started on that thread and die with it, and therefore
+    /// with this process, however it dies. Default: none; a log line then says what protection is
+    /// missing.
+    asio::any_io_executor parent = {};
+    /// The limit of open files for workers and hooks, if this process has raised its own limit
+    /// (`raise_open_files`). Default: the same as this process.
+    std::optional<std::uint64_t> open_files = {};
+  };
+
   /// The rendezvous backends that a launch_config can name; a local_agent has a rendezvous and does
   /// not use them. Default: a `rendezvous_registry()`.
   std::shared_ptr<const rendezvous_registry> backends = {};
-  /// How workers are started. Default: a `guarded_launcher`, made from the next four.
+  /// How workers are started. Default: a `guarded_launcher`, made from `processes`.
   std::shared_ptr<process_launcher> launcher = {};
   /// How the `hang_hook` of the worker_spec is started, which is a program even if workers are
   /// functions. Default: like workers without a custom launcher.
   std::shared_ptr<process_launcher> hook_launcher = {};
-  /// Whether a guard kills what a worker leaves behind, even if this process is killed. Default: as
-  /// in the launch_config; best_effort if there is none.
-  std::optional<guard_policy> guard = {};
-  /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
-  /// without one, the built-in guard.
-  std::string guard_file = {};
-  /// For workers without a guard: an executor that always runs on the same thread, which must live
-  /// as long as the workers. They are started on that thread and die with it, and therefore with
-  /// this process, however it dies. Default: none; a log line then says what protection is missing.
-  asio::any_io_executor worker_parent = {};
-  /// The limit of open files for workers and hooks, if this process has raised its own limit
-  /// (`raise_open_files`). Default: the same as this process.
-  std::optional<std::uint64_t> open_files = {};
+  /// The options of the default launcher; a custom one does not use them.
+  process_options processes = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
   /// Default: events are discarded.
@@ -2591,12 +2598,16 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 ///
 /// A full file ends with a complete line: a line that does not fit begins the next file, and a line
 /// that was incomplete when the file became full is finished in it, up to `limits::copy_line_bytes`
-/// above the size. A file that cannot be written is abandoned, and one that cannot be rotated keeps
-/// growing; both are logged once.
+/// above the size. While the file system is full, output is lost, which is logged with the number
+/// of bytes, at most `most_reports` times; a file that cannot be written for another reason is
+/// abandoned, and one that cannot be rotated keeps growing, which is logged once.
 ///
 /// Thread-safety: any thread; the bytes of one call stay together.
 class log_file {
  public:
+  /// How often a file reports that it loses output.
+  static constexpr int most_reports = 8;
+
   /// When a log file is rotated, and how many files are kept.
   struct rotation {
     /// The size at which a file is rotated; 0: never.
@@ -2651,6 +2662,11 @@ class log_file {
   ELASTIC_DECL std::size_t room_for_line() const;
   ELASTIC_DECL void open_now(std::vector<std::string>& problems);
   ELASTIC_DECL void append(std::string_view bytes, std::vector<std::string>& problems);
+
+  // Result: how many bytes were written; if not all, errno says why.
+  ELASTIC_DECL std::size_t write_some(std::string_view bytes);
+  ELASTIC_DECL void lose(std::size_t count, int number, std::vector<std::string>& problems);
+  ELASTIC_DECL void note_recovery(std::vector<std::string>& problems);
   ELASTIC_DECL std::string name(int number) const;
 
   // Renames each older file to the next number and drops the oldest.
@@ -2665,6 +2681,9 @@ class log_file {
   rotation rotation_;
   std::uint64_t size_ = 0;
   bool in_line_ = false;
+  /// The bytes that were lost since the last successful write.
+  std::uint64_t lost_ = 0;
+  int reported_losses_ = 0;
   /// How many rotated files exist.
   int others_ = 0;
 };
@@ -3705,6 +3724,28 @@ struct attempt_verdict {
 
 /// Judges an attempt whose workers were all started; `healthy` while its outcome is open.
 ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/group_owner.hpp ----
+
+namespace elastic::detail {
+
+/// How a worker_group calls the agent that owns it. Each function may be empty, and none may throw.
+/// The group calls them on its strand.
+struct group_owner {
+  /// A worker has reported a step.
+  std::function<void(std::int64_t step)> step = {};
+  /// A worker has reported that its script can be run in advance up to a point.
+  std::function<void()> prepared = {};
+  /// Awaited before a hung worker is killed, or before the other workers are stopped when one has
+  /// aborted. It must end by itself; its result is one sentence for the report.
+  std::function<task<std::string>()> last_look = {};
+  /// Changes the variables of a worker that is about to start.
+  std::function<void(const worker_identity&, environment_map&)> change_environment = {};
+  /// Chooses the descriptor that a worker gets; -1: none.
+  std::function<int(int local_rank)> descriptor = {};
+};
 
 }  // namespace elastic::detail
 
@@ -5229,16 +5270,9 @@ namespace elastic::detail {
 class process_builder {
  public:
   /// @param roles  null: the job has no other roles
-  /// The settings and the channels must outlive this object.
+  /// The settings, the channels and the owner must outlive this object.
   ELASTIC_DECL process_builder(const worker_spec& spec, const worker_channels& channels,
-                               std::shared_ptr<role_link> roles);
-
-  /// See `worker_group::equip`.
-  void equip(std::function<void(const worker_identity&, environment_map&)> change,
-             std::function<int(int local_rank)> descriptor) {
-    change_ = std::move(change);
-    descriptor_ = std::move(descriptor);
-  }
+                               std::shared_ptr<role_link> roles, const group_owner& owner);
 
   ELASTIC_DECL process_spec make(const worker_identity& identity, const job_context& job,
                                  const std::string& error_file) const;
@@ -5256,9 +5290,7 @@ class process_builder {
   const worker_spec& spec_;
   const worker_channels& channels_;
   std::shared_ptr<role_link> roles_;
-  /// Empty: nothing is added.
-  std::function<void(const worker_identity&, environment_map&)> change_;
-  std::function<int(int)> descriptor_;
+  const group_owner& owner_;
 };
 
 }  // namespace elastic::detail
@@ -6063,6 +6095,19 @@ class worker_group {
     bool is_start_reported = false;
   };
 
+  /// What workers report of an attempt as a whole; empty where none did.
+  struct worker_reports {
+    /// Why the job must not be restarted if this attempt fails.
+    std::optional<std::string> no_restart;
+    /// Whether a worker asked for that itself, so that another run of the job would not help
+    /// either.
+    bool is_hopeless = false;
+    /// Why this node must leave the job.
+    std::optional<std::string> bad_node;
+    /// The furthest step.
+    std::optional<std::int64_t> furthest_step;
+  };
+
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
@@ -6076,28 +6121,13 @@ class worker_group {
   /// with the same plan continues this stop.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
-  /// From now on, `look` is awaited before a hung worker is killed, or before the other workers are
-  /// stopped when one has aborted. It must end by itself; its result is one sentence for the
-  /// report.
-  ELASTIC_DECL void look_last(std::function<task<std::string>()> look);
-
   /// Sets a function, which must not throw, that is called when all workers of a start have been
-  /// started. The journal learns of those that have ended meanwhile only after the call.
+  /// started. The journal learns of those that are hung or have ended meanwhile only after the
+  /// call.
   void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
-  /// Sets a function, which must not throw, that is called for each step that a worker reports.
-  void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
-
-  /// Sets a function, which must not throw, that is called when a worker reports that its script
-  /// can be run in advance up to a point.
-  void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
-
-  /// Sets functions, which must not throw, that change the variables of each worker that is
-  /// started and choose the descriptor that it gets: those of an `agent_extension`.
-  void equip(std::function<void(const worker_identity&, environment_map&)> change,
-             std::function<int(int local_rank)> descriptor) {
-    builder_.equip(std::move(change), std::move(descriptor));
-  }
+  /// Sets how the group calls its owner. Call this before `start`.
+  ELASTIC_DECL void attach(detail::group_owner owner);
 
   /// From now on the workers are replicas: they form no world, and the end of one does not affect
   /// the others. Instead, `call`, which must not throw, is called with it. Call this before
@@ -6228,18 +6258,8 @@ class worker_group {
   void pause() { channels_.pause(); }
   void resume() { channels_.resume(); }
 
-  /// Why the job must not be restarted if this attempt fails, as reported by a worker; empty if
-  /// none did.
-  const std::optional<std::string>& no_restart() const { return attempt_.no_restart; }
-
-  /// Whether a worker asked for that itself, so that another run of the job would not help either.
-  bool is_hopeless() const { return attempt_.is_hopeless; }
-
-  /// The furthest step that a worker has reported in this attempt; empty if none did.
-  std::optional<std::int64_t> furthest_step() const { return attempt_.furthest_step; }
-
-  /// Why this node must leave the job, as reported by a worker; empty if none did.
-  const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
+  /// What the workers have reported in this attempt.
+  const worker_reports& reports() const { return attempt_.reports; }
 
   /// Tells the observer that the workers run.
   ELASTIC_DECL void announce(const worker_observer::started_workers& start);
@@ -6331,6 +6351,7 @@ class worker_group {
 
   ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
                                     job_event::suspicion suspicion = job_event::suspicion::none);
+  ELASTIC_DECL void note_hung_in_journal(const worker& entry);
   ELASTIC_DECL void note_end_in_journal(const worker& entry);
 
   // The worker that a process is or descends from. If the pid was reused meanwhile, the only harm
@@ -6364,7 +6385,7 @@ class worker_group {
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void report_start();
   ELASTIC_DECL void notify_roles();
-  ELASTIC_DECL void note_early_ends();
+  ELASTIC_DECL void note_early_events();
   ELASTIC_DECL void begin_stop_on_failure();
   ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
@@ -6411,14 +6432,11 @@ class worker_group {
     std::size_t succeeded = 0;
     bool has_failure = false;
     bool is_stop_announced = false;
-    /// A worker has aborted, and `look_` is finding out what the others wait for.
+    /// A worker has aborted, and the owner's last look is finding out what the others wait for.
     bool is_looked_into = false;
     /// What the workers waited for before one was killed; empty: unknown.
     std::string stall;
-    std::optional<std::string> no_restart;
-    bool is_hopeless = false;
-    std::optional<std::int64_t> furthest_step;
-    std::optional<std::string> bad_node;
+    worker_reports reports;
     /// By local rank, the last step that was reported, and when it first was.
     struct reported_step {
       std::int64_t number = -1;
@@ -6463,11 +6481,8 @@ class worker_group {
   /// Null: the job has no other roles.
   std::shared_ptr<detail::role_link> roles_;
   std::optional<stop_plan> on_failure_;
-  /// Empty: there is no last look.
-  std::function<task<std::string>()> look_;
+  detail::group_owner owner_;
   std::function<void()> on_start_;
-  std::function<void(std::int64_t)> on_step_;
-  std::function<void()> on_prepared_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
@@ -8189,6 +8204,9 @@ namespace detail {
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size);
 
+/// What the last agent does for the others.
+ELASTIC_DECL task<void> open_exit_barrier(std::shared_ptr<store> agents);
+
 /// Waits for the last agent.
 ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents);
 
@@ -8263,7 +8281,7 @@ namespace detail {
 class c10d_rendezvous;
 }  // namespace detail
 
-/// A registry, which says which agent leads a job: a directory, an etcd, or one of your own.
+/// A registry, which names the agent that leads a job: a directory, an etcd, or one of your own.
 struct registry_place {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   registry_place() = default;
@@ -8275,10 +8293,11 @@ struct registry_place {
   /// Makes the keys of this job alone. Called once for the node, and once for each time that its
   /// agent leads; each result is used on its own strand.
   std::function<std::shared_ptr<versioned_keys>()> keys;
-  /// Makes keys that all roles of a job share, in which their leaders compare the files that the
-  /// job is from. Called once, for the node. Empty: files without a common role are not compared.
+  /// Makes keys that all roles of a job share, with which their leaders compare job files. Called
+  /// once, for the node. Empty: job files without a common role are not compared.
   std::function<std::shared_ptr<versioned_keys>()> shared_keys;
-  /// Hosts that the other nodes reach, too: this host is known by an address in their network.
+  /// Hosts that the other nodes reach as well: this host gives the others an address on its route
+  /// to these hosts.
   std::vector<std::string> hosts;
 };
 
@@ -8300,8 +8319,8 @@ namespace detail {
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
 
-/// The run id of the whole job whose roles compare the files that they are from; empty: this is no
-/// such role.
+/// The name of the whole job, if the parameters are those of a role that compares job files;
+/// otherwise empty.
 ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters);
 
 /// Refuses a registry at which nodes of a release before 0.1 have met.
@@ -11030,37 +11049,37 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
 
 namespace elastic {
 
-/// A way in which the processes of a job find each other, besides torchrun's variables.
+/// A mechanism by which the processes of a job find each other, besides torchrun's variables.
 enum class wire_up {
   /// `jax.distributed.initialize()` without arguments.
   jax,
-  /// PMI-1, the protocol in which MPICH and its relatives ask their launcher.
+  /// PMI-1, the protocol between MPICH, or an MPI derived from it, and its launcher.
   mpi,
-  /// TF_CONFIG of TensorFlow.
+  /// TensorFlow's variable TF_CONFIG.
   tf,
 };
 
 /// "jax", "mpi" or "tf".
 ELASTIC_DECL std::string_view to_string(wire_up kind);
 
-/// Which wire-ups the workers of an agent get; all nodes of a job must have the same.
+/// The wire-ups of the workers of an agent; all nodes of a job must have the same ones.
 struct wire_terms {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   wire_terms() = default;
 
   std::set<wire_up> kinds;
-  /// The address of this node for the workers of other nodes, or its interface or network
-  /// (`local_address_named`). Empty: that on the route to the node
-  /// of the workers' store.
+  /// The address at which the workers of other nodes reach this node, or its interface or network
+  /// (`local_address_named`). Empty: the address on the route to the node that serves the workers'
+  /// store.
   std::string address;
 };
 
-/// The wire-ups in a list of names such as "jax,tf".
-/// Errors: `errc::invalid_argument` for a name that there is not, with what is allowed.
+/// Parses a list of wire-ups such as "jax,tf".
+/// Errors: `errc::invalid_argument` for an unknown name; the message lists the known ones.
 ELASTIC_DECL std::set<wire_up> parse_wire_ups(std::string_view text);
 
 /// Checks wire_terms. Errors: `errc::invalid_argument` if there is no wire-up, or if jax and mpi
-/// are combined: JAX takes variables of Open MPI for a launcher.
+/// are combined: JAX needs variables of Open MPI, which would mislead an MPI library.
 ELASTIC_DECL void validate(const wire_terms& terms);
 
 }  // namespace elastic
@@ -12802,17 +12821,17 @@ class request_inbox;
 struct prepared_workers;
 }  // namespace detail
 
-/// Replicas of one program on this node, such as those of an inference server. They have no world:
-/// nobody meets, and one that fails starts again by itself while the others run on. One that ends
-/// with success is not started again.
+/// Replicas of one program on this node, such as an inference server. They form no world and do not
+/// meet: a replica that fails restarts alone while the others continue. A replica that succeeds is
+/// not restarted.
 ///
 ///     replica_set servers(config);
 ///     co_spawn(context, servers.run(), on_end);
 ///
-/// What an agent does for its workers it does for each replica: a guard, log files, the control
-/// channel, the watch for hung ones and its hook, restarts with their pauses. A replica has
-/// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which its successor
-/// gets, too, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
+/// A set provides for each replica what an agent provides for a worker: a guard, log files, the
+/// control channel, hang detection with its hook, and restarts with their delays. A replica gets
+/// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which do not change when
+/// it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 /// It must live until its run has ended.
@@ -12821,13 +12840,13 @@ struct prepared_workers;
 /// one thread at a time.
 class replica_set {
  public:
-  /// @param config    what the replicas are: `workers`, of which there are `nproc_per_node`;
-  ///                  `max_restarts` is that of all together, the pause before a restart is each
-  ///                  one's own. How nodes meet is not used
-  /// @param services  as for an agent
-  ///                  but of an agent_extension only what starts processes and carries out commands
-  /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for what replicas do
-  /// not have: `on_failure::replace`, a node check, filters of output.
+  /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
+  ///                  applies to all of them together, the delay before a restart to each alone.
+  ///                  The rendezvous is not used
+  /// @param services  as for an agent; an agent_extension only starts processes and carries out
+  ///                  commands
+  /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for
+  /// `on_failure::replace`, a node check, and output filters, which replicas do not support.
   ELASTIC_DECL replica_set(named<launch_config> config, named<agent_services> services);
   /// The same with the default services.
   ELASTIC_DECL explicit replica_set(named<launch_config> config);
@@ -12835,42 +12854,44 @@ class replica_set {
   replica_set(const replica_set&) = delete;
   replica_set& operator=(const replica_set&) = delete;
 
-  /// Runs the replicas until all have ended with success, until the restarts are used up, or until
-  /// it is stopped. When it returns, however it does, no replica is left and no output is under
-  /// way. It runs on a strand of the caller's executor.
+  /// Runs the replicas until all have succeeded, the restarts are used up, or the set is stopped.
+  /// However it ends, no replica is left, and all output is written. It runs on a strand of the
+  /// caller's executor.
   ///
-  /// Result: `succeeded`; `failed`, with the replicas that had failed last; or `stopped`.
-  /// `restarts` is the number of all.
-  /// Errors: those of the start of workers, as `local_agent::run`; `errc::invalid_argument` for a
+  /// Result: `succeeded`; `failed`, with the replicas that failed last; or `stopped`. `restarts`
+  /// counts those of all replicas.
+  /// Errors: those of starting workers, as for `local_agent::run`; `errc::invalid_argument` for a
   /// second run.
-  /// Cancellation: partial and total stop the replicas as `stop` does, terminal alone kills them;
-  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
-  /// is `stopped`, unless the replicas had ended by themselves. The caller's cancellation state is
-  /// afterwards as Asio makes it: terminal only, nothing pending.
+  /// Cancellation: partial and total stop the replicas as `stop` does; only terminal kills them. If
+  /// several types are combined, the gentlest applies. A further request kills. Then it returns a
+  /// result whose state is `stopped`, unless the replicas had ended by themselves. Afterwards, the
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the set must live until its run has ended.
   task<run_result> run() && = delete;
 
-  /// Asks all replicas to end: by the signal of the request, and by SIGKILL when its grace, or the
-  /// `shutdown_timeout`, has passed. A second request has no effect unless it escalates: then it
-  /// kills. No effect on a set that has ended. Before `run`, no replica starts.
+  /// Asks all replicas to end: with the signal of the request, and with SIGKILL after its grace
+  /// period or else the `shutdown_timeout`. A second request kills at once if it escalates, and has
+  /// no effect otherwise. No effect on a set that has ended. If called before `run`, no replica
+  /// starts.
   ELASTIC_DECL void stop(stop_request request = {});
 
-  /// Passes a signal on to every replica that runs, as `local_agent::signal` does.
+  /// Passes a signal on to every running replica, as `local_agent::signal` does.
   ELASTIC_DECL void signal(int number);
 
-  /// The same for one replica, and for what it has started.
+  /// The same for one replica and its process group.
   /// @param reason  logged with it, and recorded in the journal as an injected fault; empty: logged
   ///                at debug level only
   ELASTIC_DECL void signal_replica(int replica, int number, std::string reason = {});
 
-  /// Carries out a command while the set runs. `pause` has the replicas save a checkpoint and stops
-  /// them; `resume` starts them again, with the same numbers and what they have used up of the
-  /// restarts. A set of which a replica has ended with success does not pause, since that one would
-  /// run again. `drain` stops the set. `stacks` needs the agent_extension of `add_diagnosis`.
+  /// Carries out a command while the set runs. `pause` makes the replicas save a checkpoint and
+  /// stops them; `resume` restarts them with the same numbers, and the restarts used so far still
+  /// count. A set with a replica that has succeeded cannot be paused, because `resume` would run
+  /// that replica again. `drain` stops the set. `stacks` needs the agent_extension of
+  /// `add_diagnosis`.
   ///
-  /// Result: when the command has been carried out, or cannot be.
-  /// Errors: none of its own. Cancellation: all types; the command may be carried out.
+  /// Result: the outcome when the command is done, or why it was not carried out.
+  /// Errors: none of its own. Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
@@ -12879,8 +12900,8 @@ class replica_set {
   std::shared_ptr<detail::request_inbox> inbox_;
 };
 
-/// Runs replicas as a program does: the signals of the plan stop them in order, or are passed on to
-/// them. See `run_with_signals` for an agent.
+/// Runs replicas as a program does: each signal of the plan either stops them cleanly or is passed
+/// on to them. See `run_with_signals` for an agent.
 ///
 /// Result, errors and cancellation: those of `replica_set::run`; `errc::invalid_argument` for a
 /// plan that `validate` refuses.
@@ -12894,24 +12915,24 @@ ELASTIC_DECL task<run_result> run_with_signals(replica_set& replicas);
 
 namespace elastic {
 
-/// A part of a job, with workers, a world and a life of its own.
+/// A part of a job, with its own workers, world and lifetime.
 struct role {
-  /// What follows if workers of a role fail.
+  /// What happens when workers of a role fail.
   enum class policy {
     /// The job fails.
     fail_job,
-    /// All workers of the role start again, and no other role notices. When `max_restarts` of the
+    /// All workers of the role restart; other roles are not affected. When `max_restarts` of the
     /// role's worker_spec are used up, the job fails.
     restart_role,
     /// The same, but workers of the role that can rejoin keep their processes
     /// (`elastic::on_failure::replace`).
     replace,
-    /// Of replicas: one that fails starts again, and no other notices. When `max_restarts` of the
-    /// role's worker_spec are used up, the job fails.
+    /// For replicas: one that fails restarts; the others are not affected. When `max_restarts` of
+    /// the role's worker_spec are used up, the job fails.
     restart_worker,
-    /// All roles start again. When the restarts of the job are used up, the job fails.
+    /// All roles restart. When the restarts of the job are used up, the job fails.
     restart_job,
-    /// The role may use up its restarts. Then it has ended, and the others go on.
+    /// When the role has used up its restarts, it ends, and the other roles continue.
     ignore,
   };
 
@@ -12924,32 +12945,32 @@ struct role {
     /// All workers of this node have been started.
     start,
     /// Each worker of this node, or a process that it has started, accepts a connection at its
-    /// `ready_port`. It is tried again and again, soon at first and then twice a second, and so
-    /// sees connections that are closed at once.
+    /// `ready_port`. The port is probed at short intervals first, later twice a second, by
+    /// connections that are closed at once; the program must tolerate these.
     port,
   };
 
-  /// Where a role is in its life, as one node sees it.
+  /// The state of a role, as one node sees it.
   enum class state {
     /// It has not started: it starts after other roles.
     waiting,
-    /// Its workers run, or meet those of other nodes, or start again.
+    /// Its workers run, meet those of other nodes, or restart.
     running,
-    /// Its workers were told to end.
+    /// Its workers have been asked to end.
     stopping,
-    /// All of its workers have ended with success.
+    /// All of its workers have succeeded.
     succeeded,
-    /// Its workers have failed, and do not start again.
+    /// Its workers have failed, and do not restart.
     failed,
-    /// It was stopped, or was never started, since the job needs it no more.
+    /// It was stopped, or never started, because the job no longer needs it.
     stopped,
   };
 
   /// What a role waits for before it starts.
   struct condition {
-    /// How far another role has come.
+    /// What the other role must have reached.
     enum class event {
-      /// It is ready, see readiness.
+      /// It is ready, see `readiness`.
       ready,
       /// It has succeeded.
       success,
@@ -12960,32 +12981,32 @@ struct role {
     event what = event::ready;
   };
 
-  /// Names the role for people, other roles, logs and the workers (ROLE_NAME): 1 to
-  /// `limits::role_name_bytes` letters, digits, '-' and '_' of ASCII.
+  /// The name of the role for people, other roles, logs and the workers (ROLE_NAME): 1 to
+  /// `limits::role_name_bytes` ASCII letters, digits, '-' and '_'.
   std::string name;
-  /// What the workers of the role are, and how its nodes meet, as if the role were a job of its
-  /// own. The role_group sets what the name and the policy decide: `workers.role`,
-  /// `workers.on_failure`, `workers.log_dir` and `rendezvous.run_id`, which therefore stay as they
-  /// are by default. `signals` is not used.
+  /// The workers of the role, and how its nodes meet, as if the role were a separate job. The
+  /// role_group derives `workers.role`, `workers.on_failure`, `workers.log_dir` and
+  /// `rendezvous.run_id` from the name and the policy, so these must keep their defaults. `signals`
+  /// is not used.
   launch_config config;
-  /// The workers are those of one world, with ranks and a place where they meet. False: they are
-  /// replicas (`replica_set`), `nproc_per_node` of them on each node, which nobody meets: how the
-  /// nodes of `config` do is not used.
+  /// Whether the workers form one world, with ranks and an address at which they meet. False: they
+  /// are replicas (`replica_set`), `nproc_per_node` on each node, which do not meet; the rendezvous
+  /// of `config` is not used.
   bool has_world = true;
-  /// What an opt-in module adds to the role's agent, such as `add_wire`; empty: nothing. Replicas
-  /// have no agent.
+  /// Creates what an opt-in module, such as `add_wire`, adds to the role's agent; empty: nothing is
+  /// added. Replicas have no agent.
   agent_extension::factory extension = {};
-  /// What follows if workers fail.
+  /// What happens when workers fail.
   policy on_failure = policy::fail_job;
   /// The role starts when all of these hold; empty: at once.
   std::vector<condition> starts_after = {};
-  /// The name of the role whose end this one does not outlive: it is then stopped, and that is its
+  /// The name of another role: when that role ends, this one is stopped, which counts as its
   /// success. Empty: the job needs the success of this role.
   std::string stops_with = {};
-  /// How others know that this role is ready.
+  /// What makes this role ready.
   readiness ready_at = readiness::progress;
-  /// The name of the port for `readiness::port`, which `${port.NAME}` in the arguments of the
-  /// workers asks for.
+  /// For `readiness::port`: the NAME of the port, which `${port.NAME}` in the arguments of the
+  /// workers requests.
   std::string ready_port = {};
 };
 
@@ -13015,13 +13036,13 @@ constexpr std::string_view to_string(role::state state) {
   return "unknown";
 }
 
-/// Checks the roles of a job together: their names, and what each says of the others.
+/// Checks the roles of a job, and their references to each other.
 ///
-/// Errors: `errc::invalid_argument`, with one sentence that names the role and what is wrong: no
-/// role or more than `limits::roles`, a name that is taken or cannot be, no program, a `ready_port`
-/// that no worker asks for, a role that is not there, roles that start after each other, no role
-/// whose success the job needs, a policy that contradicts the restarts, a value that the role_group
-/// sets, and two roles that would serve at one port.
+/// Errors: `errc::invalid_argument`, with one sentence that names the role and the problem: no role
+/// or more than `limits::roles`; a duplicate or invalid name; no program; a `ready_port` that no
+/// worker requests; a reference to an unknown role; roles that start after each other in a cycle;
+/// no role whose success the job needs; a policy that contradicts the number of restarts; a field
+/// that the role_group sets; two roles that would serve at the same port.
 ELASTIC_DECL void validate(const std::vector<role>& roles);
 
 }  // namespace elastic
@@ -13030,7 +13051,7 @@ ELASTIC_DECL void validate(const std::vector<role>& roles);
 
 namespace elastic {
 
-/// What a program adds to a job of several roles, such as a server that shows it
+/// What a program adds to a job of several roles, such as a status server
 /// (`role_group::options::extension`).
 ///
 /// Thread-safety: the group calls it on one strand.
@@ -13040,14 +13061,14 @@ class role_extension {
   struct state {
     /// The state of each role, and its workers on all nodes.
     detail::roles_document document;
-    /// Why each role is in its state, half a sentence.
+    /// Why each role is in its state, a clause for each.
     std::vector<std::string> reasons;
-    /// How the job ends, and why; `init` until that is decided.
+    /// The outcome of the job, and the reason; `init` until it is decided.
     worker_state verdict = worker_state::init;
     std::string reason;
     /// The job has ended: no role runs any more.
     bool is_over = false;
-    /// How often all roles were started again.
+    /// How often all roles were restarted.
     int restarts = 0;
   };
 
@@ -13057,28 +13078,28 @@ class role_extension {
   virtual ~role_extension() = default;
 
   /// Called before any role starts.
-  /// @param services  those of the group
-  /// @param commands  carries out a command for all roles or one; it may be called on any strand,
-  ///                  and while the job ends
-  /// Errors: what it throws ends the run before anything has started.
+  /// @param services  the services of the group
+  /// @param commands  carries out a command for one role or for all; callable on any strand, even
+  ///                  while the job ends
+  /// Errors: an exception ends the run before anything has started.
   virtual void begin(asio::any_io_executor executor, const agent_services& services,
                      job_command::handler commands) = 0;
 
-  /// Called before a role starts: completes what its agent, or its replicas, are given. The
-  /// services have the role's journal, unless the job has none.
-  /// Errors: what it throws ends the role as if it could not be made.
+  /// Called before a role starts: completes the services of its agent or its replicas, which
+  /// include the role's journal if the job has one.
+  /// Errors: an exception ends the role, as if it could not be started.
   virtual void prepare(std::size_t role, agent_services& services) = 0;
 
   /// Sends a signal to the worker of this rank, if it runs on this node, or to the replica of this
-  /// number: as `local_agent::signal_rank` and `replica_set::signal_replica`. It may be called on
-  /// any strand, and has no effect when the role has ended.
+  /// number, as `local_agent::signal_rank` and `replica_set::signal_replica` do. Callable on any
+  /// strand; no effect after the role has ended.
   using worker_signal = std::function<void(int rank, int number, std::string reason)>;
 
-  /// Called each time that a new agent, or a new set of replicas, begins to run a role. By default,
-  /// nothing happens.
+  /// Called each time a new agent or a new set of replicas begins to run a role. The default does
+  /// nothing.
   virtual void begin_role(std::size_t, worker_signal) {}
 
-  /// Called after changes.
+  /// Called after each change of the state.
   virtual void changed(state now) = 0;
 
   /// Awaited when the job has ended, however it ended. When it returns, nothing of the extension
@@ -13098,9 +13119,9 @@ class request_inbox;
 class role_plan;
 }  // namespace detail
 
-/// A job of several roles on this node, each with workers, a world and a life of its own. An agent
-/// runs each role, and the group decides what follows for the others if one becomes ready, succeeds
-/// or fails. On several nodes, each node runs a group of the same roles.
+/// A job of several roles on this node, each with its own workers, world and lifetime. An agent
+/// runs each role; when a role becomes ready, succeeds or fails, the group decides what happens to
+/// the others. On several nodes, each node runs a group of the same roles.
 ///
 ///     role_group job(context.get_executor(), options);
 ///     co_spawn(context, job.run(), on_end);
@@ -13112,22 +13133,22 @@ class role_plan;
 /// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time.
 class role_group {
  public:
-  /// What a group is made from.
+  /// The parameters of a group.
   struct options {
-    /// Names the job; each role meets by the run id "JOB/ROLE". Empty: a random name, for jobs of
-    /// one node.
+    /// The name of the job; the nodes of each role meet under the run id "JOB/ROLE". Empty: a
+    /// random name, for jobs of one node.
     std::string run_id = {};
     std::vector<role> roles = {};
-    /// How often all roles may start again (`elastic::role::policy::restart_job`).
+    /// How often all roles may restart (`elastic::role::policy::restart_job`).
     int max_restarts = 0;
-    /// Where the log directory of the job is made, in which each role has one with its name; after
-    /// a restart of the job, with its number. Empty: in the temporary folder, and removed after
-    /// success. "/dev/null": no files at all.
+    /// Where the log directory of the job is created. Each role has a subdirectory with its name,
+    /// followed by the number of the restart after a restart of the job. Empty: in the temporary
+    /// folder, and removed after success. "/dev/null": no files at all.
     std::string log_dir = {};
     /// The file of the journal of all roles. Empty: `journal.jsonl` in the job's log directory, if
     /// there is one. "/dev/null": none.
     std::string journal = {};
-    /// What the program adds to the job; null: nothing.
+    /// An extension of the job by the program; null: none.
     std::shared_ptr<role_extension> extension = {};
   };
 
@@ -13138,38 +13159,38 @@ class role_group {
       std::string name;
       /// `succeeded`, `failed` or `stopped`.
       role::state state = role::state::waiting;
-      /// Why, half a sentence.
+      /// The reason, a clause.
       std::string reason;
-      /// How its workers ended, the last time that the role ran; none if it never did.
+      /// The result of its last run; empty if it never ran.
       std::optional<run_result> run;
     };
 
     /// `succeeded`, `failed` or `stopped`.
     worker_state state = worker_state::init;
-    /// Why, one sentence.
+    /// The reason, one sentence.
     std::string reason;
-    /// The role that decided it; empty if the job was stopped from outside.
+    /// The role that decided the outcome; empty if the job was stopped from outside.
     std::string decided_by;
-    /// In the order of the roles that the job was made from.
+    /// In the order of `options::roles`.
     std::vector<entry> roles;
-    /// How often all roles were started again.
+    /// How often all roles were restarted.
     int restarts = 0;
-    /// A new start of the job would end in the same way.
+    /// Whether another run of the job would fail in the same way.
     bool is_hopeless = false;
     /// Where the log files are; empty if none are kept.
     std::string log_directory;
-    /// The signal of the request that stopped the job.
+    /// The signal of the request that stopped the job, if one did.
     std::optional<int> stop_signal;
   };
 
-  /// @param job       what it is made from
-  /// @param executor  where the job runs, on strands of its own; it may be a thread pool's
-  /// @param services  those of each role's agent, but for `journal`, `reports` and `tails`, of
-  ///                  which each role has its own: they must be empty. A line of the log begins
-  ///                  with the name of its role
-  /// Errors: those of `validate` for the roles, and of `make_agent` for each, which then name the
-  /// role; `errc::invalid_argument` for services that cannot be shared, and for a policy
-  /// restart_job if the job has no restarts.
+  /// @param executor  where the job runs, on its own strands; may be a thread pool's executor
+  /// @param services  the services of each role's agent. `journal`, `reports`, `tails` and `roles`
+  ///                  must be empty, because they cannot be shared: each role gets its own. Each
+  ///                  line of the log begins with the name of its role
+  /// Errors: those of `validate` for the roles, and those of `make_agent` for each role, which name
+  /// the role; `errc::invalid_argument` for services that cannot be shared, for a negative number
+  /// of restarts, for the policy restart_job if the job has no restarts, and for an empty run id if
+  /// a role has several nodes.
   ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job,
                           named<agent_services> services);
   /// The same with the default services.
@@ -13178,25 +13199,24 @@ class role_group {
   role_group(const role_group&) = delete;
   role_group& operator=(const role_group&) = delete;
 
-  /// Runs the job on this node to its end. When it returns, however it does, no worker is left, no
-  /// output is under way and every rendezvous was left.
+  /// Runs the job on this node to its end. However it ends, no worker is left, all output is
+  /// written, and the node has left every rendezvous.
   ///
-  /// Result: how the job ended, and each role; also if it was cancelled.
-  /// Errors: what an agent threw, the first of them, after all roles have ended;
-  /// `errc::file_access` if the log directory cannot be made; `errc::invalid_argument` for a second
-  /// run.
-  /// Cancellation: partial and total stop the job as `stop` does, terminal alone kills the workers;
-  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
-  /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
-  /// afterwards as Asio makes it: terminal only, nothing pending.
+  /// Result: how the job and each of its roles ended, even if it was cancelled.
+  /// Errors: the first exception of an agent, once all roles have ended; `errc::file_access` if the
+  /// log directory cannot be created; `errc::invalid_argument` for a second run.
+  /// Cancellation: partial and total stop the job as `stop` does; only terminal kills the workers.
+  /// If several types are combined, the gentlest applies. A further request kills. Then it returns
+  /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
   ELASTIC_DECL task<result> run() &;
   /// Deleted: the group must live until its run has ended.
   task<result> run() && = delete;
 
-  /// Asks the workers of all roles to end, at the same time: by the signal of the request, and by
-  /// SIGKILL when its grace, or `shutdown_timeout` of the role, has passed. If it does not
-  /// escalate, it has no effect on a job that is stopping. No effect on a job that has ended.
-  /// Before `run`, no worker starts.
+  /// Asks the workers of all roles to end at the same time: with the signal of the request, and
+  /// with SIGKILL after its grace period or else the role's `shutdown_timeout`. A request that does
+  /// not escalate has no effect on a job that is already stopping. No effect on a job that has
+  /// ended. If called before `run`, no worker starts.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Passes a signal on to every worker of every role that runs, as `local_agent::signal` does.
@@ -13207,8 +13227,9 @@ class role_group {
   std::shared_ptr<detail::request_inbox> inbox_;
 };
 
-/// Runs a group as a program does: the signals of the plan stop it in order, its workers getting
-/// the same signal, or are passed on to its workers. See `run_with_signals` for an agent.
+/// Runs a group as a program does: each signal of the plan either stops the group cleanly, and its
+/// workers get the same signal, or is passed on to its workers. See `run_with_signals` for an
+/// agent.
 ///
 /// Result, errors and cancellation: those of `role_group::run`; `errc::invalid_argument` for a
 /// plan that `validate` refuses.
@@ -13216,13 +13237,12 @@ ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<
 /// The same with the default signal_plan.
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group);
 
-/// What a program that ran a job of several roles exits with: the numbers of the same function for
-/// a run_result.
+/// The exit code of a program that ran a job of several roles: as for a run_result.
 ELASTIC_DECL int exit_code(const role_group::result& result);
 
-/// What such a program says after a run that did not succeed, for stderr: which role decided the
-/// end, the report of its failures, how the others ended, and where the log files are. Empty after
-/// success.
+/// The text that such a program writes to stderr after an unsuccessful run: which role decided the
+/// outcome, the report of its failures, how each role ended, and where the log files are. Empty
+/// after success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result);
 
 }  // namespace elastic
@@ -14780,14 +14800,14 @@ namespace elastic {
 
 struct agent_services;
 
-/// Gives the workers of the agent that uses these services what JAX, MPI or TensorFlow need to find
-/// each other: docs/wire.md has the variables. Call it after `add_warm_standbys` and
+/// Makes the agent that uses these services set up JAX, MPI or TensorFlow in its workers, so that
+/// they find each other. docs/wire.md has the variables. Call it after `add_warm_standbys` and
 /// `add_diagnosis`.
 ///
-/// The nodes of each round tell each other their addresses and ports through the round's store; if
-/// a node does not, or has other wire-ups, the run of the agent ends with an error. Variables of a
-/// launcher around this one that would mislead the workers are kept from them, and the log names
-/// them.
+/// In each round, the nodes exchange addresses and ports through the round's store. If a node does
+/// not take part, or has different wire-ups, the run of the agent ends with an error. Variables of
+/// an outer launcher that would mislead the workers are removed from their environment, and the
+/// log names them.
 /// Errors: those of `validate`.
 ELASTIC_DECL void add_wire(agent_services& services, wire_terms terms);
 
@@ -15297,11 +15317,12 @@ namespace detail {
 
 inline std::shared_ptr<process_launcher> make_guarded_launcher(
     const agent_services& services, const asio::any_io_executor& strand) {
+  const agent_services::process_options& processes = services.processes;
   guarded_launcher::options options;
-  options.policy = services.guard.value_or(guard_policy::best_effort);
-  options.guard_file = services.guard_file;
-  options.unguarded.parent = services.worker_parent;
-  options.unguarded.open_files = services.open_files;
+  options.policy = processes.guard.value_or(guard_policy::best_effort);
+  options.guard_file = processes.guard_file;
+  options.unguarded.parent = processes.parent;
+  options.unguarded.open_files = processes.open_files;
   options.log = services.log;
   return new_shared<guarded_launcher>(strand, std::move(options));
 }
@@ -15997,7 +16018,9 @@ ELASTIC_DECL std::vector<std::string> log_file::write(std::string_view bytes) {
     const portion next = first_portion(bytes);
     append(bytes.substr(0, next.size), problems);
     bytes.remove_prefix(next.size);
-    if (next.fills && file_) put_aside(problems);
+    // While output is lost, a file is not full because of it.
+    const bool is_full = next.fills && (lost_ == 0 || next.size == 0);
+    if (is_full && file_) put_aside(problems);
   }
   return problems;
 }
@@ -16028,19 +16051,47 @@ ELASTIC_DECL std::size_t log_file::room_for_line() const {
 
 ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::string>& problems) {
   if (bytes.empty()) return;
-  in_line_ = bytes.back() != '\n';
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-    if (written >= 0) {
-      size_ += static_cast<std::uint64_t>(written);
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno != EINTR) {
-      problems.push_back(fmt::format("log file '{}' cannot be written, output is lost: {}", path_,
-                                     errno_text(errno)));
-      file_.reset();
-      return;
-    }
+  // What follows lost output begins a line of its own.
+  const bool is_ready = lost_ == 0 || !in_line_ || write_some("\n") == 1;
+  const std::size_t written = is_ready ? write_some(bytes) : 0;
+  if (written > 0) {
+    in_line_ = bytes[written - 1] != '\n';
+    note_recovery(problems);
   }
+  if (written < bytes.size()) lose(bytes.size() - written, errno, problems);
+}
+
+ELASTIC_DECL std::size_t log_file::write_some(std::string_view bytes) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written = ::write(file_.get(), bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) break;
+    done += static_cast<std::size_t>(written);
+    size_ += static_cast<std::uint64_t>(written);
+  }
+  return done;
+}
+
+ELASTIC_DECL void log_file::lose(std::size_t count, int number,
+                                 std::vector<std::string>& problems) {
+  const bool may_recover = number == ENOSPC || number == EDQUOT;
+  if (lost_ == 0 && reported_losses_ < most_reports) {
+    ++reported_losses_;
+    const bool is_last = may_recover && reported_losses_ == most_reports;
+    problems.push_back(fmt::format("log file '{}' cannot be written, output is lost: {}{}", path_,
+                                   errno_text(number),
+                                   is_last ? "; further losses are not logged" : ""));
+  }
+  lost_ += count;
+  if (!may_recover) file_.reset();
+}
+
+ELASTIC_DECL void log_file::note_recovery(std::vector<std::string>& problems) {
+  const std::uint64_t lost = std::exchange(lost_, 0);
+  if (lost == 0 || reported_losses_ == most_reports) return;
+  problems.push_back(
+      fmt::format("log file '{}' can be written again: {} bytes of output are lost", path_, lost));
 }
 
 ELASTIC_DECL std::string log_file::name(int number) const {
@@ -16079,9 +16130,8 @@ ELASTIC_DECL void validate(const log_options& options, int local_world_size, boo
   for (const int rank : options.local_ranks_filter) {
     if (rank < 0 || rank >= local_world_size) {
       throw error(errc::invalid_argument,
-                  fmt::format("there is no local rank {}: with {} workers on this node they are 0 "
-                              "to {}",
-                              rank, local_world_size, local_world_size - 1));
+                  fmt::format("there is no local rank {}: the last one of this node is {}", rank,
+                              local_world_size - 1));
     }
   }
   const bool filtered =
@@ -17357,6 +17407,8 @@ class agent_run {
   ELASTIC_DECL task<void> kill_at_fence();
   ELASTIC_DECL agent_view look() const;
   ELASTIC_DECL const std::optional<std::string>& bad_node() const;
+  // How the workers call this run.
+  ELASTIC_DECL group_owner owner();
   ELASTIC_DECL const rendezvous_change* round_end() const;
   ELASTIC_DECL restart_ledger::decision decide(const rendezvous_change& change) const;
 
@@ -17421,7 +17473,7 @@ class agent_run {
   ELASTIC_DECL run_result finish_unreported();
   ELASTIC_DECL task<run_result> finish_stopped();
   ELASTIC_DECL task<run_result> leave_job();
-  ELASTIC_DECL void keep_out(const std::string& reason);
+  ELASTIC_DECL void exclude_node(const std::string& reason);
   ELASTIC_DECL run_result finish(worker_state state, std::string reason);
   ELASTIC_DECL task<void> leave_rendezvous();
   ELASTIC_DECL task<void> run_and_log(task<void> step);
@@ -18034,8 +18086,7 @@ ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) 
     if (size) return {json["role"].get<std::string>(), *size};
   }
   throw error(errc::protocol_violation,
-              fmt::format("node {} of the round told its workers in a form that is not "
-                          "understood: '{:.200}'",
+              fmt::format("node {} of the round sent malformed data about its workers: '{:.200}'",
                           group_rank, text));
 }
 
@@ -20352,8 +20403,9 @@ inline void wrap_process(process_spec& process, std::string_view command) {
 
 ELASTIC_DECL process_builder::process_builder(const worker_spec& spec,
                                               const worker_channels& channels,
-                                              std::shared_ptr<role_link> roles)
-    : spec_(spec), channels_(channels), roles_(std::move(roles)) {}
+                                              std::shared_ptr<role_link> roles,
+                                              const group_owner& owner)
+    : spec_(spec), channels_(channels), roles_(std::move(roles)), owner_(owner) {}
 
 ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
                                                 const job_context& job,
@@ -20370,7 +20422,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
     wrap_process(process, substitute_macros(spec_.wrap.command, macros));
   }
   process.environment = environment(identity, job, error_file);
-  if (descriptor_) process.passed_fd = descriptor_(identity.local_rank);
+  if (owner_.descriptor) process.passed_fd = owner_.descriptor(identity.local_rank);
   if (!spec_.cpu_affinity.empty()) {
     process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
   }
@@ -20389,7 +20441,7 @@ ELASTIC_DECL environment_map process_builder::changed_variables(const worker_ide
   for (const auto& [name, value] : spec_.env) {
     if (changes_by_epoch(value)) names[name] = value;
   }
-  if (change_) change_(identity, names);
+  if (owner_.change_environment) owner_.change_environment(identity, names);
   for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
   return names;
 }
@@ -20407,7 +20459,7 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
     }
   }
   if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
-  if (change_) change_(identity, variables);
+  if (owner_.change_environment) owner_.change_environment(identity, variables);
   const macro_values macros = macros_of(identity, job);
   for (const auto& [name, value] : spec_.env) {
     variables[name] = substitute_macros(value, macros);
@@ -21443,7 +21495,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
-      builder_(spec_, channels_, roles_),
+      builder_(spec_, channels_, roles_, owner_),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
@@ -21514,15 +21566,18 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
   return next;
 }
 
-/// Some workers may have ended while others were being started.
+/// Some workers may have become hung or ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
   notify_roles();
   if (on_start_) on_start_();
-  note_early_ends();
+  note_early_events();
 }
 
-/// From now on, the journal learns of the end of each of these workers at once.
-ELASTIC_DECL void worker_group::note_early_ends() {
+/// From now on, the journal learns at once that one of these workers is hung, or has ended.
+ELASTIC_DECL void worker_group::note_early_events() {
+  for (const worker& each : attempt_.workers) {
+    if (!each.is_start_reported && !each.hung.empty()) note_hung_in_journal(each);
+  }
   for (const std::size_t slot : attempt_.ended) {
     if (!attempt_.workers[slot].is_start_reported) note_end_in_journal(attempt_.workers[slot]);
   }
@@ -21813,7 +21868,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
-  note_early_ends();
+  note_early_events();
   hooks_.hurry();
   if (roles_) roles_->stopped();
   announce_stop(plan);
@@ -21954,7 +22009,7 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   notify_observer([&](worker_observer& observer) { observer.hung(hung); });
-  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
+  if (entry.is_start_reported) note_hung_in_journal(entry);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, found.signal);
@@ -21970,8 +22025,8 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
   found.local_rank = static_cast<int>(slot);
   found.reason = fmt::format("in uninterruptible sleep for {:.1f} s",
                              std::chrono::duration<double>(slept).count());
-  if (!attempt_.no_restart) {
-    attempt_.no_restart = statement_of(found.local_rank, "is stuck", found.reason);
+  if (!attempt_.reports.no_restart) {
+    attempt_.reports.no_restart = statement_of(found.local_rank, "is stuck", found.reason);
   }
   end_hung(found);
   attempt_.has_failure = true;
@@ -22020,7 +22075,7 @@ ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_
 /// too long, and the others may wait for the same thing.
 ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
-  if (!has_aborted || !look_ || attempt_.stop_signal || !hooks_.accepts()) return;
+  if (!has_aborted || !owner_.last_look || attempt_.stop_signal || !hooks_.accepts()) return;
   const worker_group::worker& entry = attempt_.workers.at(end.index);
   worker_observer::hung_worker aborted;
   aborted.rank = entry.identity.rank;
@@ -22032,13 +22087,13 @@ ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& 
   hooks_.begin(std::move(call));
 }
 
-ELASTIC_DECL void worker_group::look_last(std::function<task<std::string>()> look) {
-  look_ = std::move(look);
-  hooks_.look_first([this] { return this->look(); });
+ELASTIC_DECL void worker_group::attach(detail::group_owner owner) {
+  owner_ = std::move(owner);
+  if (owner_.last_look) hooks_.look_first([this] { return this->look(); });
 }
 
 ELASTIC_DECL task<std::string> worker_group::look() {
-  std::string found = co_await look_();
+  std::string found = co_await owner_.last_look();
   if (!found.empty()) attempt_.stall = found;
   co_return found;
 }
@@ -22052,37 +22107,39 @@ ELASTIC_DECL void worker_group::take(int local_rank,
   } else if (const auto* notice = std::get_if<worker_messages::bad_node>(&message)) {
     take(local_rank, *notice);
   } else if (std::holds_alternative<worker_messages::prepared>(message)) {
-    if (on_prepared_) on_prepared_();
+    if (owner_.prepared) owner_.prepared();
   } else {
     survivors_.take(local_rank, message);
   }
 }
 
 ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::no_restart& wish) {
-  attempt_.is_hopeless = true;
-  if (attempt_.no_restart) return;
-  attempt_.no_restart = statement_of(local_rank, "asked not to be started again", wish.reason);
-  log_.warning("{}", *attempt_.no_restart);
+  worker_reports& reports = attempt_.reports;
+  reports.is_hopeless = true;
+  if (reports.no_restart) return;
+  reports.no_restart = statement_of(local_rank, "asked not to be started again", wish.reason);
+  log_.warning("{}", *reports.no_restart);
 }
 
 ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::bad_node& notice) {
-  if (attempt_.bad_node) return;
-  attempt_.bad_node = statement_of(local_rank, "says that this node is bad", notice.reason);
-  log_.error("{}", *attempt_.bad_node);
+  worker_reports& reports = attempt_.reports;
+  if (reports.bad_node) return;
+  reports.bad_node = statement_of(local_rank, "says that this node is bad", notice.reason);
+  log_.error("{}", *reports.bad_node);
   update_state();
 }
 
 ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::progress& progress) {
   auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
+  std::optional<std::int64_t>& furthest = attempt_.reports.furthest_step;
   // A worker that outlived its round may repeat the step that it last reported there.
-  const bool is_news =
-      last.number != progress.step || progress.step > attempt_.furthest_step.value_or(-1);
+  const bool is_news = last.number != progress.step || progress.step > furthest.value_or(-1);
   if (last.number != progress.step) {
     last.number = progress.step;
     last.time = time_->now();
   }
-  if (is_news && on_step_) on_step_(progress.step);
-  attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
+  if (is_news && owner_.step) owner_.step(progress.step);
+  furthest = std::max(furthest.value_or(0), progress.step);
   worker_observer::worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
@@ -22251,7 +22308,7 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   tally.ended = ended.size();
   tally.succeeded = succeeded;
   tally.has_failure = has_failure;
-  tally.is_node_bad = bad_node.has_value();
+  tally.is_node_bad = reports.bad_node.has_value();
   tally.is_stopping = stop_signal.has_value();
   return tally;
 }
@@ -22278,6 +22335,10 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
   journal_->record(std::move(event));
 }
 
+ELASTIC_DECL void worker_group::note_hung_in_journal(const worker_group::worker& entry) {
+  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
+}
+
 /// Workers that ended because they were told to are only counted, once all have ended.
 ELASTIC_DECL void worker_group::note_end_in_journal(const worker_group::worker& entry) {
   if (entry.stopped_by_agent) return;
@@ -22302,7 +22363,7 @@ ELASTIC_DECL void worker_group::update_state() {
 ELASTIC_DECL void worker_group::begin_stop_on_failure() {
   if (!on_failure_) return;
   attempt_.obstacle = survivors_.obstacle();
-  const bool ends_all = attempt_.bad_node || attempt_.no_restart;
+  const bool ends_all = attempt_.reports.bad_node || attempt_.reports.no_restart;
   if (!ends_all && attempt_.obstacle.empty()) return;
   attempt_.stop_signal = on_failure_->signal;
   announce_stop(*on_failure_);
@@ -22683,10 +22744,10 @@ ELASTIC_DECL void validate(const signal_plan& plan) {
   }
   for (const int number : plan.preempt) {
     if (is_in(plan.stop, number)) {
-      refuse(number, "stops the job as it is, and cannot be taken for SIGTERM as well");
+      refuse(number, "stops the job already, and cannot act as SIGTERM too");
     }
     if (is_in(plan.forward, number)) {
-      refuse(number, "cannot both be taken for SIGTERM and be passed on to the workers");
+      refuse(number, "cannot both act as SIGTERM and be passed on to the workers");
     }
   }
 }
@@ -22873,9 +22934,9 @@ ELASTIC_DECL void rendezvous_settings::bound_patience(const rendezvous_settings&
 ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
   const auto refuse = [] {
     throw error(errc::invalid_argument,
-                fmt::format("numbers of nodes are needed that ascend, such as 2,4,8, from 1 to {}, "
-                            "and at most {} of them",
-                            limits::nodes, limits::node_counts));
+                fmt::format("at most {} ascending numbers of nodes from 1 to {} are needed, such "
+                            "as 2,4,8",
+                            limits::node_counts, limits::nodes));
   };
   std::vector<int> counts;
   for (std::size_t comma = 0; comma != std::string_view::npos;) {
@@ -22912,11 +22973,11 @@ ELASTIC_DECL std::string nearest_name(std::string_view word, const std::vector<s
 
 namespace elastic::detail {
 
-/// A node that has to stay out of its job because somebody marked it as bad.
+/// A node that is excluded from its job because it was marked as bad.
 struct exclusion {
   /// See `as_node_name`.
   std::string name;
-  /// How much longer it has to stay out.
+  /// How much longer it is excluded.
   duration remaining{};
   std::string why;
 
@@ -25188,30 +25249,42 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::as_spawn_result(
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/detail/exit_keys.hpp ----
+
+namespace elastic::detail {
+
+/// The keys of PyTorch's exit barrier in the store of a round's agents. PyTorch before 2.4 appends
+/// a node's rank to `exit_state`; newer ones count the nodes, and the last one sets `exit_last`.
+inline constexpr const char* exit_state = "torchelastic/agent/terminal_state";
+inline constexpr const char* exit_count = "torchelastic/agent/terminal_state/num_members";
+inline constexpr const char* exit_last = "torchelastic/agent/terminal_state/last_member";
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/impl/exit_barrier.ipp ----
 
 namespace elastic {
 
 namespace detail {
 
-inline const std::string exit_barrier_prefix = "torchelastic/agent/terminal_state/";
-
-inline const std::string exit_barrier_last = exit_barrier_prefix + "last_member";
-
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size) {
   required(agents, "exit_barrier: the store of the agents");
-  const std::string count = exit_barrier_prefix + "num_members";
+  const std::string count = exit_count;
   const std::int64_t arrived = co_await agents->add(count, 1);
-  if (arrived >= group_world_size) {
-    const std::string value = "<val_ignored>";
-    co_await agents->set(exit_barrier_last, value);
-  }
+  if (arrived >= group_world_size) co_await open_exit_barrier(agents);
   co_return arrived;
 }
 
+ELASTIC_DECL task<void> open_exit_barrier(std::shared_ptr<store> agents) {
+  const std::string last = exit_last;
+  const std::string value = "<val_ignored>";
+  co_await agents->set(last, value);
+}
+
 ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents) {
-  co_await agents->get(exit_barrier_last);
+  const std::string last = exit_last;
+  co_await agents->get(last);
 }
 
 }  // namespace detail
@@ -25474,8 +25547,8 @@ struct job_ending {
   friend bool operator==(const job_ending&, const job_ending&) = default;
 };
 
-/// What a majority of the candidates must know about a job before any of its nodes is told: enough
-/// for another candidate to lead the job. There is one value; the newest one counts.
+/// What a majority of the candidates must know about a job before any of its nodes does: enough for
+/// another candidate to lead the job. There is one value; the newest one counts.
 struct round_register {
   /// The leader's term, and how many values the leader has written in it.
   std::int64_t term = 0;
@@ -25834,7 +25907,7 @@ struct former_round {
   int world = 1;
   /// The rank of the node that hosted the server; -1: it was not in the round, or is unknown.
   int host_rank = -1;
-  /// How often workers have failed, as far as the node heard.
+  /// How often workers have failed, as far as the node knows.
   int restarts = 0;
   /// The node was in the round until the connection to that server ended, so no round followed.
   bool until_end = false;
@@ -25862,11 +25935,11 @@ struct hello {
   /// The name by which the node is known even after a restart of its agent; empty: it is of an
   /// earlier release, and does not know `on_hold`.
   std::string name = {};
-  /// The nodes that the former server excluded, as far as this node heard.
+  /// The nodes that the former server excluded, as far as this node knows.
   std::vector<exclusion> excluded = {};
   static constexpr std::size_t most_fingerprint = 16 * 1024;
-  /// The setting `fingerprint`: what the job is made from, as "NAME=DIGEST" separated by spaces. A
-  /// node with others than the nodes before it is refused. Empty: it is not compared.
+  /// The setting `fingerprint`: the parts of the job file, as "NAME=DIGEST" separated by spaces. A
+  /// node whose fingerprint differs from the job's is refused. Empty: it is not compared.
   std::string fingerprint = {};
 };
 
@@ -25911,7 +25984,7 @@ struct pause {
 struct resume {};
 
 struct leave {
-  /// Not 0: the node was marked as bad, and must stay out for this time.
+  /// Not 0: the node was marked as bad, and is excluded for this time.
   duration keep_out{};
   std::string why = {};
 };
@@ -26133,13 +26206,13 @@ class member_queue {
 
 namespace elastic::detail {
 
-/// The newest round of a job that was complete: what its nodes are told, even those that ask again
-/// after others have left, and what another server needs to take over the job.
+/// The newest complete round of a job. It has all that the round's nodes receive, even if they ask
+/// again after others have left, and all that another server needs to take over the job.
 struct newest_round {
   std::int64_t round = -1;
   /// `node_id::number.high` of each node, in the order of ranks.
   std::vector<std::uint64_t> members;
-  /// That number of the server's own node, if it is one of them; else 0.
+  /// The number of the server's own node if it is one of them; otherwise 0.
   std::uint64_t leader_node = 0;
   /// The rank of the node whose agent runs the server; -1: it is not in the round.
   int host_rank = -1;
@@ -26171,7 +26244,7 @@ struct node_contact {
   ELASTIC_DECL void end_link(time_point now);
   ELASTIC_DECL void end_witness(time_point now);
 
-  /// Those that the node has now.
+  /// The connections that the node has now.
   ELASTIC_DECL std::vector<connection> connections() const;
 
   /// When the node is lost, if nothing more is heard of it.
@@ -26292,7 +26365,7 @@ class report_collector {
 
 namespace elastic::detail {
 
-/// What a server remembers for the viewers of a job, besides its nodes: the keys by which they know
+/// What a server keeps for the viewers of a job, besides its nodes: the keys by which viewers know
 /// nodes, and the nodes that were lost and not replaced.
 class roster_book {
  public:
@@ -26460,8 +26533,8 @@ class rendezvous_coordinator {
 
   const round_state& state() const { return state_; }
 
-  /// Why a node with this fingerprint cannot take part in the job, or in another role of it; none:
-  /// it can, or nobody is here.
+  /// Why a node with this fingerprint cannot take part in the job, or in another role of it. Empty:
+  /// it can, or no node takes part at present.
   ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view fingerprint) const;
 
   /// Whether the node takes part: it has said hello, and has neither left nor been lost.
@@ -26527,6 +26600,10 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void welcome(connection link, const rendezvous_messages::hello& request,
                             time_point now);
+  // Makes a connection that of its node, which may be new.
+  ELASTIC_DECL member& connect(connection link, const rendezvous_messages::hello& request,
+                               time_point now);
+  ELASTIC_DECL void greet(const node_id& node, member& entry, bool is_new);
 
   ELASTIC_DECL void refuse(connection link, std::string why);
 
@@ -26865,7 +26942,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void received(connection id, std::string_view message);
   ELASTIC_DECL std::size_t held_by(connection id) const;
   ELASTIC_DECL void introduce(connection id, node_connection& sender, const std::string& run_id);
-  // Refuses a node that begins a role by another job file than that of the roles that are here.
+  // Refuses a node that starts a role with a different job file than the present roles have.
   ELASTIC_DECL void compare_files(connection id, const rendezvous_messages::hello& greeting);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
 
@@ -27470,14 +27547,14 @@ class leader_connector final : public message_connector {
 
 namespace elastic::detail {
 
-/// A registry's record of the job file from which the roles of a job were begun, and of the agents
-/// that lead these roles, or have led them.
+/// A registry's record of the job file with which the roles of a job were started, and of the
+/// agents that lead these roles, or have led them.
 struct job_file_record {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   job_file_record() = default;
 
   struct leader {
-    /// Of the role, such as "grpo/trainer".
+    /// The run id of the role, such as "grpo/trainer".
     std::string run_id;
     endpoint address;
     /// See `leader_record::password`.
@@ -27491,12 +27568,12 @@ struct job_file_record {
   /// At most one for each run id; the newest is the last.
   std::vector<leader> leaders;
 
-  /// Notes who leads a role now. Result: whether that is news. Forgets the oldest one if there are
-  /// more than `limits::roles`.
+  /// Notes the agent that leads a role now. Result: whether the record changed. Forgets the oldest
+  /// leader if there are more than `limits::roles`.
   ELASTIC_DECL bool note(leader newest);
 };
 
-/// As the functions of these names for a `leader_record`.
+/// Like the functions with the same names for a `leader_record`.
 ELASTIC_DECL std::string registry_text(const job_file_record& record,
                                        const std::optional<job_secret>& secret);
 ELASTIC_DECL job_file_record parse_job_file_record(std::string_view text, const std::string& place,
@@ -27508,8 +27585,8 @@ ELASTIC_DECL job_file_record parse_job_file_record(std::string_view text, const 
 
 namespace elastic::detail {
 
-/// A store that says from which job file the roles of a job were begun: one key of the whole job,
-/// which compare-and-set changes.
+/// A store that records the job file with which the roles of a job were started: one key for the
+/// whole job, which compare-and-set changes.
 ///
 /// Errors, cancellation, thread-safety: those of `versioned_keys`; `errc::invalid_argument` for a
 /// value that is not this job's.
@@ -27522,7 +27599,7 @@ class job_file_registry {
     std::string version;
   };
 
-  /// @param keys  those that all roles of the job share
+  /// @param keys  the keys that all roles of the job share
   job_file_registry(std::shared_ptr<versioned_keys> keys, std::optional<job_secret> secret)
       : keys_(required(std::move(keys), "job_file_registry: the keys")),
         secret_(std::move(secret)) {}
@@ -27924,8 +28001,8 @@ class registry_connector final : public message_connector {
     duration registry_grace = std::chrono::seconds(60);
     /// Makes the registry, once for this object, and once for each term in which this agent leads.
     std::function<std::shared_ptr<leader_registry>()> registry;
-    /// The job file of this node, and where the nodes of all roles note theirs. Null: no file is
-    /// compared there.
+    /// The fingerprint of this node's job file, and the store in which the nodes of all roles note
+    /// theirs. Null: no files are compared there.
     std::string fingerprint;
     std::shared_ptr<job_file_registry> job_files;
     std::shared_ptr<leader_network> network;
@@ -27967,7 +28044,7 @@ class registry_connector final : public message_connector {
   std::string problem() const override { return problem_; }
 
   /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
-  /// of the job runs from another job file;
+  /// of the job runs with a different job file;
   /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
   /// Cancellation: all types; nothing else ends the search for a leader.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
@@ -27980,7 +28057,7 @@ class registry_connector final : public message_connector {
  private:
   // Reads the record. Result: whether it could be read.
   ELASTIC_DECL task<bool> look();
-  // Result: null if nobody leads there.
+  // Result: null if no agent leads there.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_leader();
   ELASTIC_DECL task<std::shared_ptr<message_channel>> ask(leader_record record);
   ELASTIC_DECL void throw_if_over() const;
@@ -27989,7 +28066,7 @@ class registry_connector final : public message_connector {
   // its file, or it refuses them. Result: whether the registry answered.
   ELASTIC_DECL task<bool> note_job_file();
   ELASTIC_DECL task<bool> try_note_job_file();
-  // The run id of a role that runs from such a record's file; empty: none does.
+  // The run id of a role that runs with the job file of the record; empty: none does.
   ELASTIC_DECL task<std::string> running_role(job_file_record record);
 
   // ---- leading --------------------------------------------------------------------------------
@@ -28448,7 +28525,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
-  void keep_out(std::string why) override { bad_because_ = std::move(why); }
+  void exclude_node(std::string why) override { bad_because_ = std::move(why); }
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
   std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
@@ -28539,7 +28616,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::int64_t round_ = -1;
   /// The round of `meet`, until `next_round` returns it.
   std::optional<rendezvous_round> met_;
-  /// Why this node has to stay out for a while; empty: it may return.
+  /// Why this node is excluded when it leaves; empty: it may return.
   std::string bad_because_;
 };
 
@@ -28549,22 +28626,22 @@ class c10d_rendezvous final : public rendezvous_handler {
 
 namespace elastic::detail {
 
-/// What two nodes that were started with different job files are told of it. A fingerprint has a
-/// digest for each part of a file: "nodes=1 role.eval=2".
+/// Compares the fingerprints of two job files. A fingerprint has a digest for each part of a file:
+/// "nodes=1 role.eval=2".
 ///
-/// Result: the names of the parts in which the two differ, or that one of them lacks, at most five,
-/// printable; empty: none, or one of the two is empty. Thread-safety: any thread.
+/// Result: the names of the parts that differ, or that one of them lacks, at most five, printable;
+/// empty if none differ, or if one of the fingerprints is empty. Thread-safety: any thread.
 ELASTIC_DECL std::string fingerprint_difference(std::string_view left, std::string_view right);
 
-/// Why a node cannot take part in a job that runs from a file with another fingerprint, in one
+/// Why a node with the fingerprint `own` cannot take part in a job that runs with `running`, in one
 /// sentence; empty: it can. Thread-safety: any thread.
-/// @param run_id  of what runs
+/// @param run_id  the run id of the job, for the sentence
 ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_id,
                                                           std::string_view running,
                                                           std::string_view own);
 
-/// The job of "JOB/ROLE", or "JOB/ROLE_1"; empty: the run id is no role's. Thread-safety: any
-/// thread.
+/// The job in the run id of a role, "JOB/ROLE" or "JOB/ROLE_1"; empty for any other run id.
+/// Thread-safety: any thread.
 ELASTIC_DECL std::string_view job_of_role(std::string_view run_id);
 
 }  // namespace elastic::detail
@@ -31328,7 +31405,7 @@ ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& 
 ELASTIC_DECL bool tcp_store_connection::has_room(std::size_t bytes) {
   if (is_closed_ || is_dropped_) return false;
   if (session_.unsent() + unsent() + bytes > limits::store_reply_bytes) {
-    drop("does not read what it asked to be told");
+    drop("does not read the notifications that it requested");
   } else {
     settle(bytes);
   }
@@ -32445,8 +32522,8 @@ ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& 
                                                        const std::string& why) {
   if (strangers_.size() >= limits::store_refused_addresses) return;
   if (!strangers_.insert(origin).second) return;
-  options_.log.warning("port {}: turned away {}: {}; more of it is not logged", endpoint_.port,
-                       origin.to_string(), why);
+  options_.log.warning("port {}: turned away {}: {}; its further refusals are not logged",
+                       endpoint_.port, origin.to_string(), why);
 }
 
 ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
@@ -33449,8 +33526,8 @@ ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::
 
 namespace elastic::detail {
 
-inline constexpr std::string_view roles_subject = "the file of ELASTIC_ROLES";
-inline constexpr std::string_view places_subject = "what a node told of its workers of a role";
+inline constexpr std::string_view roles_subject = "the list of roles";
+inline constexpr std::string_view places_subject = "a node's list of a role's workers";
 
 template <class Entry>
 std::string object_text(const Entry& entry) {
@@ -34881,6 +34958,10 @@ ELASTIC_DECL node_answer parse_node_answer(std::string_view text);
 ELASTIC_DECL std::vector<rank_evidence> evidence_in(
     const std::vector<std::optional<std::string>>& answers);
 
+/// The wanted ranks that no answer has; none if a node did not answer, which may have them.
+ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
+                                            const std::vector<int>& wanted);
+
 /// A text for users that shows where ranks are; ranks with the same stack are grouped.
 /// @param answers  by group rank
 /// @param wanted   the ranks to show; empty: all
@@ -35253,8 +35334,8 @@ ELASTIC_DECL void validate(const wire_terms& terms) {
   if (terms.kinds.empty()) throw error(errc::invalid_argument, "no wire-up is named");
   if (!terms.kinds.contains(wire_up::jax) || !terms.kinds.contains(wire_up::mpi)) return;
   throw error(errc::invalid_argument,
-              "the wire-ups jax and mpi exclude each other: JAX learns of its processes from "
-              "variables of Open MPI, which mislead an MPI");
+              "the wire-ups jax and mpi exclude each other: JAX reads its processes from "
+              "variables of Open MPI, which mislead an MPI library");
 }
 
 }  // namespace elastic
@@ -35943,6 +36024,7 @@ class http_response_parser {
   enum class line_of { status, header, chunk_size, chunk_end, trailer };
 
   [[noreturn]] ELASTIC_DECL static void refuse(const std::string& why);
+  [[noreturn]] ELASTIC_DECL static void refuse_length(const std::string& why);
 
   // Printable, for use in a message.
   ELASTIC_DECL static std::string shown(std::string_view text);
@@ -37674,6 +37756,10 @@ inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
                 fmt::format("{}: certificates are of use with protocol=https only",
                             parameters.name_of("conf")));
   }
+  if (options.tls.certificate.empty() && !options.tls.key.empty()) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: key needs cert", parameters.name_of("conf")));
+  }
   options.answer_timeout = parameters.seconds("read_timeout", options.answer_timeout);
   options.first_patience = parameters.settings().join_timeout;
   options.name_of = [parameters](std::string_view setting) { return parameters.name_of(setting); };
@@ -37796,7 +37882,7 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
   }
   const std::chrono::duration<double> patience = client->options().first_patience;
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} within {} s ({})", problem, patience.count(),
+              fmt::format("{}; given up after {} s ({})", problem, patience.count(),
                           client->options().name_of("join_timeout")));
 }
 
@@ -38875,7 +38961,7 @@ inline std::string own_program() {
 /// A launcher that forks this process. Each copy runs the function directly.
 inline std::shared_ptr<process_launcher> make_fork_launcher(const launch_config& config,
                                                             const agent_services& services) {
-  if (services.guard.value_or(config.guard) == guard_policy::required) {
+  if (services.processes.guard.value_or(config.guard) == guard_policy::required) {
     throw error(errc::invalid_argument,
                 "guard_policy::required excludes start_method::fork: forked workers "
                 "have no guard");
@@ -41300,27 +41386,27 @@ ELASTIC_DECL std::size_t standby_set::ready() const {
 
 namespace elastic::detail {
 
-/// Decides whether and when a replica that has failed starts again. Pure: it looks at no clock.
+/// Decides whether and when a failed replica restarts. Pure: it reads no clock.
 ///
-/// The restarts are those of all replicas together. How long one waits, and whether it makes
-/// progress, is its own affair: a replica that crashes again and again does not delay the others.
+/// The number of restarts is that of all replicas together. Delay and progress are counted for each
+/// replica alone, so that one that crashes repeatedly does not delay the others.
 class replica_ledger {
  public:
-  /// @param spec  that of the replicas; its `max_restarts` is of all of them together
+  /// @param spec  the replicas; `max_restarts` applies to all of them together
   ELASTIC_DECL explicit replica_ledger(const worker_spec& spec);
 
-  /// It runs.
+  /// A replica runs.
   void started(std::size_t replica, time_point now) { lives_[replica].started(now); }
 
-  /// It has failed.
-  /// @param step  the last that it had reported; none if it had not
+  /// A replica has failed.
+  /// @param step  the last step that it reported; empty: it reported none
   ELASTIC_DECL restart_ledger::decision failed(std::size_t replica, const exit_status& end,
                                                std::optional<std::int64_t> step, time_point now);
 
-  /// How often it has failed.
+  /// How often the replica has failed.
   int failures(std::size_t replica) const { return lives_[replica].failures(); }
 
-  /// How often any of them has.
+  /// How often replicas have failed in total.
   int failures() const { return all_.failures(); }
 
  private:
@@ -41335,7 +41421,7 @@ class replica_ledger {
 namespace elastic::detail {
 
 /// One run of a replica_set. A worker_group holds the processes, with their guards, output, control
-/// channel and the watch for hung ones; a replica_ledger decides about each that fails.
+/// channel and hang detection; a replica_ledger decides about each failure.
 ///
 /// Thread-safety: its strand.
 class replica_run {
@@ -41346,37 +41432,41 @@ class replica_run {
   replica_run(const replica_run&) = delete;
   replica_run& operator=(const replica_run&) = delete;
 
-  /// Runs the replicas to their end. It is not cancelled; a stop_request ends it.
+  /// Runs the replicas to their end. The caller never cancels it: only a stop_request ends it
+  /// early.
   ELASTIC_DECL task<run_result> run();
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
   ELASTIC_DECL void take(const rank_signal_request& request);
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
-  /// What the owner of an agent asks of its workers is not asked of replicas.
+  /// A replica_set has no function that makes this request.
   void take(const worker_request&) {}
 
  private:
-  /// A replica that waits for its next start.
+  /// A replica that waits for its restart.
   struct next_life {
     std::size_t replica = 0;
     std::string cause;
     time_point ended;
   };
 
-  // Makes the extension, whose launcher takes the place of another.
+  // Makes the extension, whose launcher replaces that of the services.
   ELASTIC_DECL agent_services by_extension(agent_services services);
 
+  // The loop: queued events and commands are handled here, one at a time.
   ELASTIC_DECL task<run_result> supervise();
+  ELASTIC_DECL task<void> take_step();
+  ELASTIC_DECL task<void> spend_pause();
   ELASTIC_DECL task<void> open_and_start();
   ELASTIC_DECL task<void> start_all();
   ELASTIC_DECL task<void> await_event();
 
-  // Runs a task beside the replicas until they are stopped. If it breaks, so does the run.
+  // Runs a task beside the replicas until they are stopped. If it fails, so does the run.
   ELASTIC_DECL void run_beside(task<void> work);
   ELASTIC_DECL task<void> note_failure(task<void> work);
 
-  // Commands: each either begins at once, in a task of its own, or waits for the loop.
+  // Commands: each either begins at once, in its own task, or waits for the loop.
   ELASTIC_DECL void drain(pending_command& pending);
   ELASTIC_DECL void begin_pause(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL void begin_resume(std::shared_ptr<pending_command> pending);
@@ -41387,14 +41477,14 @@ class replica_run {
   ELASTIC_DECL task<void> pause();
   ELASTIC_DECL task<void> resume();
 
-  // A replica has ended: it is to start again, or that was the last of its lives, or of all.
+  // Decides after the end of a replica: it has succeeded, it restarts, or the run fails.
   ELASTIC_DECL void judge(std::size_t replica);
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
   ELASTIC_DECL task<void> prepare(next_life next, time_point due);
   ELASTIC_DECL task<void> start_again(next_life next);
   ELASTIC_DECL void note_next_life(const next_life& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
-  // Of a role in a job of several: those that are going to be started.
+  // Chooses ports for replicas that are about to start, in a job of several roles.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
 
   ELASTIC_DECL task<void> stop_all(stop_plan plan);
@@ -41413,7 +41503,7 @@ class replica_run {
   std::string notice_;
   const std::string run_id_;
   const asio::any_io_executor strand_;
-  /// What it does beside the rounds of an agent is not asked of it.
+  /// Never null. Its functions for the rounds of an agent are not called.
   std::unique_ptr<agent_extension> extension_;
   const agent_services services_;
   const logger& log_;
@@ -41425,13 +41515,13 @@ class replica_run {
   replica_ledger ledger_;
   std::optional<stop_request> stop_;
   event_flag stop_requested_;
-  /// Something is to be done.
+  /// Wakes the loop.
   event_flag happened_;
-  /// In the order in which they ended.
+  /// The replicas that have ended and await a decision, in the order of their ends.
   std::deque<std::size_t> ended_;
-  /// Those whose time has come.
+  /// The replicas that are due to restart.
   std::deque<next_life> due_;
-  /// Why no replica starts again any more.
+  /// Why no replica restarts any more; empty: they may.
   std::optional<restart_ledger::decision> refusal_;
   int restarts_ = 0;
   /// Commands that wait for the loop.
@@ -41439,11 +41529,11 @@ class replica_run {
   std::shared_ptr<pending_command> asked_resume_;
   bool is_saving_ = false;
   bool is_paused_ = false;
-  /// Their present start: 0, and one more after each pause.
+  /// How often all replicas were started again after a pause.
   std::int64_t start_ = 0;
-  /// What broke beside the replicas.
+  /// The error of a task that ran beside the replicas.
   std::exception_ptr failure_;
-  /// What runs beside the replicas, anew after each pause.
+  /// The tasks beside the replicas; a new group after each pause.
   std::unique_ptr<task_group> tasks_;
 };
 
@@ -41453,7 +41543,7 @@ class replica_run {
 
 namespace elastic::detail {
 
-/// Runs a replica_set or a role_group, which the signals of this process stop.
+/// Runs a replica_set or a role_group until it ends or a signal to this process stops it.
 /// @param companions  tasks that end only when they are cancelled; one that fails ends the run
 template <class Result, class Runner>
 task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> companions) {
@@ -41523,7 +41613,7 @@ ELASTIC_DECL task<run_result> replica_set::run() & {
   const auto prepared = std::exchange(prepared_, nullptr);
   if (!prepared) throw error(errc::invalid_argument, "a replica_set runs once");
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  // The run owns the services: they may hold on to the context, which this object may outlive.
+  // Moved into the run: they may refer to the context, which this object may outlive.
   const auto run = detail::new_shared<detail::replica_run>(strand, std::move(*prepared), run_id_);
   task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
   task<run_result> running =
@@ -41561,18 +41651,18 @@ struct role;
 
 namespace detail {
 
-/// The place of a role in the list; none if there is no such role.
+/// The index of a role in the list; empty if there is no such role.
 ELASTIC_DECL std::optional<std::size_t> place_of(const std::vector<role>& roles,
                                                  const std::string& name);
 
 /// Where the nodes of a role meet if one of them hosts the server (c10d); empty: they do not.
 ELASTIC_DECL std::string hosted_endpoint(const role& which);
 
-/// Whether a role of several nodes meets there.
+/// Whether the nodes of a role with several nodes meet at this endpoint.
 ELASTIC_DECL bool do_nodes_meet(const std::vector<role>& roles, const std::string& endpoint);
 
-/// On how many nodes of the job a role is at the same time, at most; none: on each of them, where
-/// it is by itself.
+/// The most nodes of the job on which a role runs at the same time; empty: it runs on each node,
+/// independently.
 ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const role& which);
 
 }  // namespace detail
@@ -41589,7 +41679,7 @@ namespace detail {
   throw error(errc::invalid_argument, sentence);
 }
 
-/// It is a part of paths, run ids and prefixes.
+/// A role's name is a part of paths, run ids and prefixes of lines.
 inline void check_role_name(const std::string& name) {
   const auto is_plain = [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -41617,7 +41707,8 @@ inline void check_ports(const role& checked) {
                             checked.name, checked.ready_port, checked.ready_port));
   }
   if (!needs_port && !checked.ready_port.empty()) {
-    refuse_role(fmt::format("role '{}': ready_port is for readiness port alone", checked.name));
+    refuse_role(
+        fmt::format("role '{}': ready_port is allowed only with readiness port", checked.name));
   }
 }
 
@@ -41634,7 +41725,7 @@ inline void check_what_group_sets(const role& checked) {
   demand(run_id.empty() || run_id == rendezvous_parameters().run_id, "rendezvous.run_id");
 }
 
-/// Whether workers of a role with a world, or replicas, can start again in this way.
+/// Checks that the policy fits the kind of role: workers with a world, or replicas.
 inline void check_manner(const role& checked) {
   using policy = role::policy;
   const policy chosen = checked.on_failure;
@@ -41670,7 +41761,7 @@ inline void check_role_policy(const role& checked) {
   }
 }
 
-/// The roles that a role starts after, and those after which these start, must not lead back to it.
+/// Refuses roles that start after each other in a cycle.
 class cycle_search {
  public:
   explicit cycle_search(const std::vector<role>& roles) : roles_(roles), marks_(roles.size()) {}
@@ -41722,7 +41813,7 @@ inline void check_mention(const std::vector<role>& roles, const role& source,
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 
-/// Where a role serves on this host; empty: at a port of its own.
+/// The endpoint at which a role serves on this host; empty: at a port that no other role can have.
 inline std::string serving_point(const std::vector<role>& roles, const role& checked) {
   const launch_config& config = checked.config;
   const rendezvous_parameters& meeting = config.rendezvous;
@@ -41733,7 +41824,7 @@ inline std::string serving_point(const std::vector<role>& roles, const role& che
     master.port = config.master_port;
     return to_text(master);
   }
-  // One server of the group answers for all roles that meet at one endpoint.
+  // Roles that meet at one endpoint share the server of the group.
   const std::string hosted = hosted_endpoint(checked);
   const bool is_shared = !hosted.empty() && do_nodes_meet(roles, hosted);
   const bool serves = meeting.backend == "static" || meeting.backend == "c10d";
@@ -41753,12 +41844,13 @@ inline void check_serving_points(const std::vector<role>& roles) {
   }
 }
 
-/// A node that stands by, since a role has all of its nodes, never sees that role become ready.
+/// A node that stands by because a role already has all of its nodes never sees that role become
+/// ready.
 inline void check_nodes(const std::vector<role>& roles, const role& checked) {
   for (const role::condition& condition : checked.starts_after) {
     const role& other = roles[*place_of(roles, condition.role)];
     const std::optional<int> others = node_bound(roles, other);
-    // One that is by itself on each node is on all nodes of the job.
+    // A role without a bound runs on all nodes of the job.
     const int nodes = node_bound(roles, checked).value_or(checked.config.rendezvous.max_nodes);
     const bool is_enough = !others || *others >= nodes;
     if (condition.what == role::condition::event::success || is_enough) continue;
@@ -41768,7 +41860,8 @@ inline void check_nodes(const std::vector<role>& roles, const role& checked) {
   }
 }
 
-/// Each node sees for itself how its replicas end, and a world of the job ends on all nodes.
+/// Replicas end on each node independently, while a world ends on all nodes at once, so a world
+/// cannot stop with replicas.
 inline void check_leader(const std::vector<role>& roles, const role& checked) {
   const role& leader = roles[*place_of(roles, checked.stops_with)];
   if (leader.has_world || !node_bound(roles, checked)) return;
@@ -41827,7 +41920,7 @@ class role_extension;
 
 namespace detail {
 
-/// What a role_group was told, and how it makes what runs its roles from it.
+/// The parameters of a role_group. Makes the agent or the replica_set that runs each role.
 class role_plan {
  public:
   /// The options of the group, see `role_group::options`.
@@ -41837,24 +41930,23 @@ class role_plan {
     int max_restarts = 0;
     std::string log_dir;
     std::string journal;
-    /// Null: there is none.
+    /// Null: the job has no extension.
     std::shared_ptr<role_extension> extension;
   };
 
   /// What a runner depends on besides its role.
   struct circumstances {
-    /// How often all roles were started again before.
+    /// How often all roles were restarted before.
     int restarts = 0;
     /// The log directory of the job; empty: there is none.
     std::string log_root;
-    /// The server at which the role meets with those of other nodes is in this process.
+    /// The server at which the nodes of the role meet is in this process.
     bool is_beside_server = false;
-    /// What it uses.
+    /// The services of the runner.
     agent_services services = {};
   };
 
-  /// The servers at which several roles meet with those of other nodes, by their endpoints, and by
-  /// what they are made.
+  /// The parameters of each server at which several roles meet, by its endpoint.
   using shared_meetings = std::map<std::string, rendezvous_parameters>;
 
   /// Errors: those of the constructor of role_group.
@@ -41866,13 +41958,14 @@ class role_plan {
 
   const shared_meetings& meetings() const { return meetings_; }
 
-  /// Where the role meets, if other roles meet there, too; else empty.
+  /// The endpoint at which the role meets, if it shares it with other roles; otherwise empty.
   ELASTIC_DECL std::string meeting_of(std::size_t role) const;
 
-  /// What every role uses, with a log whose lines name this one.
+  /// The services of the group, with a log whose lines name this role.
   ELASTIC_DECL agent_services services_of(std::size_t role) const;
 
-  /// By which its nodes find each other. @param restarts  how often all roles were started again
+  /// The run id under which the nodes of the role meet.
+  /// @param restarts  how often all roles were restarted
   ELASTIC_DECL std::string run_id_of(std::size_t role, int restarts) const;
 
   /// What runs the workers of a role: an agent, or a set of replicas.
@@ -41902,13 +41995,13 @@ class role_plan {
 
 namespace elastic::detail {
 
-/// What the workers of a job are told of its roles: the file of ELASTIC_ROLES. It is replaced at
-/// once by each change; changes of the same moment make one file.
+/// Publishes the roles of a job to its workers: the file of ELASTIC_ROLES. Each change replaces the
+/// file at once; changes in the same step of the strand are written together.
 ///
-/// Thread-safety: its strand; `file` and `revision` any thread.
+/// Thread-safety: the given strand; `file` and `revision` any thread.
 class role_board : public std::enable_shared_from_this<role_board> {
  public:
-  /// Is told the revision of each new file; returns whether it wants to hear of the next.
+  /// Called with the revision of each new file. Result: whether to call it for the next one, too.
   using listener = std::function<bool(std::int64_t revision)>;
 
   ELASTIC_DECL role_board(asio::any_io_executor strand, std::vector<std::string> names, logger log);
@@ -41917,12 +42010,12 @@ class role_board : public std::enable_shared_from_this<role_board> {
   /// Removes the file with the folder that was made for it.
   ELASTIC_DECL ~role_board();
 
-  /// Makes the file, with all roles waiting.
-  /// @param folder  where it stays; empty: in one of its own in the temporary folder
+  /// Creates the file, with all roles waiting.
+  /// @param folder  the folder of the file; empty: a new one in the temporary folder
   /// Errors: `errc::file_access`.
   ELASTIC_DECL void open(const std::string& folder);
 
-  /// The file has the last state when this returns, as far as it can be written.
+  /// Writes pending changes to the file, if it can be written.
   void finish() {
     if (is_touched_) publish();
   }
@@ -41930,13 +42023,13 @@ class role_board : public std::enable_shared_from_this<role_board> {
   const asio::any_io_executor& strand() const { return strand_; }
   const std::string& file() const { return file_; }
   std::int64_t revision() const { return revision_; }
-  /// What is known now, which the file may not have yet.
+  /// The current state, which may be newer than the file.
   const roles_document& document() const { return document_; }
 
   ELASTIC_DECL void listen(listener call);
 
   ELASTIC_DECL void set_state(std::size_t role, std::string_view state);
-  /// Its workers are ready, until there are none.
+  /// The workers of the role are ready. Holds until `clear_workers`.
   ELASTIC_DECL void set_ready(std::size_t role);
   /// @param epoch  the round in which they run
   ELASTIC_DECL void set_workers(std::size_t role, std::int64_t epoch,
@@ -41944,14 +42037,14 @@ class role_board : public std::enable_shared_from_this<role_board> {
   ELASTIC_DECL void clear_workers(std::size_t role);
 
  private:
-  // The file is to be written, when what happens now has happened.
+  // Schedules a write of the file after the current step of the strand.
   ELASTIC_DECL void touch();
   ELASTIC_DECL void publish();
   ELASTIC_DECL void write() const;
 
   asio::any_io_executor strand_;
   logger log_;
-  /// Of its own; empty: there is none.
+  /// The folder that this object created; empty: none.
   std::string folder_;
   std::string file_;
   std::atomic<std::int64_t> revision_ = 0;
@@ -41968,8 +42061,8 @@ class role_board : public std::enable_shared_from_this<role_board> {
 
 namespace elastic::detail {
 
-/// The journal of a job of several roles: one file for what the agents of all roles record, each
-/// record with the name of its role.
+/// The journal of a job of several roles: one file for the records of all agents, each with the
+/// name of its role.
 ///
 /// Thread-safety: any thread.
 class role_journal : public std::enable_shared_from_this<role_journal> {
@@ -41977,14 +42070,14 @@ class role_journal : public std::enable_shared_from_this<role_journal> {
   /// Opens nothing yet. The directory of the file must exist.
   ELASTIC_DECL role_journal(std::string path, logger log);
 
-  /// The journal for one life of the agent of a role.
-  /// @param node  what its records have as node
+  /// The journal for one run of a role's agent.
+  /// @param node  the name of the node in its records
   /// @param time  null: `system_time`
   ELASTIC_DECL std::shared_ptr<job_journal> of_role(const std::string& name, std::string node,
                                                     std::shared_ptr<time_source> time,
                                                     logger log);
 
-  /// `journal_file::finish`, when no agent records any more.
+  /// See `journal_file::finish`. Call it when no agent records any more.
   task<void> finish() { return file_.finish(); }
 
  private:
@@ -42003,7 +42096,7 @@ namespace elastic::detail {
 
 using role_state = elastic::role::state;
 
-/// What the machine knows of a role. Other roles stand in it by their places.
+/// A role as the machine sees it. Other roles are named by their index.
 struct role_rule {
   struct condition {
     std::size_t role = 0;
@@ -42022,27 +42115,27 @@ struct role_end {
     succeeded,
     /// Its workers failed, and its restarts are used up.
     failed,
-    /// It was stopped, by whomever.
+    /// It was stopped.
     stopped,
-    /// This node left the role because it was called bad; other nodes go on.
+    /// This node left the role because it was marked as bad; the other nodes continue.
     left,
-    /// It could not do its work: a program that is not there, a rendezvous that did not answer.
+    /// It could not run: its program does not exist, or its rendezvous did not answer.
     broken,
   };
 
   kind how = kind::succeeded;
-  /// Why, half a sentence.
+  /// The reason, a clause.
   std::string reason;
-  /// A new start would end in the same way.
+  /// Whether another run would end in the same way.
   bool is_hopeless = false;
 };
 
-/// What is to be done with a role, and the half sentence that says why.
+/// The next step for a role, and a clause that gives the reason.
 struct role_step {
   enum class action {
     start,
     stop,
-    /// Nothing: it never starts.
+    /// Do nothing: the role never starts.
     skip,
   };
 
@@ -42055,46 +42148,49 @@ struct role_step {
 struct role_verdict {
   /// `succeeded`, `failed` or `stopped`.
   worker_state state = worker_state::init;
-  /// The role that decided it; none if the job was stopped from outside.
+  /// The role that decided it; empty if the job was stopped from outside.
   std::optional<std::size_t> role;
   std::string reason;
   bool is_hopeless = false;
 };
 
-/// Decides what follows for the roles of a job from what happens to each. Pure: events go in, steps
-/// and reasons come out. On each node of a job there is one, and all of them see the same ends.
+/// Decides which roles of a job start and stop, and how the job ends. Pure: events go in, steps and
+/// reasons come out. Each node of a job has its own machine, and all of them see the same ends.
 ///
-/// The roles start in a graph without cycles (`validate` of the roles). The job ends however the
-/// roles end: when a verdict is there, all that runs is stopped, and nothing starts any more.
+/// The order of starts has no cycles (see `validate` for roles), so the job always ends: once there
+/// is a verdict, all running roles are stopped, and none starts.
 class role_machine {
  public:
-  /// @param max_restarts  how often all roles may start again
+  /// @param max_restarts  how often all roles may restart
   ELASTIC_DECL role_machine(std::vector<role_rule> roles, int max_restarts);
 
   /// Call this first.
   ELASTIC_DECL std::vector<role_step> begin();
 
-  /// A role that runs is ready. Repetitions have no effect.
+  /// A running role is ready. Further calls have no effect.
   ELASTIC_DECL std::vector<role_step> ready(std::size_t role);
 
-  /// A role that was started has ended, all of it.
+  /// A role that was started has ended, with all of its workers.
   ELASTIC_DECL std::vector<role_step> ended(std::size_t role, role_end end);
 
-  /// Somebody asked the job to stop.
+  /// A stop of the job was requested.
   ELASTIC_DECL std::vector<role_step> stop(std::string reason);
 
-  /// None until the end of the job is decided.
+  /// Empty until the outcome of the job is decided.
   const std::optional<role_verdict>& verdict() const { return verdict_; }
 
-  /// The job has ended: the verdict is there, and no role runs.
+  /// Whether the job has ended: there is a verdict, and no role runs.
   ELASTIC_DECL bool is_over() const;
 
-  /// How often all roles have started again.
+  /// How often all roles have restarted.
   int restarts() const { return restarts_; }
 
   role_state state(std::size_t role) const { return roles_[role].state; }
 
-  /// Why the role is in its state, half a sentence.
+  /// Whether the role has been ready since it started.
+  bool is_ready(std::size_t role) const { return roles_[role].is_ready; }
+
+  /// Why the role is in its state, a clause.
   const std::string& reason(std::size_t role) const { return roles_[role].reason; }
 
  private:
@@ -42115,7 +42211,7 @@ class role_machine {
   ELASTIC_DECL void judge_failure(std::size_t role, const role_end& end);
   ELASTIC_DECL void fail(std::size_t role, std::string reason, bool is_hopeless = false);
 
-  // What follows from all that is known, until nothing more does.
+  // Takes steps until none is left to take.
   ELASTIC_DECL std::vector<role_step> settle();
   ELASTIC_DECL void stop_all(std::vector<role_step>& steps, const std::string& reason);
   ELASTIC_DECL bool stop_followers(std::vector<role_step>& steps);
@@ -42123,13 +42219,13 @@ class role_machine {
   ELASTIC_DECL void judge_success();
 
   ELASTIC_DECL bool holds(const role_rule::condition& condition) const;
-  // Why it can never hold; empty: it can.
+  // Why the condition can never hold; empty: it can.
   ELASTIC_DECL std::string obstacle(const role_rule::condition& condition) const;
 
   std::vector<entry> roles_;
   int max_restarts_;
   int restarts_ = 0;
-  /// Why all roles are to start again, while the last of them ends.
+  /// Why all roles restart. Set until the last of them has ended.
   std::optional<std::string> restart_reason_;
   std::optional<role_verdict> verdict_;
 };
@@ -42140,33 +42236,33 @@ class role_machine {
 
 namespace elastic::detail {
 
-/// Stands between the agent of a role, on its strand, and the board of the job, on that of the
-/// group: chooses the ports of the workers, and says where those of the role are.
+/// Connects the agent of a role, on the agent's strand, to the board of the job, on the group's
+/// strand: chooses the ports of the workers, and publishes the addresses of the role's workers.
 ///
-/// Thread-safety: as role_link.
+/// Thread-safety: that of role_link.
 class role_post final : public role_link, public std::enable_shared_from_this<role_post> {
  public:
-  /// Where this node is for others.
+  /// The name and the address of this node for others.
   struct place {
     std::string node;
     std::string address;
   };
 
-  /// @param role     its place on the board
-  /// @param workers  how many this node has
-  /// @param ports    the names of the ports that each of them gets
+  /// @param role     the index of the role on the board
+  /// @param workers  the number of this node's workers
+  /// @param ports    the names of the ports that each worker gets
   ELASTIC_DECL role_post(std::shared_ptr<role_board> board, std::size_t role, int workers,
                          std::set<std::string> ports, place here);
 
-  /// A worker of this node that runs.
+  /// A running worker of this node.
   struct running {
     pid_t pid = 0;
     int local_rank = 0;
     port_map ports = {};
   };
 
-  /// Sets what is called on the strand of the board after each start, with those of this node. Call
-  /// this before the agent runs.
+  /// Sets a function that is called on the strand of the board after each start, with the workers
+  /// of this node. Call this before the agent runs.
   void on_start(std::function<void(std::vector<running>)> call) { on_start_ = std::move(call); }
 
   std::string file() const override { return board_->file(); }
@@ -42183,7 +42279,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   ELASTIC_DECL void stopped() override;
 
  private:
-  // Result: whether somebody is there.
+  // Result: whether the post is still open.
   ELASTIC_DECL bool notify(std::int64_t revision);
   ELASTIC_DECL void publish();
 
@@ -42194,7 +42290,7 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
   /// By local rank.
   std::vector<port_map> ports_;
   std::vector<std::vector<port_lease>> leases_;
-  /// The workers of all nodes of the round, by their ranks, and those that run.
+  /// The workers of all nodes of the round, in the order of their ranks, and the running ones.
   std::vector<roles_document::worker> met_;
   std::vector<roles_document::worker> workers_;
   int base_rank_ = 0;
@@ -42214,9 +42310,10 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
 
 namespace elastic::detail {
 
-/// One run of a role_group: carries out what the role_machine decides, and tells it what happens.
+/// One run of a role_group: carries out the steps of the role_machine, and reports events to it.
 ///
-/// Thread-safety: its strand. The agents run on the executor of the plan, each on its own strand.
+/// Thread-safety: the given strand. The agents run on the executor of the plan, each on its own
+/// strand.
 class role_run : public std::enable_shared_from_this<role_run> {
  public:
   ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan);
@@ -42224,22 +42321,23 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_run(const role_run&) = delete;
   role_run& operator=(const role_run&) = delete;
 
-  /// Runs all roles to the end of the job. It is not cancelled; a stop_request ends it.
+  /// Runs all roles to the end of the job. The caller never cancels it: only a stop_request ends it
+  /// early.
   ELASTIC_DECL task<void> run();
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
-  /// What is for one worker or for one agent is not asked of a group.
+  /// A role_group has no functions that make the other requests of an agent.
   template <class Other>
   void take(const Other&) {}
 
-  /// Carries out a command for all roles that run, or for one of them. On the strand.
+  /// Carries out a command for all running roles, or for one of them. Call it on the strand.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
 
-  /// How the job has ended, and each role.
+  /// The outcome of the job and the state of each role.
   const role_machine& machine() const { return machine_; }
 
-  /// How the workers of a role ended, the last time that it ran.
+  /// The result of the last run of a role; empty if it never ran.
   const std::optional<run_result>& result_of(std::size_t role) const {
     return entries_[role].result;
   }
@@ -42247,28 +42345,32 @@ class role_run : public std::enable_shared_from_this<role_run> {
   /// Where the log files are; empty if none are kept.
   std::string log_directory() const { return logs_.root(); }
 
-  /// The request that stopped the job; none if it was not stopped.
+  /// The request that stopped the job; empty if there was none.
   const std::optional<stop_request>& stop() const { return stop_; }
 
  private:
-  /// What this holds of each role, besides the machine.
+  /// A role, apart from its state in the machine.
   struct entry {
-    /// None until it starts, and again between two restarts of the job.
+    /// Empty while the role does not run.
     std::optional<role_plan::runner> runner;
     std::optional<run_result> result;
-    /// What broke in its last life; null: nothing.
+    /// The error of its last run; null: none.
     std::exception_ptr failure = {};
     /// The address of this node for workers of other roles.
     std::string address = {};
-    /// Waits for the ports of those that run; null: for none.
+    /// Waits for what makes the running workers ready; null: waits for nothing.
     std::unique_ptr<task_group> probe = {};
   };
 
-  // From what is opened to what is left.
+  // Opens the logs and the board, runs the roles, and closes what was opened.
   ELASTIC_DECL task<void> live();
   ELASTIC_DECL task<void> open_board();
   ELASTIC_DECL std::shared_ptr<role_post> make_post(std::size_t role);
   ELASTIC_DECL void await_ports(std::size_t role, std::vector<role_post::running> workers);
+  ELASTIC_DECL void await_progress(std::size_t role);
+  // A role that starts after this one is ready; empty: none does.
+  ELASTIC_DECL std::optional<std::string> waiting_for(std::size_t role) const;
+  ELASTIC_DECL std::shared_ptr<time_source> time_of_plan() const;
   ELASTIC_DECL task<void> note_open_ports(std::size_t role, int restarts,
                                           std::vector<task<void>> waits);
   ELASTIC_DECL std::string node_of(std::size_t role) const;
@@ -42281,6 +42383,10 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL void notify_extension();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
+  ELASTIC_DECL role_plan::circumstances circumstances_of(std::size_t role);
+  ELASTIC_DECL std::shared_ptr<worker_observer> make_watch(std::size_t role,
+                                                           std::shared_ptr<worker_observer> next);
+  ELASTIC_DECL void note_end(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {
     if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);
   }
@@ -42288,11 +42394,13 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> end_roles();
 
-  // Carries out steps in order, also those to which a step leads.
+  ELASTIC_DECL job_command::outcome drain(const job_command& command);
+
+  // Carries out steps in order, including those to which a step leads.
   ELASTIC_DECL void carry_out(std::vector<role_step> steps);
   ELASTIC_DECL void carry_out(const role_step& step);
   ELASTIC_DECL void note_verdict();
-  // Tells the workers of all roles.
+  // Publishes the states of all roles to their workers.
   ELASTIC_DECL void note_states();
   ELASTIC_DECL void note_waits() const;
   ELASTIC_DECL void note_ready(std::size_t role, int restarts);
@@ -42307,7 +42415,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_machine machine_;
   std::vector<entry> entries_;
   log_layout logs_;
-  /// Null: there is none.
+  /// Null: the job has no journal.
   std::shared_ptr<role_journal> journal_;
   std::shared_ptr<role_board> board_;
   /// The servers of this node at which several roles meet with those of other nodes, by endpoint.
@@ -42315,7 +42423,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   std::optional<stop_request> stop_;
   bool leaves_as_bad_ = false;
   bool is_verdict_noted_ = false;
-  /// What broke first.
+  /// The first error of a role.
   std::exception_ptr failure_;
   bool has_ended_ = false;
   std::deque<role_step> steps_;
@@ -42617,6 +42725,8 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::workers_stopping: return agent_phase::stop;
     case kind::workers_stopped: return agent_phase::wait;
     case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    // Only this record says that a replica runs again; for a world, `workers_started` does.
+    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
     case kind::exit_barrier_ended:
     case kind::agent_ended: return agent_phase::rest;
     case kind::worker_ended:
@@ -42630,7 +42740,6 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::job_resumed:
     case kind::checkpoint_ended:
     case kind::node_told:
-    case kind::ranks_replaced:
     case kind::replacement_abandoned:
     case kind::step_reached: break;
   }
@@ -45029,14 +45138,14 @@ inline status_server::options checked_status_options(status_server::options opti
     throw error(errc::invalid_argument, "a status server needs a journal and its monitor");
   }
   if (!options.token.empty() && !is_status_token(options.token)) {
-    throw error(errc::invalid_argument, "the token of the status: " + allowed_token_text());
+    throw error(errc::invalid_argument, "the status token: " + allowed_token_text());
   }
   return options;
 }
 
 [[noreturn]] inline void refuse_token_file(const std::string& path, const std::string& why) {
   throw error(errc::invalid_argument,
-              fmt::format("the token of the status in the file '{}' {}", path, why));
+              fmt::format("the status token in the file '{}' {}", path, why));
 }
 
 }  // namespace detail
@@ -46040,40 +46149,45 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
 
 namespace elastic::detail {
 
-/// A line of PMI-1 as a worker writes it: "cmd=put kvsname=k key=a value=b", without its end.
+/// A request of a worker, one line of PMI-1: "cmd=put kvsname=k key=a value=b".
 /// Source: MPICH, src/pmi/simple (PMI 1.1).
 struct pmi_request {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   pmi_request() = default;
 
-  /// "put".
+  /// The value of "cmd": "put".
   std::string command;
-  /// The other words, by their names.
+  /// The values of the other words, by name.
   std::map<std::string, std::string, std::less<>> words;
 
-  /// Errors: `errc::protocol_violation` if there is no such word.
+  /// The value of a word. Errors: `errc::protocol_violation` if the request does not have it.
   ELASTIC_DECL const std::string& word(std::string_view name) const;
 
-  /// A whole number of 32 bits, with its sign. Errors: `errc::protocol_violation`.
+  /// The value of a word as a signed 32-bit integer. Errors: `errc::protocol_violation` if the word
+  /// is missing or has another value.
   ELASTIC_DECL int number(std::string_view name) const;
 };
 
-/// Errors: `errc::protocol_violation`, naming what is wrong: words are "name=value", separated by
-/// blanks; the first is cmd, no name is repeated, and all letters are printable ASCII.
+/// Parses a line without its line feed.
+/// Errors: `errc::protocol_violation`, naming the mistake, unless the line is made of words
+/// "name=value" separated by spaces, the first name is cmd, no name is repeated, and all characters
+/// are printable ASCII.
 ELASTIC_DECL pmi_request parse_pmi_request(std::string_view line);
 
-/// What the processes of a job put, as far as this node knows it.
+/// The key-value space of a job: this node's copy, which has the keys of other nodes as of the last
+/// barrier.
 class pmi_space {
  public:
-  /// Result: false if the key is there already, or there is too much.
+  /// Adds a pair. Result: false if the key exists, or if the space would exceed its limits
+  /// (`limits::pmi_space_bytes`, `limits::pmi_puts_bytes`).
   ELASTIC_DECL bool put(const std::string& key, const std::string& value);
 
   ELASTIC_DECL std::optional<std::string> get(std::string_view key) const;
 
-  /// What was put since the last call, for the other nodes.
+  /// The pairs that were put since the last call, as text for the other nodes.
   ELASTIC_DECL std::string take_news();
 
-  /// The news of another node. Errors: `errc::protocol_violation`.
+  /// Adds the pairs of another node. Errors: `errc::protocol_violation` for a malformed text.
   ELASTIC_DECL void add_news(std::string_view text);
 
  private:
@@ -46090,34 +46204,37 @@ class pmi_space {
 
 namespace elastic::detail {
 
-/// The server's end of a conversation in PMI-1 with one worker: bytes go in, replies come out.
+/// The server's side of the PMI-1 protocol with one worker, without a socket: bytes go in, replies
+/// come out.
 ///
-/// PMI 1.1: init, get_maxes, get_appnum, get_universe_size, get_my_kvsname, put, get, barrier_in,
-/// finalize and abort. A request to start further processes, or to publish or look up a name, is
-/// answered with a failure.
+/// It supports these requests of PMI 1.1: init, get_maxes, get_appnum, get_universe_size,
+/// get_my_kvsname, put, get, barrier_in, finalize and abort. Requests to start processes, and to
+/// publish or look up names, fail with a reply.
 class pmi_session {
  public:
-  /// How far the conversation has got.
+  /// The state of the session.
   enum class stage { silent, talking, in_barrier, finalized, aborted };
 
-  /// @param space  that of the node's workers
+  /// @param space  shared by all workers of the node
   /// @param size   the number of processes of the job
   pmi_session(std::shared_ptr<pmi_space> space, int size)
       : space_(std::move(space)), size_(size) {}
 
-  /// Takes bytes of the worker; in a barrier they wait for its end.
-  /// Errors: `errc::protocol_violation`, saying what the worker wrote: the connection has to end.
+  /// Takes bytes from the worker. In a barrier, it keeps them until the barrier is complete.
+  /// Errors: `errc::protocol_violation`, naming the mistake; the caller must then close the
+  /// connection.
   ELASTIC_DECL void consume(std::string_view bytes);
 
-  /// All processes of the job are in the barrier. Errors: those of `consume`.
+  /// Completes the barrier: all processes of the job have entered it. Errors: those of `consume`.
   ELASTIC_DECL void leave_barrier();
 
-  /// The replies that are to be sent. The caller takes them away.
+  /// The replies to send. The caller removes them.
   std::string& output() { return output_; }
 
   stage at() const { return stage_; }
 
-  /// A sentence for the log about what the worker asked for and does not get, or its abort.
+  /// What to log about an unsupported request or an abort, a clause after "rank 3". Empty: nothing
+  /// since the last call.
   ELASTIC_DECL std::optional<std::string> take_complaint();
 
   /// The name of the key-value space.
@@ -46137,9 +46254,9 @@ class pmi_session {
   stage stage_ = stage::silent;
   std::string input_;
   std::string output_;
-  /// Lines of a request to start processes so far; -1: there is none.
+  /// The number of lines so far of a request to start processes; -1: no such request is under way.
   int spawn_lines_ = -1;
-  /// The number of programs in it, and of which one this is.
+  /// The number of programs in that request, and the number of the present one.
   int spawns_ = 1;
   int spawns_so_far_ = 1;
   std::optional<std::string> complaint_;
@@ -46151,49 +46268,49 @@ class pmi_session {
 
 namespace elastic::detail {
 
-/// What a node tells the others of its workers, so that these find each other.
+/// What the other nodes need to know about the workers of a node, so that workers find each other.
 struct wire_place {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   wire_place() = default;
 
-  /// Its wire-ups: "jax,tf".
+  /// The wire-ups of the node: "jax,tf".
   std::string kinds;
-  /// The rank of its first worker, and how many there are.
+  /// The rank of its first worker, and the number of its workers.
   int base_rank = 0;
   int workers = 1;
-  /// Where the workers of other nodes find those of this one.
+  /// The address at which workers of other nodes reach those of this node.
   std::string address;
-  /// Free ports there: one for JAX's coordinator, one for each worker for TensorFlow.
+  /// Free ports at that address: one for JAX's coordinator, and one per worker for TensorFlow.
   std::uint16_t coordinator_port = 0;
   std::vector<std::uint16_t> ports;
 };
 
 ELASTIC_DECL std::string text_of(const wire_place& place);
 
-/// Errors: `errc::protocol_violation`, saying what is wrong.
+/// Errors: `errc::protocol_violation`, naming the mistake.
 ELASTIC_DECL wire_place parse_wire_place(std::string_view text);
 
-/// The nodes of a round in the order of their workers' ranks.
+/// Sorts the nodes of a round by the ranks of their workers.
 /// @param kinds  this node's wire-ups
-/// Errors: `errc::invalid_argument` if a node has other wire-ups; `errc::protocol_violation` if the
-/// ranks are not those of one world.
+/// Errors: `errc::invalid_argument` if a node has different wire-ups; `errc::protocol_violation` if
+/// the ranks have gaps or duplicates.
 ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> places,
                                                        std::string_view kinds);
 
-/// What JAX reads: the address of its coordinator, and variables of Open MPI, which are the only
-/// ones from which it learns of the processes of any launcher.
+/// The variables that JAX reads: the address of its coordinator, and variables of Open MPI, because
+/// JAX has none of its own for the rank and the number of processes.
 ELASTIC_DECL environment_map jax_variables(const std::vector<wire_place>& places,
                                            const worker_identity& worker);
 
-/// The value of TF_CONFIG: every worker of the job, and this one's place among them.
+/// The value of TF_CONFIG: the address of every worker of the job, and the rank of this one.
 ELASTIC_DECL std::string tf_config(const std::vector<wire_place>& places, int rank);
 
-/// Which ranks are on one node, as MPICH reads it: "(vector,(0,2,4))" for two nodes with four each.
-/// Empty if that is longer than a value may be.
+/// The number of ranks on each node, in MPICH's format: "(vector,(0,2,4))" for two nodes with four
+/// ranks each. Empty if the text would exceed `limits::pmi_value_bytes`.
 ELASTIC_DECL std::string process_mapping(const std::vector<wire_place>& places);
 
-/// The variables of other launchers that would mislead workers with these wire-ups.
-/// @param kinds  names, separated by commas
+/// The names of variables of other launchers that would mislead workers with these wire-ups.
+/// @param kinds  the names of the wire-ups, separated by commas
 ELASTIC_DECL std::vector<std::string> misleading_variables(const environment_map& variables,
                                                            std::string_view kinds);
 
@@ -46203,14 +46320,14 @@ ELASTIC_DECL std::vector<std::string> misleading_variables(const environment_map
 
 namespace elastic::detail {
 
-/// The server of PMI-1 for the workers of one node in one round: a socket for each of them, their
-/// keys, and barriers over all nodes of the round.
+/// The PMI-1 server for the workers of one node in one round. It has a socket for each worker, the
+/// keys that workers put, and barriers across all nodes of the round.
 ///
 /// Thread-safety: one strand at a time, that of the executor.
 class pmi_node {
  public:
   /// @param places  the nodes of the round in the order of their workers' ranks
-  /// Errors: `errc::start_failed` if there are no sockets.
+  /// Errors: `errc::start_failed` if a socket cannot be created.
   ELASTIC_DECL pmi_node(const asio::any_io_executor& executor, std::shared_ptr<time_source> time,
                         logger log, rendezvous_round round, const std::vector<wire_place>& places,
                         const wire_place& here);
@@ -46220,18 +46337,20 @@ class pmi_node {
   /// The worker's end of its socket.
   int descriptor(std::size_t slot) const { return workers_.at(slot)->theirs.get(); }
 
-  /// Whether a worker has not spoken PMI-1 yet.
+  /// Whether a worker has not sent an init request yet.
   ELASTIC_DECL bool is_silent(std::size_t slot) const;
 
-  /// Serves the workers, which have been started. A worker that breaks the protocol loses its
-  /// connection; if the round's store cannot be reached, all do. So does a worker that waits in a
-  /// barrier after another one of this node has gone, and MPI ends it.
+  /// Serves the workers. Call it once they have started. Closes the connection of a worker that
+  /// violates the protocol, and all connections if the round's store cannot be reached. After a
+  /// worker of this node has disconnected, it also closes those of workers that wait in a barrier:
+  /// their MPI library then ends them.
   ///
-  /// Ends by cancellation alone, of any type.
+  /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> serve();
 
  private:
-  /// From the end of a worker's connection until those that wait for it in a barrier lose theirs.
+  /// The time from the end of a worker's connection until workers that wait for it in a barrier
+  /// lose theirs.
   static constexpr std::chrono::seconds departure_grace{1};
 
   struct worker {
@@ -46260,10 +46379,10 @@ class pmi_node {
   rendezvous_round round_;
   std::shared_ptr<pmi_space> space_;
   std::vector<std::unique_ptr<worker>> workers_;
-  /// All workers of this node wait in a barrier.
+  /// Set when all workers of this node wait in a barrier.
   event_flag all_wait_;
   int barriers_ = 0;
-  /// The rank of a worker that closed its connection: no barrier of this round can end any more.
+  /// The rank of a worker that has disconnected, so that no barrier of this round can complete.
   std::optional<int> departed_;
 };
 
@@ -46273,10 +46392,10 @@ class pmi_node {
 
 namespace elastic::detail {
 
-/// Gives the workers of an agent their wire-ups, in front of another extension of the agent.
+/// Gives the workers of an agent their wire-ups. Wraps another extension of the agent.
 class wire_extension final : public agent_extension {
  public:
-  /// @param inner  gets every call, too
+  /// @param inner  receives every call, too
   ELASTIC_DECL wire_extension(wire_terms terms, agent_extension::context agent,
                               std::unique_ptr<agent_extension> inner);
 
@@ -46320,11 +46439,11 @@ class wire_extension final : public agent_extension {
   std::unique_ptr<agent_extension> inner_;
   /// The names of the wire-ups: "jax,tf".
   std::string kinds_;
-  /// The nodes of the round in the order of their ranks; empty before the first.
+  /// The nodes of the round in the order of their ranks; empty before the first round.
   std::vector<wire_place> places_;
-  /// Those of this node's workers.
+  /// The ports of this node's workers.
   std::vector<port_lease> ports_;
-  /// Null without MPI, and before the first round.
+  /// Null without the wire-up mpi, and before the first round.
   std::unique_ptr<pmi_node> pmi_;
   bool has_noted_variables_ = false;
   bool has_noted_mpi_ = false;
@@ -46785,7 +46904,7 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
   event.reason = change.what;
   if (change.on_other_node) event.elsewhere = 1;
   event.restarts = failures;
-  event.step = group_.furthest_step();
+  event.step = group_.reports().furthest_step;
   journal_.record(std::move(event));
 }
 
@@ -46821,9 +46940,9 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   is_judged_ = true;
   job_event event = about(job_event::type::workers_judged);
   event.state = journal_name(state);
-  if (group_.no_restart()) event.reason = *group_.no_restart();
-  if (group_.bad_node()) event.reason = *group_.bad_node();
-  event.step = group_.furthest_step();
+  if (group_.reports().no_restart) event.reason = *group_.reports().no_restart;
+  if (group_.reports().bad_node) event.reason = *group_.reports().bad_node;
+  event.step = group_.reports().furthest_step;
   journal_.record(std::move(event));
 }
 
@@ -47168,8 +47287,8 @@ ELASTIC_DECL node_epoch parse_node_epoch(const std::string& text, int group_rank
       read_field(fields, "obstacle", node.obstacle);
   if (is_understood) return node;
   throw error(errc::protocol_violation,
-              fmt::format("node {} of the round told its last epoch in a form that is not "
-                          "understood: '{:.200}'",
+              fmt::format("node {} of the round sent malformed data about its last epoch: "
+                          "'{:.200}'",
                           group_rank, text));
 }
 
@@ -47319,7 +47438,7 @@ ELASTIC_DECL void epoch_record::end() {
   if (ended_) return;
   ended_ = time_.now();
   behind_since_.reset();
-  const std::optional<std::int64_t> step = group_.furthest_step();
+  const std::optional<std::int64_t> step = group_.reports().furthest_step;
   if (step) furthest_ = std::max(furthest_.value_or(*step), *step);
 }
 
@@ -47371,7 +47490,7 @@ ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& ren
 
 ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
   if (is_own_ && reason_) {
-    return pending->settle(true, fmt::format("the job is {} already", *reason_));
+    return pending->settle(true, fmt::format("the job is already {}", *reason_));
   }
   if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
   const std::string why =
@@ -47581,7 +47700,7 @@ inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
   const std::optional<round_agreement> agreement = co_await std::move(agreeing);
   if (agreement) co_return *agreement;
   throw error(errc::rendezvous_timeout,
-              fmt::format("not all of the {} nodes told about their workers within {} s",
+              fmt::format("not all of the {} nodes sent data about their workers within {} s",
                           round.group_world_size,
                           std::chrono::duration<double>(round.exchange_timeout).count()));
 }
@@ -47644,7 +47763,9 @@ inline left_log_directory leave_log_directory(log_layout layout,
   ::unlink(path.c_str());
   std::ofstream file(path);
   file << report;
-  if (!file.flush()) closed.problem = fmt::format("the report '{}' cannot be written", path);
+  if (!file.flush()) {
+    closed.problem = fmt::format("the report '{}' cannot be written: {}", path, errno_text(errno));
+  }
   return closed;
 }
 
@@ -47976,6 +48097,21 @@ ELASTIC_DECL task<void> endless(task<void> work);
 
 }  // namespace elastic::detail
 
+// ---- elastic/base/detail/quantity.hpp ----
+
+namespace elastic::detail {
+
+/// "1 worker", "2 workers". The noun takes its plural by an "s".
+template <std::integral Count>
+std::string quantity(Count count, std::string_view noun) {
+  std::string text = std::to_string(count) + ' ';
+  text += noun;
+  if (count != 1) text += 's';
+  return text;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/impl/agent_run.ipp ----
 
 namespace elastic::detail {
@@ -48008,24 +48144,27 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
   // `usual_stop`.
   group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
-  if (extension_->looks_last()) {
-    group_.look_last([this] { return extension_->last_look(); });
-  }
-  group_.on_step([this](std::int64_t step) {
+  group_.attach(owner());
+}
+
+ELASTIC_DECL group_owner agent_run::owner() {
+  group_owner self;
+  self.step = [this](std::int64_t step) {
     epochs_.note_step(step);
     extension_->stepped(step);
-  });
-  group_.on_prepared([this] { extension_->prepared(); });
-  group_.equip(
-      [this](const worker_identity& worker, environment_map& variables) {
-        extension_->change_environment(worker, variables);
-      },
-      [this](int local_rank) { return extension_->passed_descriptor(local_rank); });
+  };
+  self.prepared = [this] { extension_->prepared(); };
+  if (extension_->looks_last()) self.last_look = [this] { return extension_->last_look(); };
+  self.change_environment = [this](const worker_identity& worker, environment_map& variables) {
+    extension_->change_environment(worker, variables);
+  };
+  self.descriptor = [this](int local_rank) { return extension_->passed_descriptor(local_rank); };
+  return self;
 }
 
 ELASTIC_DECL void agent_run::take(const signal_request& request) {
-  log_.info("{} passed on to {} workers", signal_name(request.number),
-            group_.running() + group_.starting());
+  log_.info("{} passed on to {}", signal_name(request.number),
+            quantity(group_.running() + group_.starting(), "worker"));
   group_.signal(request.number);
 }
 
@@ -48300,7 +48439,7 @@ ELASTIC_DECL agent_view agent_run::look() const {
 
 /// Why this node must leave the job; empty: it need not.
 ELASTIC_DECL const std::optional<std::string>& agent_run::bad_node() const {
-  return failed_check_ ? failed_check_ : group_.bad_node();
+  return failed_check_ ? failed_check_ : group_.reports().bad_node;
 }
 
 ELASTIC_DECL const rendezvous_change* agent_run::round_end() const {
@@ -48308,10 +48447,11 @@ ELASTIC_DECL const rendezvous_change* agent_run::round_end() const {
 }
 
 ELASTIC_DECL restart_ledger::decision agent_run::decide(const rendezvous_change& change) const {
-  if (change.kind == rendezvous_change::cause::worker_failed && group_.no_restart()) {
+  if (change.is_pause) return {true, "this uses up no restart"};
+  if (change.kind == rendezvous_change::cause::worker_failed && group_.reports().no_restart) {
     restart_ledger::decision refused;
-    refused.reason = *group_.no_restart();
-    refused.is_hopeless = group_.is_hopeless();
+    refused.reason = *group_.reports().no_restart;
+    refused.is_hopeless = group_.reports().is_hopeless;
     return refused;
   }
   // A worker that ended because of another node's failure does not influence the decision.
@@ -48539,7 +48679,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
 ELASTIC_DECL task<void> agent_run::end_epoch() {
   const rendezvous_change& change = *attempt_->change;
   std::optional<std::string> obstacle;
-  if (!group_.bad_node() && group_.stayers().is_on()) {
+  if (!group_.reports().bad_node && group_.stayers().is_on()) {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
@@ -48636,7 +48776,7 @@ ELASTIC_DECL task<void> agent_run::run_beside_workers() {
 ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   epochs_.end();
   epochs_.note_change(change);
-  ledger_.reached(group_.furthest_step());
+  ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
   journal_.note_round_end(change, ledger_.failures());
@@ -48759,7 +48899,8 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
                  entry->identity.rank, entry->identity.local_rank, entry->pid,
                  entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
   }
-  log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
+  const bool restarts = decision.restart && !attempt_->change->is_pause;
+  log_.warning("{}: {}{}", restarts ? "restarting the workers" : "stopping the workers",
                failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
 }
 
@@ -48843,7 +48984,7 @@ ELASTIC_DECL task<run_result> agent_run::finish_stopped() {
   run_result result =
       finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
   result.stop_signal = request.signal;
-  if (request.is_node_bad) keep_out(result.reason);
+  if (request.is_node_bad) exclude_node(result.reason);
   co_return result;
 }
 
@@ -48857,12 +48998,12 @@ ELASTIC_DECL task<run_result> agent_run::leave_job() {
   run_result result = finish(worker_state::failed, reason);
   job_end_.reset();
   result.left_as_bad = true;
-  keep_out(reason);
+  exclude_node(reason);
   co_return result;
 }
 
-ELASTIC_DECL void agent_run::keep_out(const std::string& reason) {
-  if (rendezvous_) rendezvous_->keep_out(reason);
+ELASTIC_DECL void agent_run::exclude_node(const std::string& reason) {
+  if (rendezvous_) rendezvous_->exclude_node(reason);
 }
 
 ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason) {
@@ -50928,8 +51069,9 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
     services.events = event_handler_registry().make(config.event_log_handler);
   }
   if (!services.logs) services.logs = logs_specs_registry().make(config.logs_specs);
-  if (!services.guard) services.guard = config.guard;
-  if (services.guard_file.empty()) services.guard_file = config.guard_file;
+  agent_services::process_options& processes = services.processes;
+  if (!processes.guard) processes.guard = config.guard;
+  if (processes.guard_file.empty()) processes.guard_file = config.guard_file;
   prepared.services = std::move(services);
   return prepared;
 }
@@ -52825,8 +52967,18 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
   }
   if (members_.empty() || fingerprint_.empty()) fingerprint_ = request.fingerprint;
   recognize(request.node);
-  const auto [position, is_new] = members_.try_emplace(request.node);
-  member& node = position->second;
+  const bool is_new = members_.count(request.node) == 0;
+  member& node = connect(link, request, now);
+  take_over(request, node, now);
+  list(request.node, node);
+  greet(request.node, node, is_new);
+  if (!is_new && !ending_) repeat_news(request.node, now);
+}
+
+ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
+                                                  const rendezvous_messages::hello& request,
+                                                  time_point now) -> member& {
+  member& node = members_[request.node];
   // The node knows before the server does that its former connections are useless.
   for (const connection former : node.contact.connections()) drop(former);
   nodes_[link] = request.node;
@@ -52839,14 +52991,15 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection link,
   node.knows_hold = !request.name.empty();
   node.name = node.knows_hold ? request.name : as_node_name(request.node.host);
   wake_at(now + settings_.silence());
-  take_over(request, node, now);
-  list(request.node, node);
+  return node;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::greet(const node_id& node, member& entry, bool is_new) {
   // The others go on without a node that this leader fenced, even if it is back at once.
-  const bool is_fenced = own_fence_.is_reached() && request.node.number.high == own_node_;
-  answer(request.node, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
-  ask_for_reports(node);
-  if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
-  if (!is_new) repeat_news(request.node, now);
+  const bool is_fenced = own_fence_.is_reached() && node.number.high == own_node_;
+  answer(entry, rendezvous_messages::welcome{!is_new && !is_fenced, settings_, term_});
+  ask_for_reports(entry);
+  if (ending_) answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::refuse(connection link, std::string why) {
@@ -52870,8 +53023,8 @@ ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, tim
 
 ELASTIC_DECL std::string rendezvous_coordinator::no_room() const {
   return fmt::format(
-      "the job '{}' has {} nodes, the most that its server keeps a connection to where max_nodes "
-      "is {}: twice as many, and {} more",
+      "the job '{}' has {} nodes, the most to which its server keeps connections if max_nodes is "
+      "{}: twice as many, plus {}",
       run_id_, most_connected(), settings_.max_nodes, limits::rendezvous_spare_nodes);
 }
 
@@ -52949,8 +53102,8 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
                        request.settings.node_counts != settings_.node_counts;
   if (differs && (!members_.empty() || has_settings_)) {
     return fmt::format(
-        "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
-        "id, or another number of nodes",
+        "the job '{}' was started with {} nodes, but this node with {}: another job has this run "
+        "id, or the numbers of nodes differ",
         run_id_, sizes_of(settings_), sizes_of(request.settings));
   }
   return objection_to_file(request.fingerprint);
@@ -53314,7 +53467,7 @@ ELASTIC_DECL void rendezvous_coordinator::exclude(const exclusion& who, time_poi
   excluded_.add(who, now);
   ++content_version_;
   settle_all_ = true;
-  log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
+  log_.warning("rendezvous of job '{}': node '{}' is excluded for {:g} s: {}", run_id_, who.name,
                std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
@@ -53331,8 +53484,8 @@ ELASTIC_DECL bool rendezvous_coordinator::hold_if_excluded(const node_id& node, 
   wake_at(now + why->remaining);
   if (set_excluded(entry, true)) return true;
   const round_decision decision = decide_leave(state_, node);
-  carry_out(decision.action, "is kept out", node, now);
-  answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
+  carry_out(decision.action, "is excluded", node, now);
+  answer_hold(node, fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name,
                                 std::ceil(std::chrono::duration<double>(why->remaining).count()),
                                 why->why));
   return true;
@@ -53376,8 +53529,8 @@ ELASTIC_DECL bool rendezvous_coordinator::readmit_if_short(time_point now) {
   short_since_.reset();
   const std::string name = excluded_.first_of(excluded_names());
   log_.warning(
-      "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
-      "out there are {} of at least {} nodes",
+      "rendezvous of job '{}': node '{}' is readmitted early: without the excluded nodes, the job "
+      "has {} of at least {} nodes",
       run_id_, name, ready, least);
   excluded_.readmit(name);
   ++content_version_;
@@ -53518,8 +53671,8 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   if (newest_.world_size == settings_.max_nodes) roster_.forget_lost();
   note_members_of_round();
   if (state_.redundancy_list.empty()) return;
-  log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
-            state_.round, newest_.world_size, state_.redundancy_list.size());
+  log_.info("rendezvous of job '{}', round {}: {} in it, {} on standby", run_id_, state_.round,
+            quantity(newest_.world_size, "node"), state_.redundancy_list.size());
 }
 
 ELASTIC_DECL newest_round rendezvous_coordinator::describe_round() const {
@@ -53873,7 +54026,7 @@ ELASTIC_DECL void rendezvous_service::compare_files(connection id,
   const std::string_view whole = job_of_role(greeting.run_id);
   if (whole.empty()) return;
   for (const auto& [run_id, job] : jobs_) {
-    // Its own role compares by itself.
+    // The node's own role compares fingerprints itself.
     if (run_id == greeting.run_id || job_of_role(run_id) != whole) continue;
     if (const auto why = job->objection_to_file(greeting.fingerprint)) refuse(id, *why);
   }
@@ -53956,7 +54109,7 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   for (const auto& report : job.take_reports()) shown.reports->reported(report.node, report.text);
 }
 
-/// When viewers get the next list that came too early; never if none did.
+/// When viewers get the next list that was held back; `time_point::max()` if none was.
 ELASTIC_DECL time_point rendezvous_service::next_listing() const {
   time_point next = time_point::max();
   for (const auto& [run_id, shown] : shown_) {
@@ -56083,9 +56236,8 @@ ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
   if (std::exchange(is_away_, true)) return;
   const std::chrono::duration<double> remaining = lease_end_ - chosen_.time->now();
   chosen_.log.warning(
-      "rendezvous of job '{}': {} does not answer ({}): the job runs on, begins no round and takes "
-      "no node until it does; if that takes over {:.0f} s more (registry_grace), its workers are "
-      "stopped",
+      "rendezvous of job '{}': {} cannot be read or written ({}): the job runs on, but begins no "
+      "round and takes no node; unless this ends within {:.0f} s, its workers are stopped",
       chosen_.run_id, chosen_.registry->name(), why, remaining.count());
   job_->suspend(true, chosen_.time->now());
   // The end of a job does not wait.
@@ -56100,7 +56252,7 @@ ELASTIC_DECL std::string registered_leader::problem() const {
 ELASTIC_DECL void registered_leader::note_return() {
   if (!std::exchange(is_away_, false)) return;
   if (job_) job_->suspend(false, chosen_.time->now());
-  chosen_.log.info("rendezvous of job '{}': {} answers again", chosen_.run_id,
+  chosen_.log.info("rendezvous of job '{}': {} can be read and written again", chosen_.run_id,
                    chosen_.registry->name());
 }
 
@@ -56161,8 +56313,8 @@ ELASTIC_DECL task<void> registered_leader::keep() {
     const time_point now = chosen_.time->now();
     if (now >= lease_end_) {
       chosen_.log.warning(
-          "rendezvous of job '{}': {} has not answered for {:g} s (registry_grace): this node "
-          "stops leading the job, and its nodes stop their workers",
+          "rendezvous of job '{}': {} could not be read or written for {:g} s: this node stops "
+          "leading the job, and its nodes stop their workers",
           chosen_.run_id, chosen_.registry->name(),
           std::chrono::duration<double>(chosen_.lease).count());
       co_return;
@@ -56401,7 +56553,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_lead
   co_return nullptr;
 }
 
-/// The term of who leads the job at the other end of a channel; empty: nobody does.
+/// The term of the agent at the other end of a channel; empty: it does not lead the job.
 inline task<std::optional<std::int64_t>> term_of_leader(std::shared_ptr<message_channel> channel,
                                                         std::string run_id, std::string password) {
   candidate_messages::seek asked;
@@ -56468,7 +56620,7 @@ inline task<void> ask_of_role(std::shared_ptr<message_connector> connector,
     const std::optional<std::int64_t> term = co_await std::move(asking);
     if (term) *running = std::move(leader.run_id);
   } catch (const error&) {
-    // It leads no more.
+    // That agent no longer leads.
   }
 }
 
@@ -57271,7 +57423,7 @@ namespace elastic::detail {
 /// Identifies the network to which the ports of this process belong, including the host and its
 /// boot: of two processes with the same identity, only one can have a given port. Addresses cannot
 /// identify it, because they move between hosts and are translated on the way.
-/// Result: empty if the system does not tell. Thread-safety: any thread.
+/// Result: empty if the system does not show it. Thread-safety: any thread.
 ELASTIC_DECL std::string network_identity();
 
 }  // namespace elastic::detail
@@ -57934,7 +58086,7 @@ ELASTIC_DECL std::optional<std::string> objection_to_file(std::string_view run_i
   const std::string other_parts = fingerprint_difference(running, own);
   if (other_parts.empty()) return std::nullopt;
   return fmt::format(
-      "the job '{}' was begun with another job file than that of this node: they differ in {}; "
+      "the job '{}' was started with a different job file than this node: they differ in {}; "
       "start all nodes with the same file",
       run_id, other_parts);
 }
@@ -60874,6 +61026,34 @@ ELASTIC_DECL std::vector<rank_evidence> evidence_in(
   return evidence;
 }
 
+ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
+                                            const std::vector<int>& wanted) {
+  std::vector<int> silent_nodes;
+  std::set<int> known;
+  for (const node_answer& node : read_answers(answers, silent_nodes)) {
+    for (const inspected_rank& rank : node.ranks) known.insert(rank.evidence.rank);
+  }
+  std::vector<int> missing;
+  if (!silent_nodes.empty()) return missing;
+  for (const int rank : wanted) {
+    if (!known.contains(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
+
+/// "there is no rank 9: the ranks are 0-3".
+inline std::string missing_text(const std::vector<int>& missing,
+                                const std::vector<node_answer>& nodes) {
+  if (missing.empty()) return {};
+  std::vector<int> known;
+  for (const node_answer& node : nodes) {
+    for (const inspected_rank& rank : node.ranks) known.push_back(rank.evidence.rank);
+  }
+  if (known.empty()) return "no rank runs now\n";
+  return fmt::format("there is no rank {}: the job has {} {}\n", rank_set(missing).text(),
+                     known.size() == 1 ? "rank" : "ranks", rank_set(known).text());
+}
+
 ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
                                      const std::vector<int>& wanted, bool opens_workers) {
   std::vector<int> silent_nodes;
@@ -60887,6 +61067,7 @@ ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string
     }
   }
   std::string text = groups_text(ranks);
+  text += missing_text(missing_ranks(answers, wanted), nodes);
   if (!opens_workers) silent_nodes.clear();
   return text + notes_text(nodes, silent_nodes, opens_workers);
 }
@@ -61300,7 +61481,7 @@ ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_comma
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
   job_command::outcome outcome;
-  outcome.is_done = true;
+  outcome.is_done = missing_ranks(answers, command.ranks).empty();
   outcome.text = stacks_text(answers, command.ranks, terms_.opens_workers);
   co_return outcome;
 }
@@ -62792,7 +62973,7 @@ inline void check_affinity(const given_options& options, const launch_config& co
   }
   const int count = config.workers.nproc_per_node;
   if (config.workers.cpu_affinity.size() != static_cast<std::size_t>(count)) {
-    refuse_value(*affinity, fmt::format("a list for each of the {} workers is needed", count));
+    refuse_value(*affinity, fmt::format("a list for each worker is needed, {} in all", count));
   }
 }
 
@@ -62810,20 +62991,20 @@ inline void check_signals(const given_options& options, const signal_plan& signa
 inline void check_node_check(const given_options& options, const worker_spec& workers) {
   const auto timeout = options.find("--node-check-timeout");
   if (!timeout || !workers.node_check.command.empty()) return;
-  refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
+  refuse_options(fmt::format("{} is allowed only with --node-check", timeout->source));
 }
 
 inline void check_wrap(const given_options& options, const worker_spec& workers) {
   const auto ranks = options.find("--wrap-ranks");
   if (!ranks || !workers.wrap.command.empty()) return;
-  refuse_options(fmt::format("{} is for --wrap alone", ranks->source));
+  refuse_options(fmt::format("{} is allowed only with --wrap", ranks->source));
 }
 
 inline void check_replacement(const given_options& options, const worker_spec& workers) {
   const auto timeout = options.find("--rejoin-timeout");
   if (workers.on_failure == on_failure::restart) {
     if (timeout) {
-      refuse_options(fmt::format("{} is for --on-failure replace alone", timeout->source));
+      refuse_options(fmt::format("{} is allowed only with --on-failure replace", timeout->source));
     }
     return;
   }
@@ -62842,7 +63023,7 @@ inline void check_standby(const given_options& options, const option_target& tar
   }
   for (const char* name : {"--preload", "--standby-delay"}) {
     const auto value = options.find(name);
-    if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
+    if (value) refuse_options(fmt::format("{} is allowed only with --warm-standby", value->source));
   }
 }
 
@@ -62850,7 +63031,9 @@ inline void check_debugger(const given_options& options, const option_target& ta
   const std::optional<int> rank = target.config.debugger.rank;
   const auto address = options.find("--debug-address");
   if (!rank) {
-    if (address) refuse_options(fmt::format("{} is for --debug-rank alone", address->source));
+    if (address) {
+      refuse_options(fmt::format("{} is allowed only with --debug-rank", address->source));
+    }
     return;
   }
   const option_value option = *options.find("--debug-rank");
@@ -62858,7 +63041,7 @@ inline void check_debugger(const given_options& options, const option_target& ta
     refuse_options(fmt::format("{} and {} exclude each other: {}", option.source, other, why));
   };
   const worker_spec& workers = target.config.job.workers;
-  if (target.no_python && !target.run_path) refuse("--no-python", "debugpy debugs Python alone");
+  if (target.no_python && !target.run_path) refuse("--no-python", "debugpy debugs only Python");
   if (target.config.keeps_standbys) {
     refuse("--warm-standby", "a standby is started before its rank is known");
   }
@@ -62867,8 +63050,8 @@ inline void check_debugger(const given_options& options, const option_target& ta
   }
   const bool is_alone = target.config.job.rendezvous.max_nodes == 1;
   if (!is_alone || *rank < workers.nproc_per_node) return;
-  refuse_value(option, fmt::format("there is no such rank: the job's {} workers have 0 to {}",
-                                   workers.nproc_per_node, workers.nproc_per_node - 1));
+  refuse_value(option, fmt::format("there is no such rank: the last one of the job is {}",
+                                   workers.nproc_per_node - 1));
 }
 
 inline void check_wire(const given_options& options, const option_target& target) {
@@ -62901,7 +63084,7 @@ inline void check_diagnosis(const given_options& options, const option_target& t
   if (target.config.diagnosis.opens_workers) return check_stall_policy(target.config);
   for (const char* name : {"--stall-after", "--on-stall"}) {
     const auto value = options.find(name);
-    if (value) refuse_options(fmt::format("{} is for --diagnose alone", value->source));
+    if (value) refuse_options(fmt::format("{} is allowed only with --diagnose", value->source));
   }
 }
 
@@ -62919,8 +63102,8 @@ inline void check_ranks(const given_options& options, const worker_spec& workers
   for (const int rank : workers.logs.local_ranks_filter) {
     if (rank < count) continue;
     refuse_value(*options.find("--local-ranks-filter"),
-                 fmt::format("there is no local rank {}: this node's {} workers have 0 to {}", rank,
-                             count, count - 1));
+                 fmt::format("there is no local rank {}: the last one of this node is {}", rank,
+                             count - 1));
   }
 }
 
@@ -62929,7 +63112,7 @@ inline void check_status(const given_options& options, const program_options& pr
   if (!token) return;
   if (token->text.empty()) refuse_value(*token, "the path of a file is needed");
   if (!program.status.empty()) return;
-  refuse_options(fmt::format("{} is for --status alone", token->source));
+  refuse_options(fmt::format("{} is allowed only with --status", token->source));
 }
 
 ELASTIC_DECL void check_output(const given_options& options, const program_config& config,
@@ -62965,13 +63148,12 @@ inline void check_job_file(const given_options& options, const std::vector<std::
   for (const char* const name : companions) {
     const auto value = options.find(name);
     if (value && config.job_file.empty()) {
-      refuse_options(fmt::format("{} is for --job alone", value->source));
+      refuse_options(fmt::format("{} is allowed only with --job", value->source));
     }
   }
   if (config.job_file.empty() || operands.empty()) return;
-  refuse_options(fmt::format("{} and --job exclude each other: the file has the command of each "
-                             "role",
-                             in_quotes(operands[0])));
+  refuse_options(fmt::format("{} and {} exclude each other: the file has the command of each role",
+                             in_quotes(operands[0]), options.find("--job")->source));
 }
 
 ELASTIC_DECL void settle_program(const given_options& options,
@@ -63928,7 +64110,11 @@ ELASTIC_DECL std::string http_response_parser::take_body() {
 }
 
 ELASTIC_DECL void http_response_parser::refuse(const std::string& why) {
-  throw error(errc::protocol_violation, "the answer is not one of HTTP/1.1: " + why);
+  throw error(errc::protocol_violation, "the answer is not valid HTTP/1.1: " + why);
+}
+
+ELASTIC_DECL void http_response_parser::refuse_length(const std::string& why) {
+  throw error(errc::protocol_violation, "the answer is too long: " + why);
 }
 
 ELASTIC_DECL std::string http_response_parser::shown(std::string_view text) {
@@ -63950,7 +64136,7 @@ ELASTIC_DECL void http_response_parser::read_line(std::string_view& bytes) {
     refuse(fmt::format("it begins with '{}'", shown(line_)));
   }
   if (head_bytes_ > limits::http_head_bytes) {
-    refuse(fmt::format("its head has over {} bytes", limits::http_head_bytes));
+    refuse_length(fmt::format("its head has over {} bytes", limits::http_head_bytes));
   }
   bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
   if (end == std::string_view::npos) return;
@@ -64034,7 +64220,7 @@ ELASTIC_DECL void http_response_parser::end_head() {
   } else if (!length.empty()) {
     left_ = read_number(length, 10);
     if (left_ > body_bound_) {
-      refuse(fmt::format("its body has {} bytes, {} are allowed", left_, body_bound_));
+      refuse_length(fmt::format("its body has {} bytes, {} are allowed", left_, body_bound_));
     }
     state_ = left_ == 0 ? state::complete : state::counted;
   } else {
@@ -64059,7 +64245,7 @@ ELASTIC_DECL void http_response_parser::read_chunk_size(std::string_view line) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
   left_ = read_number(line, 16);
   if (left_ > body_bound_) {
-    refuse(fmt::format("a chunk has {} bytes, {} are allowed", left_, body_bound_));
+    refuse_length(fmt::format("a chunk has {} bytes, {} are allowed", left_, body_bound_));
   }
   if (left_ > 0) {
     state_ = state::chunk;
@@ -64085,7 +64271,7 @@ ELASTIC_DECL void http_response_parser::read_counted(std::string_view& bytes) {
 
 ELASTIC_DECL void http_response_parser::keep(std::string_view bytes) {
   if (body_.size() + bytes.size() > body_bound_) {
-    refuse(fmt::format("its body has over {} bytes", body_bound_));
+    refuse_length(fmt::format("its body has over {} bytes", body_bound_));
   }
   body_.append(bytes);
 }
@@ -65028,8 +65214,6 @@ ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text) {
 
 namespace elastic::detail {
 
-inline const std::string terminal_state = "torchelastic/agent/terminal_state";
-
 ELASTIC_DECL error closed_error(const std::string& run_id,
                                 const std::optional<job_ending>& ending) {
   if (!ending) {
@@ -65062,15 +65246,13 @@ ELASTIC_DECL torch_exit::torch_exit(std::shared_ptr<store> agents, int rank, int
 /// Opens the barrier in place of a node that was the last to come, and was lost before it did so.
 inline task<void> open_when_counted(std::shared_ptr<store> agents, int size,
                                     std::shared_ptr<time_source> time, duration pause) {
-  const std::string count = terminal_state + "/num_members";
+  const std::string count = exit_count;
   std::int64_t arrived = 0;
   while (arrived < size) {
     co_await time->sleep_until(time->now() + pause);
     arrived = co_await agents->add(count, 0);
   }
-  const std::string last = terminal_state + "/last_member";
-  const std::string value = "<val_ignored>";
-  co_await agents->set(last, value);
+  co_await open_exit_barrier(agents);
 }
 
 ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, duration silence,
@@ -65092,11 +65274,12 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   const std::shared_ptr<store> agents = agents_;
   const int rank = rank_;
   const int size = size_;
+  const std::string prefix = exit_state;
   const std::string mine = std::to_string(rank);
-  co_await publish_and_read(agents, terminal_state, mine, rank, size);
+  co_await publish_and_read(agents, prefix, mine, rank, size);
   if (rank != 0) co_return;
   // All have arrived, so a node that does not get to read that has died meanwhile.
-  task<void> reading = wait_for_readers(agents, terminal_state, size);
+  task<void> reading = wait_for_readers(agents, prefix, size);
   co_await with_deadline(*time, time->now() + silence, std::move(reading));
 }
 
@@ -65104,15 +65287,15 @@ ELASTIC_DECL task<bool> torch_exit::is_passed(std::optional<rendezvous_handler::
   if (!has_begun_) co_return false;
   if (how) co_return *how == rendezvous_handler::job_end::succeeded;
   std::vector<std::string> keys;
-  if (gathers_) keys = rank_keys(terminal_state, size_, "");
-  if (!gathers_) keys.push_back(terminal_state + "/last_member");
+  if (gathers_) keys = rank_keys(exit_state, size_, "");
+  if (!gathers_) keys.push_back(exit_last);
   const std::shared_ptr<store> agents = agents_;
   co_return co_await agents->check(std::move(keys));
 }
 
 ELASTIC_DECL task<void> torch_exit::release() {
   if (!gathers_ || size_ == 0) co_return;
-  const std::string key = terminal_state + std::to_string(rank_);
+  const std::string key = exit_state + std::to_string(rank_);
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.emplace_back(key, std::to_string(rank_));
   pairs.emplace_back(key + gathered_suffix, "FIN");
@@ -66071,7 +66254,7 @@ ELASTIC_DECL auto job_failures::parse(std::string_view text) -> agreement {
   if (made.is_joint) return made;
   throw error(
       errc::protocol_violation,
-      fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", text));
+      fmt::format("the node of rank 0 reported '{:.100}' as the number of failures", text));
 }
 
 }  // namespace elastic::detail
@@ -66191,7 +66374,7 @@ ELASTIC_DECL task<void> torch_round::wait_for_change(std::string token, time_poi
 
 ELASTIC_DECL task<bool> torch_round::has_ended(std::int64_t round, int rank) {
   std::vector<std::string> keys;
-  keys.push_back(fmt::format("{}/torchelastic/agent/terminal_state{}", prefix(round), rank));
+  keys.push_back(fmt::format("{}/{}{}", prefix(round), exit_state, rank));
   co_return co_await agents_->check(std::move(keys));
 }
 
@@ -66281,7 +66464,7 @@ ELASTIC_DECL task<std::vector<node_id>> torch_round::without_ended(std::vector<n
 
 ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   if (dialect_ != torch_dialect::torch_2_6) co_return 0;
-  const std::string joint = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
+  const std::string joint = fmt::format("{}/{}", prefix(round), exit_count);
   const std::string own = ended_prefix(round) + count_name;
   // Read first, so that it never exceeds the other.
   const int replies = co_await count_at(own);
@@ -67570,7 +67753,7 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
 
 namespace elastic::detail {
 
-/// The number of restarts within their window, and nothing else.
+/// Terms that limit only the number of restarts within the window.
 inline restart_terms budget_of(const restart_terms& terms) {
   restart_terms budget;
   budget.window = terms.window;
@@ -67761,7 +67944,7 @@ inline std::string no_pause_after_success(int replica) {
 
 ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pending) {
   if (asked_resume_) return pending->settle(false, "not paused: the replicas are being resumed");
-  if (is_paused_) return pending->settle(true, "the replicas are paused already");
+  if (is_paused_) return pending->settle(true, "the replicas are already paused");
   if (asked_pause_) return pending->settle(false, "not paused: a pause is asked for already");
   if (is_saving_) return pending->settle(false, "not paused: a checkpoint is being saved");
   if (const auto done = ended_with_success()) {
@@ -67772,7 +67955,7 @@ ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pend
 }
 
 ELASTIC_DECL void replica_run::begin_resume(std::shared_ptr<pending_command> pending) {
-  // One that comes beside another is answered like one that comes after it.
+  // A second request during a resume gets the same answer as one after it.
   if (!is_paused_ || asked_resume_) {
     return pending->settle(false, "not resumed: the replicas are not paused");
   }
@@ -67816,7 +67999,7 @@ ELASTIC_DECL task<void> replica_run::inspect(std::shared_ptr<pending_command> pe
   pending->settle(outcome.is_done, std::move(outcome.text));
 }
 
-/// All replicas save what they can, and are stopped.
+/// Lets the replicas save a checkpoint, and stops them.
 ELASTIC_DECL task<void> replica_run::pause() {
   const job_command command = asked_pause_->command();
   task<void> saving = save_before_pause(command.within);
@@ -67863,40 +68046,51 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
   while (!stop_) {
     if (failure_) std::rethrow_exception(failure_);
     if (is_paused_) {
-      task<void> going_on = asked_resume_ ? resume() : happened_.wait();
-      if (!asked_resume_) happened_.reset();
-      co_await race(std::move(going_on), stop_requested_.wait());
-      continue;
-    }
-    if (group_.state() == worker_state::succeeded) {
-      // A slow reader of their output is waited for.
+      task<void> waiting = spend_pause();
+      co_await std::move(waiting);
+    } else if (group_.state() == worker_state::succeeded) {
+      // The endless grace period waits for a slow reader of their output.
       task<void> clearing = stop_all({SIGKILL, duration::max()});
       co_await std::move(clearing);
       co_return finish(worker_state::succeeded, "all replicas ended with success");
-    }
-    if (refusal_ || group_.state() == worker_state::failed) {
+    } else if (refusal_ || group_.state() == worker_state::failed) {
       task<void> stopping = stop_all(usual_stop());
       co_await std::move(stopping);
       if (!stop_) co_return finish_failed();
-    } else if (asked_pause_) {
-      task<void> pausing = pause();
-      co_await std::move(pausing);
-    } else if (!ended_.empty()) {
-      const std::size_t replica = ended_.front();
-      ended_.pop_front();
-      judge(replica);
-    } else if (!due_.empty()) {
-      next_life next = std::move(due_.front());
-      due_.pop_front();
-      task<void> starting = start_again(std::move(next));
-      co_await race(std::move(starting), stop_requested_.wait());
     } else {
-      task<void> waiting = await_event();
-      co_await std::move(waiting);
+      task<void> stepping = take_step();
+      co_await std::move(stepping);
     }
   }
   task<run_result> finishing = finish_stopped();
   co_return co_await std::move(finishing);
+}
+
+/// While the replicas run. One thing after the other, so that a stop never meets a start.
+ELASTIC_DECL task<void> replica_run::take_step() {
+  if (asked_pause_) {
+    task<void> pausing = pause();
+    co_await std::move(pausing);
+  } else if (!ended_.empty()) {
+    const std::size_t replica = ended_.front();
+    ended_.pop_front();
+    judge(replica);
+  } else if (!due_.empty()) {
+    next_life next = std::move(due_.front());
+    due_.pop_front();
+    task<void> starting = start_again(std::move(next));
+    co_await race(std::move(starting), stop_requested_.wait());
+  } else {
+    task<void> waiting = await_event();
+    co_await std::move(waiting);
+  }
+}
+
+/// While the replicas are paused.
+ELASTIC_DECL task<void> replica_run::spend_pause() {
+  if (!asked_resume_) happened_.reset();
+  task<void> next = asked_resume_ ? resume() : happened_.wait();
+  co_await race(std::move(next), stop_requested_.wait());
 }
 
 ELASTIC_DECL task<void> replica_run::open_and_start() {
@@ -67937,7 +68131,7 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   run_beside(group_.watch_work());
 }
 
-/// Until one has ended, or is to start, or all is over.
+/// Waits until the loop has something to do.
 ELASTIC_DECL task<void> replica_run::await_event() {
   co_await race(happened_.wait(), group_.wait_for_outcome());
   happened_.reset();
@@ -67972,14 +68166,14 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
     if (each.local_rank == ended.identity.local_rank && each.step >= 0) step = each.step;
   }
   restart_ledger::decision next = ledger_.failed(replica, ended.end->status, step, ended.end->time);
-  if (!group_.no_restart()) return next;
+  if (!group_.reports().no_restart) return next;
   next.restart = false;
-  next.reason = *group_.no_restart();
-  next.is_hopeless = group_.is_hopeless();
+  next.reason = *group_.reports().no_restart;
+  next.is_hopeless = group_.reports().is_hopeless;
   return next;
 }
 
-/// What the replica had started is gone, and its pause is over.
+/// Makes a replica due to restart once its descendants are gone and its delay is over.
 ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
   task<void> clearing = group_.clear(next.replica);
   co_await std::move(clearing);
@@ -67992,12 +68186,12 @@ ELASTIC_DECL void replica_run::run_beside(task<void> work) {
   tasks_->spawn(note_failure(std::move(work)));
 }
 
-/// Errors: none; see `failure_`.
+/// Errors: none; stores them in `failure_`.
 ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
   try {
     co_await std::move(work);
   } catch (...) {
-    // Who cancels it stops the replicas, for good or for a pause.
+    // A cancellation comes from a stop or a pause, and is no failure.
     const std::exception_ptr failure = std::current_exception();
     if (!is_cancellation(failure)) failure_ = failure;
   }
@@ -68036,7 +68230,7 @@ ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& repl
   const std::shared_ptr<role_link>& link = services_.roles;
   if (!link) return;
   link->choose_ports(replicas);
-  // Nobody else has to be asked where replicas are.
+  // All replicas are on this node, so there is no exchange with others.
   link->met({link->places(0)});
 }
 
@@ -68059,7 +68253,7 @@ ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
   return journal_.time_stop(plan, carry_out(plan));
 }
 
-/// As planned, or as a request says that was made or comes meanwhile.
+/// Stops the replicas by `plan`, or by the stop request if there is one or one arrives meanwhile.
 ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
   co_await tasks_->stop();
   if (!stop_) co_await race(group_.stop(plan), stop_requested_.wait());
@@ -68102,15 +68296,16 @@ ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
   co_return result;
 }
 
-/// A replica used up the restarts, or said that there is to be none, or that this node is bad.
+/// The restarts are used up, or a replica has reported that it must not restart or that this node
+/// is bad.
 ELASTIC_DECL run_result replica_run::finish_failed() {
   std::string reason = "a replica failed";
   if (refusal_) reason = refusal_->reason;
-  if (!refusal_ && group_.no_restart()) reason = *group_.no_restart();
-  if (group_.bad_node()) reason = *group_.bad_node();
+  if (!refusal_ && group_.reports().no_restart) reason = *group_.reports().no_restart;
+  if (group_.reports().bad_node) reason = *group_.reports().bad_node;
   run_result result = finish(worker_state::failed, std::move(reason));
   result.is_hopeless = refusal_ && refusal_->is_hopeless;
-  result.left_as_bad = group_.bad_node().has_value();
+  result.left_as_bad = group_.reports().bad_node.has_value();
   return result;
 }
 
@@ -68166,7 +68361,7 @@ ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const
   if (!which.has_world || which.config.standalone) return std::nullopt;
   if (meeting.max_nodes > 1) return meeting.max_nodes;
   const std::string address = hosted_endpoint(which);
-  // Of a node by itself, c10d and a static rendezvous make no meeting.
+  // With c10d and static, a role of one node meets nobody.
   const bool meets = address.empty() ? meeting.backend != "static" && meeting.backend != "c10d"
                                      : do_nodes_meet(roles, address);
   return meets ? std::optional<int>(1) : std::nullopt;
@@ -68178,9 +68373,9 @@ ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const
 
 namespace elastic::detail {
 
-/// The rendezvous of a role that runs on one node of its job, while the others stand by. If this
-/// node has its first place in a round that is not the role's first, the role has moved here, and
-/// that uses up a restart of it: the node reports a failure, and takes part in the next round.
+/// The rendezvous of a role that runs on one node of its job while the others stand by. If this
+/// node's first round is not the role's first, the role has moved here, which uses up one of its
+/// restarts: the node reports a failure, and takes part in the next round.
 ///
 /// Errors, cancellation and thread-safety: those of the inner handler.
 class moving_rendezvous final : public rendezvous_handler {
@@ -68188,7 +68383,7 @@ class moving_rendezvous final : public rendezvous_handler {
   moving_rendezvous(std::shared_ptr<rendezvous_handler> inner, logger log)
       : inner_(std::move(inner)), log_(std::move(log)) {}
 
-  /// Makes what another factory makes, inside of one of these.
+  /// A factory that wraps the handlers of another one.
   ELASTIC_DECL static rendezvous_factory around(rendezvous_factory inner, logger log);
 
   std::string backend() const override { return inner_->backend(); }
@@ -68204,7 +68399,7 @@ class moving_rendezvous final : public rendezvous_handler {
     inner_->pause(std::move(why), saves_first);
   }
   void resume() override { inner_->resume(); }
-  void keep_out(std::string why) override { inner_->keep_out(std::move(why)); }
+  void exclude_node(std::string why) override { inner_->exclude_node(std::move(why)); }
   std::string obstacle() const override { return inner_->obstacle(); }
   std::optional<std::int64_t> arrived_workers() const override {
     return inner_->arrived_workers();
@@ -68235,7 +68430,7 @@ ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log);
 
 namespace elastic::detail {
 
-/// What every role has for itself.
+/// Refuses services of which each role needs its own.
 inline void check_shared_services(const agent_services& services) {
   const auto demand = [](bool is_empty, const char* member) {
     if (is_empty) return;
@@ -68265,7 +68460,7 @@ inline void check_restarts(const role_plan::job& options) {
   }
 }
 
-/// Nodes of one job find each other by its name.
+/// Nodes of one job find each other by its run id, so a job of several nodes needs one.
 inline void check_run_id(const role_plan::job& options) {
   if (!options.run_id.empty()) return;
   for (const role& each : options.roles) {
@@ -68289,7 +68484,7 @@ ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
   check_run_id(options_);
   if (options_.run_id.empty()) options_.run_id = random_uuid();
   find_meetings();
-  // What keeps a role from being run is known before any starts.
+  // Makes each runner once, so that an invalid role is reported before any role starts.
   for (std::size_t place = 0; place < options_.roles.size(); ++place) {
     circumstances around;
     around.services = services_of(place);
@@ -68321,13 +68516,15 @@ ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
   return meetings_.contains(address) ? address : std::string();
 }
 
-/// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
+/// The group's server serves all roles, so no agent hosts one, and nodes of torchrun cannot meet
+/// there.
 ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_beside_server(
     const circumstances& around) const {
   const auto backends = services_.backends ? new_shared<rendezvous_registry>(*services_.backends)
                                            : new_shared<rendezvous_registry>();
   const bool is_beside_server = around.is_beside_server;
-  // It answers when all roles start again. If not, the node that hosted it has left the job.
+  // After a restart of the job the server is expected to answer. If it does not, the node that
+  // hosted it has left the job.
   const bool is_known = around.restarts > 0;
   backends->add("c10d", [is_beside_server, is_known](const rendezvous_parameters& parameters) {
     const auto dialect = parameters.conf.find("dialect");
@@ -68343,7 +68540,7 @@ ELASTIC_DECL std::shared_ptr<const rendezvous_registry> role_plan::backends_besi
   return backends;
 }
 
-/// Those whose handlers notice that a role of one node has moved to this one.
+/// Backends whose handlers detect that a role of one node has moved to this node.
 inline std::shared_ptr<const rendezvous_registry> backends_that_move(
     const std::shared_ptr<const rendezvous_registry>& given, const role& which, const logger& log) {
   const auto inner = given ? given : new_shared<const rendezvous_registry>();
@@ -68355,7 +68552,7 @@ inline std::shared_ptr<const rendezvous_registry> backends_that_move(
   return backends;
 }
 
-/// What tells the run of a role after a restart of the job from the one before.
+/// A name that distinguishes the run of a role after a restart of the job from the earlier ones.
 inline std::string name_of_run(const std::string& role, int restarts) {
   return restarts == 0 ? role : fmt::format("{}_{}", role, restarts);
 }
@@ -68379,7 +68576,7 @@ ELASTIC_DECL launch_config role_plan::config_of(std::size_t role,
   if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
   workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
   if (!around.log_root.empty()) workers.log_name = name_of_run(which.name, around.restarts);
-  // That of the job has everything, unless somebody wants a file of the role alone.
+  // The journal of the job has all records; the role has its own file only on request.
   if (workers.journal.empty()) workers.journal = "/dev/null";
   config.rendezvous.run_id = run_id_of(role, around.restarts);
   return config;
@@ -68437,7 +68634,7 @@ inline std::string make_roles_folder() {
 ELASTIC_DECL void role_board::open(const std::string& folder) {
   if (folder.empty()) folder_ = make_roles_folder();
   const std::string chosen = (folder.empty() ? folder_ : folder) + "/roles.json";
-  // A worker may read it from another directory.
+  // A worker may have another working directory.
   std::error_code failure;
   const std::filesystem::path absolute = std::filesystem::absolute(chosen, failure);
   file_ = failure ? chosen : absolute.string();
@@ -68486,7 +68683,7 @@ ELASTIC_DECL void role_board::publish() {
   try {
     write();
   } catch (const std::exception& failure) {
-    // The workers keep what they know, and the next change may do better.
+    // The workers keep the last file; the next change is written again.
     if (!std::exchange(has_failed_, true)) log_.warning("{}", failure.what());
     return;
   }
@@ -68496,7 +68693,7 @@ ELASTIC_DECL void role_board::publish() {
   std::erase_if(listeners_, [&](const listener& call) { return !call(document_.revision); });
 }
 
-/// Whoever opens the file has either all of the old one or all of the new one.
+/// Replaces the file atomically: a reader sees either the whole old file or the whole new one.
 ELASTIC_DECL void role_board::write() const {
   const std::string fresh = file_ + ".new";
   const std::string text = roles_text(document_);
@@ -68505,7 +68702,7 @@ ELASTIC_DECL void role_board::write() const {
     throw error(errc::file_access, fmt::format("the file of the roles '{}' cannot be written: {}",
                                                file_, errno_text(errno)));
   };
-  // Whatever lies there makes room: a link would be followed, and a FIFO would wait for a reader.
+  // An existing file is removed: a link would be followed, and a FIFO would wait for a reader.
   ::unlink(fresh.c_str());
   constexpr mode_t of_user = 0600;
   unique_fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, of_user));
@@ -68594,7 +68791,7 @@ ELASTIC_DECL std::vector<role_step> role_machine::ended(std::size_t role, role_e
   using kind = role_end::kind;
   entry& self = roles_[role];
   const bool was_stopping = self.state == role_state::stopping;
-  // How a role ends that was told to is not an event; why it was told to stays its reason.
+  // How a role ends after a request to stop decides nothing, so the reason for the request stays.
   if (!was_stopping || end.how == kind::succeeded) self.reason = end.reason;
   if (end.how == kind::succeeded) {
     self.state = role_state::succeeded;
@@ -68687,7 +68884,7 @@ ELASTIC_DECL void role_machine::stop_all(std::vector<role_step>& steps, const st
   }
 }
 
-/// Stops the roles that do not outlive another one that has ended.
+/// Stops the roles whose leader (`stops_with`) has ended.
 ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
   bool has_changed = false;
   for (std::size_t place = 0; place < roles_.size(); ++place) {
@@ -68708,7 +68905,7 @@ ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
   return has_changed;
 }
 
-/// Starts the roles that wait for nothing more, and gives up those that wait in vain.
+/// Starts the roles whose conditions all hold, and gives up those with a condition that never can.
 ELASTIC_DECL bool role_machine::start_next(std::vector<role_step>& steps) {
   bool has_changed = false;
   for (std::size_t place = 0; place < roles_.size() && !verdict_; ++place) {
@@ -68746,7 +68943,7 @@ ELASTIC_DECL void role_machine::judge_success() {
   for (std::size_t place = 0; place < roles_.size(); ++place) {
     const entry& role = roles_[place];
     if (role.rule.stops_with) continue;
-    // One that has failed and decides nothing is ignored; any other has led to a verdict.
+    // Its policy is `ignore`: any other failure has already led to a verdict.
     if (role.state == role_state::failed) continue;
     if (role.state != role_state::succeeded) return;
     last = place;
@@ -68830,7 +69027,8 @@ ELASTIC_DECL bool role_post::notify(std::int64_t revision) {
 
 ELASTIC_DECL void role_post::choose_ports(const std::vector<std::size_t>& slots) {
   for (const std::size_t slot : slots) {
-    // While the last ones are held, none of them is a new one: who asks there asks in vain.
+    // The former leases are held until the new ports are chosen, so that no new port is a former
+    // one: a client with an outdated address then reaches nobody.
     port_map chosen;
     std::vector<port_lease> held;
     for (const std::string& name : names_) {
@@ -68914,14 +69112,57 @@ struct served_port {
   endpoint address;
 };
 
-/// Waits until a connection to the port succeeds, and it is the worker that listens there, or a
-/// process that it has started. The connection is closed at once.
+/// Waits until a connection to the port succeeds, and the worker or a process that it has started
+/// listens there. The connection is closed at once.
 ///
-/// A port that does not open is waited for without a limit, and warned of after 30 s, then after
-/// twice as long, and so on.
+/// Waits without a limit, and logs a warning after 30 s, after 60 s, and so on, doubling the time.
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time_source> time,
                                           logger log);
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_command.hpp ----
+
+namespace elastic::detail {
+
+/// A command for several roles: passes it to all at once, and sums up their outcomes.
+///
+/// Thread-safety: none.
+class role_command {
+ public:
+  explicit role_command(job_command command) : command_(std::move(command)) {}
+
+  role_command(const role_command&) = delete;
+  role_command& operator=(const role_command&) = delete;
+
+  /// Adds a role that runs.
+  ELASTIC_DECL void add(std::string role, role_plan::runner runner);
+
+  /// Adds a role that cannot carry out the command, and why.
+  ELASTIC_DECL void add_idle(std::string role, std::string why);
+
+  /// Carries out the command: it is done if there is a role that runs and each of them has done it.
+  /// Errors: the first of a role. Cancellation, of any type: cancels all roles.
+  /// @param strand runs the roles' tasks, and the caller.
+  ELASTIC_DECL task<job_command::outcome> run(asio::any_io_executor strand);
+
+ private:
+  struct share {
+    std::string role;
+    /// Empty: the role does not run.
+    std::optional<role_plan::runner> runner;
+    job_command::outcome outcome;
+  };
+
+  ELASTIC_DECL task<void> run_share(std::size_t place);
+  ELASTIC_DECL job_command::outcome sum() const;
+  // A section for each role if the outcomes have several lines, otherwise one line.
+  ELASTIC_DECL std::string text() const;
+
+  job_command command_;
+  std::vector<share> shares_;
+};
 
 }  // namespace elastic::detail
 
@@ -68929,15 +69170,15 @@ ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time
 
 namespace elastic::detail {
 
-/// Notices when the workers of a role on this node are ready, and tells another observer what it
-/// was told itself.
+/// Detects when the workers of a role on this node are ready, and forwards all events to another
+/// observer.
 ///
-/// Thread-safety: as worker_observer.
+/// Thread-safety: that of worker_observer.
 class role_watch final : public worker_observer {
  public:
   /// @param workers   how many workers of the role this node runs
   /// @param next      may be null
-  /// @param on_ready  called when all of them are ready; again after each restart
+  /// @param on_ready  called when all of them are ready, and again after each restart
   ELASTIC_DECL role_watch(elastic::role::readiness readiness, int workers,
                           std::shared_ptr<worker_observer> next, std::function<void()> on_ready);
 
@@ -68956,11 +69197,27 @@ class role_watch final : public worker_observer {
 
 }  // namespace elastic::detail
 
+// ---- elastic/roles/detail/silence_warning.hpp ----
+
+namespace elastic::detail {
+
+/// Warns while a role for which others wait does not report progress: after 30 s, and again each
+/// time after twice as long.
+/// @param role      its name
+/// @param waiting   the name of a role that waits for it
+/// @param is_ready  called before each warning; true ends the wait
+/// Errors: none. Cancellation: all types.
+ELASTIC_DECL task<void> warn_of_silence(std::string role, std::string waiting,
+                                        std::function<bool()> is_ready,
+                                        std::shared_ptr<time_source> time, logger log);
+
+}  // namespace elastic::detail
+
 // ---- elastic/roles/detail/impl/role_run.ipp ----
 
 namespace elastic::detail {
 
-/// What the machine has to know of roles that `validate` accepts.
+/// The rules of the machine for roles that `validate` accepts.
 inline std::vector<role_rule> rules_of(const std::vector<role>& roles) {
   std::vector<role_rule> rules;
   for (const role& each : roles) {
@@ -69019,7 +69276,7 @@ ELASTIC_DECL void role_run::take(const stop_request& request) {
     carry_out(machine_.stop(request.reason.empty() ? "stop requested" : request.reason));
     return;
   }
-  // The roles stop already, so that only a request that kills says anything new.
+  // The roles are already stopping, so only a request that kills changes anything.
   if (!request.escalates && request.signal != SIGKILL) return;
   for (const entry& each : entries_) stop(each, request);
 }
@@ -69031,7 +69288,7 @@ ELASTIC_DECL void role_run::take(const signal_request& request) {
   }
 }
 
-/// For one that asks on a strand of its own.
+/// Passes a command from a caller on any strand to the strand of the group.
 inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group,
                                                    asio::any_io_executor strand,
                                                    job_command command) {
@@ -69046,79 +69303,35 @@ inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group
   co_return co_await run_on(strand, std::move(working), cancellation.slot());
 }
 
-/// What becomes of the command at one role.
-inline task<void> command_of_role(role_plan::runner runner, job_command command,
-                                  std::shared_ptr<job_command::outcome> outcome) {
-  task<job_command::outcome> working =
-      std::visit([&](const auto& each) { return each->carry_out(std::move(command)); }, runner);
-  *outcome = co_await std::move(working);
-}
-
-/// Several lines, or one that has them all.
-inline std::string outcomes_text(job_command::kind kind,
-                                 const std::vector<std::pair<std::string, std::string>>& texts) {
-  std::string text;
-  const bool has_lines = kind == job_command::kind::stacks;
-  for (const auto& [name, words] : texts) {
-    if (has_lines) {
-      text += fmt::format("role {}\n{}{}", name, words, words.ends_with('\n') ? "" : "\n");
-    } else {
-      text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, words);
-    }
-  }
-  return text;
-}
-
 ELASTIC_DECL task<job_command::outcome> role_run::carry_out(job_command command) {
-  job_command::outcome outcome;
-  if (command.what == job_command::kind::drain) {
-    if (!command.role.empty()) {
-      outcome.text = "a node is drained of all roles: leave out the role";
-      co_return outcome;
-    }
-    stop_request request;
-    request.reason = "drained " + command.reason;
-    request.is_node_bad = true;
-    take(request);
-    outcome.is_done = true;
-    outcome.text = "this node leaves the job";
-    co_return outcome;
-  }
-  struct order {
-    std::size_t place = 0;
-    std::shared_ptr<job_command::outcome> outcome = {};
-  };
-  std::vector<order> orders;
-  std::vector<task<void>> tasks;
+  if (command.what == job_command::kind::drain) co_return drain(command);
+  role_command shared(command);
   for (std::size_t role = 0; role < entries_.size(); ++role) {
     if (!command.role.empty() && command.role != name_of(role)) continue;
-    const order made{role, new_shared<job_command::outcome>()};
-    orders.push_back(made);
-    const entry& self = entries_[role];
-    if (self.runner) {
-      tasks.push_back(command_of_role(*self.runner, command, made.outcome));
+    if (const auto& runner = entries_[role].runner) {
+      shared.add(name_of(role), *runner);
     } else {
-      made.outcome->text = fmt::format("it does not run: {}", to_string(machine_.state(role)));
+      shared.add_idle(name_of(role),
+                      fmt::format("it does not run: {}", to_string(machine_.state(role))));
     }
   }
-  const std::size_t asked = tasks.size();
-  if (asked > 0) {
-    task<concurrent_outcome> working =
-        run_concurrently(strand_, asked, cancelled_by::first_failure, std::move(tasks));
-    const concurrent_outcome ends = co_await std::move(working);
-    for (const std::exception_ptr& failure : ends.failures) {
-      if (failure) std::rethrow_exception(failure);
-    }
+  task<job_command::outcome> working = shared.run(strand_);
+  co_return co_await std::move(working);
+}
+
+ELASTIC_DECL job_command::outcome role_run::drain(const job_command& command) {
+  job_command::outcome outcome;
+  if (!command.role.empty()) {
+    outcome.text = "a node is drained of all roles: leave out the role";
+    return outcome;
   }
-  std::vector<std::pair<std::string, std::string>> texts;
-  std::size_t done = 0;
-  for (const order& each : orders) {
-    if (each.outcome->is_done) ++done;
-    texts.emplace_back(name_of(each.place), each.outcome->text);
-  }
-  outcome.is_done = done > 0 && done == asked;
-  outcome.text = outcomes_text(command.what, texts);
-  co_return outcome;
+  stop_request request;
+  request.reason = "drained " + command.reason;
+  request.is_node_bad = true;
+  take(request);
+  outcome.is_done = true;
+  outcome.text = "this node leaves the job";
+  return outcome;
 }
 
 // ---- what the program adds ----------------------------------------------------------------------
@@ -69154,8 +69367,8 @@ ELASTIC_DECL void role_run::notify_extension() {
 
 // ---- what the roles share ----------------------------------------------------------------------
 
-/// Of the nodes that meet at an endpoint, the one that has the address hosts the server, for all
-/// roles: it outlives each of them.
+/// Of the nodes that meet at an endpoint, the one with that address hosts the server for all roles,
+/// because the server has to outlive each of them.
 ELASTIC_DECL task<void> role_run::open_servers() {
   for (const auto& [at, parameters] : plan_->meetings()) {
     rendezvous_parameters chosen = parameters;
@@ -69193,8 +69406,8 @@ ELASTIC_DECL void role_run::open_journal() {
   journal_ = new_shared<role_journal>(path, log_);
 }
 
-/// How a role meets with other nodes, or, for a role of one node in a job of several, how another
-/// role does. None: the job has one node.
+/// How a role meets other nodes; for a role of one node in a job of several nodes, how another role
+/// does. Empty: the job has one node.
 inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<role>& roles,
                                                              const role& which) {
   const auto has_several_nodes = [](const role& each) {
@@ -69209,7 +69422,7 @@ inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<r
   return meeting;
 }
 
-/// Where workers of other nodes find those of this one.
+/// The address at which workers of other nodes reach those of this node.
 inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
   if (!meeting) co_return std::string("127.0.0.1");
   if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
@@ -69233,7 +69446,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
     entries_[place].address = co_await std::move(finding);
   }
   const auto board = new_shared<role_board>(strand_, std::move(names), log_);
-  // Workers read it, who are not to wait for a file system.
+  // Workers read the file, and must not wait for a file system that hangs.
   board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
   board_ = board;
   if (!plan_->options().extension) co_return;
@@ -69244,7 +69457,7 @@ ELASTIC_DECL task<void> role_run::open_board() {
   });
 }
 
-/// What the agent of a role, or its replicas, are given.
+/// The services of the agent of a role, or of its replicas.
 ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
   agent_services services = plan_->services_of(role);
   if (journal_) {
@@ -69269,22 +69482,57 @@ ELASTIC_DECL std::shared_ptr<role_post> role_run::make_post(std::size_t role) {
   const auto post =
       new_shared<role_post>(board_, role, config.workers.nproc_per_node,
                             port_names(config.workers.arguments), std::move(here));
-  if (plan_->options().roles[role].ready_at == elastic::role::readiness::port) {
-    post->on_start([weak = weak_from_this(), role](std::vector<role_post::running> workers) {
-      if (const auto run = weak.lock()) run->await_ports(role, std::move(workers));
-    });
-  }
+  const elastic::role::readiness ready_at = plan_->options().roles[role].ready_at;
+  if (ready_at == elastic::role::readiness::start) return post;
+  post->on_start(
+      [weak = weak_from_this(), role, ready_at](std::vector<role_post::running> workers) {
+        const auto run = weak.lock();
+        if (!run) return;
+        if (ready_at == elastic::role::readiness::port) {
+          run->await_ports(role, std::move(workers));
+        } else {
+          run->await_progress(role);
+        }
+      });
   return post;
 }
 
-/// Those of an earlier start are waited for no more.
+/// Only warns: role_watch detects progress.
+ELASTIC_DECL void role_run::await_progress(std::size_t role) {
+  entry& self = entries_[role];
+  const std::optional<std::string> waiting = waiting_for(role);
+  if (!self.runner || !waiting) return;
+  std::function<bool()> is_ready = [weak = weak_from_this(), role] {
+    const auto run = weak.lock();
+    return !run || run->machine_.is_ready(role);
+  };
+  self.probe = std::make_unique<task_group>(strand_);
+  self.probe->spawn(
+      warn_of_silence(name_of(role), *waiting, std::move(is_ready), time_of_plan(), log_));
+}
+
+ELASTIC_DECL std::optional<std::string> role_run::waiting_for(std::size_t role) const {
+  for (const elastic::role& each : plan_->options().roles) {
+    for (const elastic::role::condition& condition : each.starts_after) {
+      const bool needs_ready = condition.what == elastic::role::condition::event::ready;
+      if (needs_ready && condition.role == name_of(role)) return each.name;
+    }
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::shared_ptr<time_source> role_run::time_of_plan() const {
+  const auto& given = plan_->services().time;
+  return given ? given : new_shared<system_time>();
+}
+
+/// The waits for the ports of an earlier start end.
 ELASTIC_DECL void role_run::await_ports(std::size_t role, std::vector<role_post::running> workers) {
   entry& self = entries_[role];
   // The role may have ended meanwhile.
   if (!self.runner) return;
   const elastic::role& which = plan_->options().roles[role];
-  const auto& given = plan_->services().time;
-  const std::shared_ptr<time_source> time = given ? given : new_shared<system_time>();
+  const std::shared_ptr<time_source> time = time_of_plan();
   std::vector<task<void>> waits;
   for (const role_post::running& worker : workers) {
     served_port port;
@@ -69316,7 +69564,7 @@ ELASTIC_DECL task<void> role_run::note_open_ports(std::size_t role, int restarts
   }
 }
 
-/// As an agent leaves its own: one in the temporary folder is removed after success.
+/// Like an agent with its own directory, removes one in the temporary folder after success.
 ELASTIC_DECL task<void> role_run::leave_logs() {
   const worker_state state = machine_.verdict() ? machine_.verdict()->state : worker_state::failed;
   if (!logs_.enabled() || state == worker_state::failed) co_return;
@@ -69332,8 +69580,7 @@ ELASTIC_DECL task<void> role_run::leave_logs() {
     logs_ = leaving();
     co_return;
   }
-  const auto& given = plan_->services().time;
-  const std::shared_ptr<time_source> time = given ? given : new_shared<system_time>();
+  const std::shared_ptr<time_source> time = time_of_plan();
   const time_point limit = deadline_after(time->now(), limits::log_directory_patience);
   task<log_layout> waiting = run_blocking<log_layout>(std::move(leaving));
   const auto left = co_await with_deadline(*time, limit, std::move(waiting));
@@ -69350,7 +69597,7 @@ ELASTIC_DECL task<void> role_run::supervise() {
   co_await over_.wait();
 }
 
-/// No role is left, also if something broke.
+/// Leaves no role running, even after an error.
 ELASTIC_DECL task<void> role_run::end_all() {
   co_await end_roles();
   for (const auto& [at, server] : servers_) co_await server->stop();
@@ -69362,7 +69609,7 @@ ELASTIC_DECL task<void> role_run::end_roles() {
   co_await tasks_.wait();
 }
 
-/// For one worker of what runs a role, as long as that is there.
+/// Sends signals to single workers of a role for as long as its runner exists.
 inline role_extension::worker_signal signal_of_role(const role_plan::runner& runner) {
   if (const auto* agent = std::get_if<std::shared_ptr<local_agent>>(&runner)) {
     return [weak = std::weak_ptr<local_agent>(*agent)](int rank, int number, std::string reason) {
@@ -69378,39 +69625,19 @@ inline role_extension::worker_signal signal_of_role(const role_plan::runner& run
   };
 }
 
-/// One life of a role. Errors: none.
+/// Runs a role once. Errors: none; stores them in the entry.
 ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   entry& self = entries_[role];
   self.result.reset();
   self.failure = nullptr;
   try {
-    const int restarts = machine_.restarts();
-    const elastic::role& which = plan_->options().roles[role];
-    const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
-                                            restarts] {
-      post_work(strand, [weak, role, restarts] {
-        if (const auto run = weak.lock()) run->note_ready(role, restarts);
-      });
-    };
-    role_plan::circumstances around;
-    around.restarts = restarts;
-    around.log_root = logs_.root();
-    around.services = services_of(role);
-    const auto server = servers_.find(plan_->meeting_of(role));
-    around.is_beside_server = server != servers_.end();
-    if (around.is_beside_server && around.services.reports) {
-      server->second->show(plan_->run_id_of(role, restarts), around.services.reports);
-    }
-    around.services.observer =
-        new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
-                               around.services.observer, on_ready);
-    const role_plan::runner runner = plan_->make_runner(role, around);
+    const role_plan::runner runner = plan_->make_runner(role, circumstances_of(role));
     self.runner = runner;
     if (plan_->options().extension) {
       plan_->options().extension->begin_role(role, signal_of_role(runner));
     }
     task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
-    // It gets an empty slot: `stop` alone ends it, and so it has a result.
+    // The slot is empty, so that only `stop` ends the run, which then has a result.
     task<void> running = keep_result(std::move(living), self.result);
     co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
   } catch (...) {
@@ -69418,8 +69645,40 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   }
   self.runner.reset();
   if (const auto probe = std::exchange(self.probe, nullptr)) co_await probe->stop();
+  note_end(role);
+}
+
+ELASTIC_DECL role_plan::circumstances role_run::circumstances_of(std::size_t role) {
+  role_plan::circumstances around;
+  around.restarts = machine_.restarts();
+  around.log_root = logs_.root();
+  around.services = services_of(role);
+  const auto server = servers_.find(plan_->meeting_of(role));
+  around.is_beside_server = server != servers_.end();
+  if (around.is_beside_server && around.services.reports) {
+    server->second->show(plan_->run_id_of(role, around.restarts), around.services.reports);
+  }
+  around.services.observer = make_watch(role, around.services.observer);
+  return around;
+}
+
+ELASTIC_DECL std::shared_ptr<worker_observer> role_run::make_watch(
+    std::size_t role, std::shared_ptr<worker_observer> next) {
+  const elastic::role& which = plan_->options().roles[role];
+  // The agent observes on its own strand.
+  const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
+                                          restarts = machine_.restarts()] {
+    post_work(strand, [weak, role, restarts] {
+      if (const auto run = weak.lock()) run->note_ready(role, restarts);
+    });
+  };
+  return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
+                                std::move(next), on_ready);
+}
+
+ELASTIC_DECL void role_run::note_end(std::size_t role) {
   board_->clear_workers(role);
-  role_end end = end_of(role, self.failure);
+  role_end end = end_of(role, entries_[role].failure);
   log_.info("role '{}' has ended: {}", name_of(role), end.reason);
   carry_out(machine_.ended(role, std::move(end)));
 }
@@ -69430,7 +69689,7 @@ ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_pt
     try {
       std::rethrow_exception(failure);
     } catch (const error& thrown) {
-      // Workers failed on other nodes, while this one waited for a place.
+      // Workers failed on other nodes while this one waited for a place.
       if (thrown.code() == errc::rendezvous_closed) return {kind::failed, thrown.what()};
       if (!failure_) failure_ = failure;
       return {kind::broken, thrown.what()};
@@ -69483,7 +69742,7 @@ ELASTIC_DECL void role_run::carry_out(const role_step& step) {
       break;
     case role_step::action::stop:
       log_.info("role '{}' is stopped: {}", name, step.reason);
-      // None runs if it could not be made, of which the machine hears next.
+      // There is no runner if it could not be made; the machine learns of that next.
       stop(entries_[step.role], request_for(step));
       break;
     case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
@@ -69507,7 +69766,7 @@ ELASTIC_DECL void role_run::note_verdict() {
   }
 }
 
-/// A role that waits is silent: somebody may wonder for what.
+/// Logs what each waiting role waits for, because it is otherwise silent.
 ELASTIC_DECL void role_run::note_waits() const {
   for (const role& each : plan_->options().roles) {
     for (const elastic::role::condition& condition : each.starts_after) {
@@ -69521,7 +69780,7 @@ ELASTIC_DECL void role_run::note_waits() const {
 ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
   const std::optional<role_verdict>& verdict = machine_.verdict();
   stop_request request;
-  // The signal of somebody's request to stop the job is not for roles that stop for another reason.
+  // The signal of a request to stop the job does not apply to roles that stop for another reason.
   if (stop_ && verdict && verdict->state == worker_state::stopped) request = *stop_;
   request.reason = step.reason;
   request.is_node_bad = request.is_node_bad || leaves_as_bad_;
@@ -70107,7 +70366,7 @@ ELASTIC_DECL void http_request_parser::read_header(std::string_view line) {
 ELASTIC_DECL void http_request_parser::end_head() {
   const auto has = [this](const char* name) { return head_.headers.contains(name); };
   if (has("transfer-encoding")) {
-    if (has("content-length")) return refuse(400, "the length is told in two ways");
+    if (has("content-length")) return refuse(400, "the length is given in two ways");
     return refuse(501, "chunked bodies are not supported");
   }
   if (!has("host") && !is_http_1_0_) return refuse(400, "the header 'host' is missing");
@@ -71216,8 +71475,17 @@ status_answer admitted_answer(const http_request_head& request, const status_gat
   return answer;
 }
 
+/// The answer of a job without roles to a request about one.
+inline status_answer role_refusal(const http_request_head& request, const status_gate& gate) {
+  const admission verdict = admission_of(request, gate);
+  const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
+  return may_look ? refusal_answer(404, "this job has no roles") : refused_admission(verdict);
+}
+
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
                                      const status_source& source, std::int64_t now_us) {
+  // Also what would be a command if there were roles.
+  if (role_path_of(request.path)) return role_refusal(request, gate);
   return admitted_answer(
       request, gate,
       [&](bool may_look) { return probe_answer(request, source, may_look, now_us); },
@@ -71462,12 +71730,13 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
                                                                    const command_peer& peer) {
   if (!peer.user) {
     return refusal_answer(
-        403, "commands are taken over a Unix socket alone, such as that of --status unix:PATH");
+        403, "commands are accepted only over a Unix socket, such as that of --status unix:PATH");
   }
   if (*peer.user != peer.self && *peer.user != 0) {
-    return refusal_answer(403, fmt::format("commands are taken of user {} and of root, not of "
-                                           "user {}",
-                                           peer.self, *peer.user));
+    const std::string others = peer.self == 0 ? "" : fmt::format("user {} and ", peer.self);
+    return refusal_answer(403, fmt::format("commands are accepted only from {}root, not from user "
+                                           "{}",
+                                           others, *peer.user));
   }
   const bool is_stacks = request.path == stacks_path;
   if (is_stacks && request.method != "GET") {
@@ -72490,7 +72759,7 @@ namespace elastic::detail {
   throw error(errc::protocol_violation, why);
 }
 
-/// The shown part of what a worker wrote.
+/// The beginning of a text from a worker, in quotes, for a message.
 inline std::string shown_pmi(std::string_view text) {
   constexpr std::size_t most = 80;
   return in_quotes(text.substr(0, most));
@@ -72517,7 +72786,8 @@ ELASTIC_DECL pmi_request parse_pmi_request(std::string_view line) {
   const bool is_plain = std::all_of(line.begin(), line.end(),
                                     [](char letter) { return letter >= ' ' && letter <= '~'; });
   if (!is_plain) {
-    refuse_pmi(fmt::format("a line with other letters than ASCII's: {}", shown_pmi(line)));
+    refuse_pmi(
+        fmt::format("a line with characters other than printable ASCII: {}", shown_pmi(line)));
   }
   pmi_request request;
   for (std::string_view rest = line; !rest.empty();) {
@@ -72526,13 +72796,13 @@ ELASTIC_DECL pmi_request parse_pmi_request(std::string_view line) {
     if (text.empty()) continue;
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-      refuse_pmi(fmt::format("no line of PMI-1: {}", shown_pmi(line)));
+      refuse_pmi(fmt::format("not a PMI-1 request: {}", shown_pmi(line)));
     }
     const std::string_view name = text.substr(0, equals);
     const std::string_view value = text.substr(equals + 1);
     if (request.command.empty()) {
       if (name != "cmd" || value.empty()) {
-        refuse_pmi(fmt::format("no line of PMI-1: {}", shown_pmi(line)));
+        refuse_pmi(fmt::format("not a PMI-1 request: {}", shown_pmi(line)));
       }
       request.command = value;
     } else if (!request.words.emplace(name, value).second) {
@@ -72567,7 +72837,7 @@ ELASTIC_DECL std::optional<std::string> pmi_space::get(std::string_view key) con
 ELASTIC_DECL std::string pmi_space::take_news() { return std::exchange(news_, {}); }
 
 ELASTIC_DECL void pmi_space::add_news(std::string_view text) {
-  if (text.size() > limits::pmi_puts_bytes) refuse_pmi("a node told too much of its workers' keys");
+  if (text.size() > limits::pmi_puts_bytes) refuse_pmi("a node sent too many bytes of PMI keys");
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
@@ -72575,7 +72845,7 @@ ELASTIC_DECL void pmi_space::add_news(std::string_view text) {
     const bool is_pair = end != std::string_view::npos && equals != std::string_view::npos &&
                          equals > 0 && equals <= limits::pmi_key_bytes &&
                          line.size() - equals - 1 <= limits::pmi_value_bytes;
-    if (!is_pair) refuse_pmi(fmt::format("a node told a key of PMI wrongly: {}", shown_pmi(line)));
+    if (!is_pair) refuse_pmi(fmt::format("a node sent a malformed PMI key: {}", shown_pmi(line)));
     insert(line.substr(0, equals), line.substr(equals + 1));
     text.remove_prefix(end + 1);
   }
@@ -72617,7 +72887,7 @@ ELASTIC_DECL void pmi_session::take_lines() {
     take_line(line);
   }
   input_.erase(0, taken);
-  // A worker waits for each reply.
+  // A worker waits for each reply before its next request, so it has nothing more to say now.
   if (input_.size() > limits::pmi_line_bytes) {
     throw error(errc::protocol_violation, "requests in the middle of a barrier");
   }
@@ -72654,7 +72924,7 @@ ELASTIC_DECL void pmi_session::take_spawn_line(std::string_view line) {
   spawn_lines_ = -1;
   if (spawns_so_far_ < spawns_) return;
   complaint_ =
-      "asked for further processes (MPI_Comm_spawn), which a job of elastic does not start";
+      "asked for more processes (MPI_Comm_spawn), which elasticrun does not start";
   reply("cmd=spawn_result rc=-1 status=not_supported");
 }
 
@@ -72663,7 +72933,7 @@ ELASTIC_DECL void pmi_session::take(const pmi_request& request) {
   if (command == "init") {
     if (stage_ != stage::silent) throw error(errc::protocol_violation, "a second init");
     if (request.number("pmi_version") != 1) {
-      throw error(errc::protocol_violation, fmt::format("PMI {}, where PMI 1 is spoken",
+      throw error(errc::protocol_violation, fmt::format("PMI {}; only PMI 1 is supported",
                                                         request.number("pmi_version")));
     }
     stage_ = stage::talking;
@@ -72704,7 +72974,7 @@ ELASTIC_DECL void pmi_session::take(const pmi_request& request) {
     if (command != std::string(name) + "_name") continue;
     return reply(fmt::format("cmd={}_result rc=-1 info=not_supported", name));
   }
-  throw error(errc::protocol_violation, fmt::format("the request {}", in_quotes(command)));
+  throw error(errc::protocol_violation, fmt::format("unknown request {}", in_quotes(command)));
 }
 
 ELASTIC_DECL void pmi_session::answer_put(const pmi_request& request) {
@@ -72765,7 +73035,7 @@ ELASTIC_DECL std::string text_of(const wire_place& place) {
 
 ELASTIC_DECL wire_place parse_wire_place(std::string_view text) {
   wire_place place;
-  read_record(json_fields("what a node told of its wire-ups", text, limits::wire_places_bytes),
+  read_record(json_fields("a node's wire-up data", text, limits::wire_places_bytes),
               place);
   return place;
 }
@@ -72787,7 +73057,7 @@ ELASTIC_DECL std::vector<wire_place> in_order_of_ranks(std::vector<wire_place> p
   for (const wire_place& place : places) {
     if (place.base_rank != next) {
       throw error(errc::protocol_violation,
-                  fmt::format("the ranks that the nodes told leave out or repeat rank {}",
+                  fmt::format("the ranks that the nodes reported omit or repeat rank {}",
                               std::min(next, place.base_rank)));
     }
     next += place.workers;
@@ -72807,7 +73077,7 @@ ELASTIC_DECL environment_map jax_variables(const std::vector<wire_place>& places
   const wire_place& first = places.front();
   environment_map variables;
   variables["JAX_COORDINATOR_ADDRESS"] = address_text(first.address, first.coordinator_port);
-  // JAX only looks whether it is there.
+  // JAX checks only whether the variable exists.
   variables["OMPI_MCA_orte_hnp_uri"] = "elastic";
   variables["OMPI_COMM_WORLD_SIZE"] = std::to_string(worker.world_size);
   variables["OMPI_COMM_WORLD_RANK"] = std::to_string(worker.rank);
@@ -72889,7 +73159,7 @@ ELASTIC_DECL pmi_node::pmi_node(const asio::any_io_executor& executor,
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       throw error(errc::start_failed,
-                  fmt::format("a socket for the PMI of rank {}: {}", here.base_rank + slot,
+                  fmt::format("cannot create the PMI socket of rank {}: {}", here.base_rank + slot,
                               errno_text(errno)));
     }
     workers_.push_back(std::make_unique<worker>(executor, ends[0], ends[1],
@@ -72904,7 +73174,7 @@ ELASTIC_DECL bool pmi_node::is_silent(std::size_t slot) const {
 ELASTIC_DECL task<void> pmi_node::serve() {
   std::vector<task<void>> talks;
   for (std::size_t slot = 0; slot < workers_.size(); ++slot) {
-    // Its end is then the end of those who have it.
+    // The connection then ends as soon as the worker's processes have closed their copies.
     workers_[slot]->theirs.reset();
     talks.push_back(attend(slot));
   }
@@ -72914,14 +73184,14 @@ ELASTIC_DECL task<void> pmi_node::serve() {
 
 ELASTIC_DECL task<void> pmi_node::attend(std::size_t slot) {
   co_await talk(slot);
-  // If the worker failed, its end is known first: it ends the round, and says more.
+  // If the worker failed, its exit is noticed first. That ends the round with a better message.
   const time_point now = time_->now();
   co_await time_->sleep_until(deadline_after(now, departure_grace));
   if (!departed_) departed_ = workers_[slot]->rank;
   note_barrier();
 }
 
-/// Until the worker's end is closed.
+/// Serves one worker until its connection ends.
 ELASTIC_DECL task<void> pmi_node::talk(std::size_t slot) {
   worker& client = *workers_[slot];
   while (client.socket.is_open()) {
@@ -72953,7 +73223,7 @@ ELASTIC_DECL bool pmi_node::take_bytes(worker& client) {
   return send(client);
 }
 
-/// A worker reads each reply before it asks again, so that there is always room.
+/// A worker reads each reply before its next request, so the socket always has room.
 ELASTIC_DECL bool pmi_node::send(worker& client) {
   if (const auto complaint = client.session.take_complaint()) {
     log_.warning("rank {} {}", client.rank, *complaint);
@@ -72972,13 +73242,13 @@ ELASTIC_DECL bool pmi_node::send(worker& client) {
 }
 
 ELASTIC_DECL void pmi_node::hang_up(worker& client, const std::string& why) {
-  log_.warning("rank {} loses its connection to PMI: {}", client.rank, why);
+  log_.warning("the PMI connection of rank {} is closed: {}", client.rank, why);
   client.socket.close();
 }
 
 ELASTIC_DECL void pmi_node::note_barrier() {
   if (departed_) {
-    return refuse_barrier(fmt::format("rank {} left without this barrier", *departed_));
+    return refuse_barrier(fmt::format("rank {} disconnected before this barrier", *departed_));
   }
   const bool all = std::all_of(workers_.begin(), workers_.end(), [](const auto& each) {
     return each->session.at() == pmi_session::stage::in_barrier && each->socket.is_open();
@@ -72997,7 +73267,7 @@ ELASTIC_DECL task<void> pmi_node::keep_barriers() {
   for (;;) {
     co_await all_wait_.wait();
     co_await pass_barrier();
-    // Bytes of a worker in the barrier may have set it again, for this barrier.
+    // Bytes from a worker in this barrier may have set the flag again meanwhile.
     all_wait_.reset();
     note_barrier();
   }
@@ -73010,7 +73280,7 @@ ELASTIC_DECL task<void> pmi_node::pass_barrier() {
   } catch (const error& failure) {
     problem = failure.what();
   }
-  // The store is gone with its node: the round ends soon, which says more.
+  // The node of the store is gone. The round is about to end for that, with a better message.
   if (!problem.empty()) {
     const time_point now = time_->now();
     co_await time_->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
@@ -73030,7 +73300,7 @@ ELASTIC_DECL task<void> pmi_node::pass_barrier() {
   }
 }
 
-/// Each node waits for the news of all, which is the barrier.
+/// Exchanges the new keys of all nodes. Waiting for those of every node is what makes the barrier.
 ELASTIC_DECL task<void> pmi_node::exchange_news() {
   std::string news = space_->take_news();
   if (round_.group_world_size == 1) co_return;
@@ -73048,7 +73318,7 @@ ELASTIC_DECL task<void> pmi_node::exchange_news() {
 
 namespace elastic::detail {
 
-/// Rounds may share a store.
+/// The prefix is different for each round, because rounds may share a store.
 inline std::string places_prefix(const rendezvous_round& round) {
   return fmt::format("elastic/wire/{}/{}/", round.term, round.round);
 }
@@ -73101,7 +73371,8 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
 }
 
 ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
-  // While those of the last round are held, none of them is a new one.
+  // The ports of the last round are held until new ones are chosen, so that no new one is among
+  // them.
   std::vector<port_lease> held;
   if (has(wire_up::jax) && mine.base_rank == 0) {
     mine.coordinator_port = held.emplace_back(lease_port()).port();
@@ -73117,12 +73388,12 @@ inline task<void> keep_answer(task<std::vector<std::string>> asking,
   *answer = co_await std::move(asking);
 }
 
-/// A node without wire-ups does not take part in this exchange, and waits for nothing.
+/// Warns early: a node without wire-ups takes no part in this exchange, so it would only time out.
 ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
   constexpr std::chrono::seconds pause(10);
   co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
   context_.log.warning(
-      "the {} nodes of the round have met, but after {} s not all have told about the wire-up {}: "
+      "the {} nodes of the round have met, but after {} s some have not announced the wire-up {}: "
       "all nodes of a job need it",
       nodes, pause.count(), kinds_);
   co_await context_.time->sleep_until(time_point::max());
@@ -73149,14 +73420,14 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
     gone = std::current_exception();
   }
   if (gone) {
-    // The store is gone with its node: the round ends soon, which says more.
+    // The node of the store is gone. The round is about to end for that, with a better message.
     const time_point now = context_.time->now();
     co_await context_.time->sleep_until(deadline_after(now, limits::rendezvous_reconnect_timeout));
     std::rethrow_exception(gone);
   }
   if (!ended) {
     throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes told about the wire-up {} within {} s: all "
+                fmt::format("not all of the {} nodes announced the wire-up {} within {} s: all "
                             "nodes of a job need it",
                             round.group_world_size, kinds_,
                             std::chrono::duration<double>(round.exchange_timeout).count()));
@@ -73166,7 +73437,8 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
   co_return places;
 }
 
-/// Each node is to read what all told before one leaves, which may be the store's.
+/// Waits until all nodes have read the data of all, because the first node to leave may be the one
+/// that serves the store.
 ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
   const time_point now = context_.time->now();
   const time_point deadline = deadline_after(now, limits::rendezvous_reconnect_timeout);
@@ -73175,7 +73447,7 @@ ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
   try {
     co_await with_deadline(*context_.time, deadline, std::move(waiting));
   } catch (const error&) {
-    // The node of the store has gone: this one has read.
+    // The node of the store is gone, but this node has read everything.
   }
 }
 
@@ -73187,7 +73459,8 @@ ELASTIC_DECL void wire_extension::change_environment(const worker_identity& work
   const std::vector<std::string> misleading = misleading_variables(variables, kinds_);
   for (const std::string& name : misleading) variables.erase(name);
   if (!misleading.empty() && !std::exchange(has_noted_variables_, true)) {
-    context_.log.warning("the wire-up {} keeps variables of another launcher from the workers: {}",
+    context_.log.warning("the wire-up {} removes variables of another launcher from the workers' "
+                         "environment: {}",
                          kinds_, fmt::join(misleading, ", "));
   }
   if (places_.empty()) return;
@@ -73227,7 +73500,7 @@ ELASTIC_DECL task<void> wire_extension::beside_workers(bool may_restart) {
   co_await race(endless(inner_->beside_workers(may_restart)), pmi_->serve(), notice_other_mpi());
 }
 
-/// A program of Open MPI runs on without a word, each process as a world of its own.
+/// Warns of Open MPI: without its launcher, each process silently runs in a world of its own.
 ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
   constexpr std::chrono::seconds last(32);
   for (std::chrono::seconds pause(1); !has_noted_mpi_ && pause <= last; pause *= 2) {
@@ -73235,8 +73508,8 @@ ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
     if (!has_other_mpi()) continue;
     has_noted_mpi_ = true;
     context_.log.warning(
-        "the workers use Open MPI, which asks its launcher by PMIx; the wire-up mpi speaks PMI-1, "
-        "as MPICH, Intel MPI and MVAPICH do: each of them is an MPI program of one process");
+        "the workers use Open MPI, which needs PMIx, but the wire-up mpi provides PMI-1, for "
+        "MPICH, Intel MPI and MVAPICH: each worker runs as an MPI program of one process");
   }
   co_await context_.time->sleep_until(time_point::max());
 }
@@ -76187,8 +76460,8 @@ ELASTIC_DECL option_type settings_type() {
       std::string_view value;
       if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
       if (key.empty() || value.empty()) {
-        refuse_value(option, fmt::format("allowed is key=value,key=value, each with a key and a "
-                                         "value, which {} has not",
+        refuse_value(option, fmt::format("must be key=value,key=value, and {} lacks a key or a "
+                                         "value",
                                          in_quotes(pair)));
       }
       target.config.job.rendezvous.set(key, without_quotes(value));
@@ -76621,6 +76894,10 @@ class tls_stream final : public byte_stream {
     check_file(options.certificate, failure);
     const std::string& key = options.key.empty() ? options.certificate : options.key;
     context.use_private_key_file(key, asio::ssl::context::pem, failure);
+    if (failure && options.key.empty()) {
+      throw error(errc::invalid_argument,
+                  fmt::format("cert needs key: the file '{}' holds no private key", key));
+    }
     check_file(key, failure);
     return context;
   }
@@ -77448,7 +77725,7 @@ ELASTIC_DECL torch_state decode_torch_state(std::string_view pickle) {
 
 namespace elastic::detail {
 
-/// `tried` holds the inner one, as long as it is not known whether the node can meet with it.
+/// `tried` holds the inner handler until it is known whether the node can meet with it.
 inline task<std::shared_ptr<rendezvous_handler>> make_moving(
     std::shared_ptr<const rendezvous_factory> inner, logger log,
     std::shared_ptr<rendezvous_handler>& tried) {
@@ -77522,12 +77799,12 @@ namespace elastic::detail {
 
 enum class port_answer { refused, other_program, accepted };
 
-/// Whether it is the worker that listens, as far as /proc shows it.
+/// Whether the worker itself listens, as far as /proc shows.
 inline port_answer answer_of_port(const served_port& port) {
   constexpr std::size_t most_files = 4096;
   const std::optional<bool> is_its = listens_at(port.pid, port.address.port, most_files);
   if (is_its) return *is_its ? port_answer::accepted : port_answer::other_program;
-  // What /proc hides is believed, of a worker that is there.
+  // If /proc hides the sockets of a worker that exists, its port counts as its own.
   std::error_code ignored;
   const bool is_there = std::filesystem::exists(fmt::format("/proc/{}", port.pid), ignored);
   return is_there ? port_answer::accepted : port_answer::refused;
@@ -77573,6 +77850,73 @@ ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time
 
 }  // namespace elastic::detail
 
+// ---- elastic/roles/detail/impl/role_command.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void role_command::add(std::string role, role_plan::runner runner) {
+  shares_.push_back({std::move(role), std::move(runner), {}});
+}
+
+ELASTIC_DECL void role_command::add_idle(std::string role, std::string why) {
+  job_command::outcome outcome;
+  outcome.text = std::move(why);
+  shares_.push_back({std::move(role), std::nullopt, std::move(outcome)});
+}
+
+ELASTIC_DECL task<job_command::outcome> role_command::run(asio::any_io_executor strand) {
+  std::vector<task<void>> tasks;
+  for (std::size_t place = 0; place < shares_.size(); ++place) {
+    if (shares_[place].runner) tasks.push_back(run_share(place));
+  }
+  if (!tasks.empty()) {
+    const std::size_t count = tasks.size();
+    task<concurrent_outcome> working =
+        run_concurrently(strand, count, cancelled_by::first_failure, std::move(tasks));
+    const concurrent_outcome ends = co_await std::move(working);
+    for (const std::exception_ptr& failure : ends.failures) {
+      if (failure) std::rethrow_exception(failure);
+    }
+  }
+  co_return sum();
+}
+
+ELASTIC_DECL task<void> role_command::run_share(std::size_t place) {
+  // The runner may leave its role meanwhile.
+  const role_plan::runner runner = *shares_[place].runner;
+  task<job_command::outcome> working =
+      std::visit([this](const auto& each) { return each->carry_out(command_); }, runner);
+  shares_[place].outcome = co_await std::move(working);
+}
+
+ELASTIC_DECL job_command::outcome role_command::sum() const {
+  std::size_t asked = 0;
+  std::size_t done = 0;
+  for (const share& each : shares_) {
+    if (each.runner) ++asked;
+    if (each.outcome.is_done) ++done;
+  }
+  job_command::outcome outcome;
+  outcome.is_done = done > 0 && done == asked;
+  outcome.text = text();
+  return outcome;
+}
+
+ELASTIC_DECL std::string role_command::text() const {
+  std::string all;
+  for (const auto& [role, runner, outcome] : shares_) {
+    if (command_.what == job_command::kind::stacks) {
+      const bool ends_line = outcome.text.ends_with('\n');
+      all += fmt::format("role {}\n{}{}", role, outcome.text, ends_line ? "" : "\n");
+    } else {
+      all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", role, outcome.text);
+    }
+  }
+  return all;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/roles/detail/impl/role_watch.ipp ----
 
 namespace elastic::detail {
@@ -77586,7 +77930,7 @@ ELASTIC_DECL role_watch::role_watch(elastic::role::readiness readiness, int work
       on_ready_(std::move(on_ready)) {}
 
 ELASTIC_DECL void role_watch::started(const started_workers& start) {
-  // Workers that went on have reported before.
+  // Workers that kept their processes have reported before.
   if (start.stayed == 0) reported_.clear();
   if (readiness_ == elastic::role::readiness::start) on_ready_();
   if (next_) next_->started(start);
@@ -77601,6 +77945,26 @@ ELASTIC_DECL void role_watch::progress(const worker_progress& progress) {
 
 ELASTIC_DECL void role_watch::hung(const hung_worker& worker) {
   if (next_) next_->hung(worker);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/silence_warning.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<void> warn_of_silence(std::string role, std::string waiting,
+                                        std::function<bool()> is_ready,
+                                        std::shared_ptr<time_source> time, logger log) {
+  const time_point begun = time->now();
+  for (std::chrono::seconds silence(30);; silence *= 2) {
+    co_await time->sleep_until(begun + silence);
+    if (is_ready()) co_return;
+    log.warning(
+        "role '{}' is not ready: after {} s, not all of its workers have reported progress; role "
+        "'{}' waits for it",
+        role, silence.count(), waiting);
+  }
 }
 
 }  // namespace elastic::detail
@@ -77643,7 +78007,7 @@ inline std::string ranks_text(const job_event& event) {
 
 inline std::string_view change_words(std::string_view state) {
   if (state == "node_lost") return "a node was lost";
-  if (state == "node_waiting") return "a node came";
+  if (state == "node_waiting") return "a node joined";
   if (state == "paused") return "the job was paused";
   return "workers failed";
 }
