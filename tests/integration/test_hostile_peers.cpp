@@ -239,7 +239,7 @@ class siege {
       CHECK(peer.hear("\"kind\""));
       peer.say(frame_of(largest_join()) + frame_of(messages::keep_alive{}));
       if (peer.hear("\"alive\"")) continue;
-      CHECK(peer.hear("twice as many, and 256 more"));
+      CHECK(peer.hear("twice as many, plus 256"));
       ++refused;
     }
     return refused;
