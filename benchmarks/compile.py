@@ -61,9 +61,9 @@ CASES = [
 ]
 
 
-def usage_of(call):
+def usage_of(call, output=None):
     """What a command and all its processes used; it must succeed."""
-    _, status, usage = os.wait4(subprocess.Popen(call).pid, 0)
+    _, status, usage = os.wait4(subprocess.Popen(call, stdout=output).pid, 0)
     if code := os.waitstatus_to_exitcode(status):
         raise subprocess.CalledProcessError(code, call)
     return usage
@@ -118,7 +118,7 @@ def compare_two_units(compiler, options):
     """The single header in two units of a program, against a program of one."""
     single = ROOT / "single_include"
     flags = ["-Og", f"-I{single}"]
-    other = LAUNCH.replace("int main()", "int launch_again()")
+    other = LAUNCH.replace("int main()", "void launch_again()")
     ones, twos = [], []
     for _ in range(options.runs):
         first = compiler.cost(LAUNCH, flags, single, "first")[0]
@@ -138,7 +138,8 @@ def build_library(options, folder, build_type, flags):
                     "-DELASTIC_BUILD_EXAMPLES=OFF", "-DELASTIC_BUILD_BENCHMARKS=OFF"],
                    check=True, stdout=subprocess.DEVNULL)
     begin = time.monotonic()
-    usage = usage_of(["cmake", "--build", str(folder), "--target", "elastic_compiled"])
+    usage = usage_of(["cmake", "--build", str(folder), "--target", "elastic_compiled"],
+                     subprocess.DEVNULL)
     wall = time.monotonic() - begin
     print(f"library, {flags or build_type}, {os.cpu_count()} cores: {wall:.0f} s, "
           f"{usage.ru_utime:.0f} s of user time, at most {usage.ru_maxrss / 1024 ** 2:.1f} GiB for "
