@@ -16052,13 +16052,15 @@ ELASTIC_DECL std::size_t log_file::room_for_line() const {
 ELASTIC_DECL void log_file::append(std::string_view bytes, std::vector<std::string>& problems) {
   if (bytes.empty()) return;
   // What follows lost output begins a line of its own.
-  const bool is_ready = lost_ == 0 || !in_line_ || write_some("\n") == 1;
+  if (lost_ > 0 && in_line_ && write_some("\n") == 1) in_line_ = false;
+  const bool is_ready = lost_ == 0 || !in_line_;
   const std::size_t written = is_ready ? write_some(bytes) : 0;
+  const int number = errno;
   if (written > 0) {
     in_line_ = bytes[written - 1] != '\n';
     note_recovery(problems);
   }
-  if (written < bytes.size()) lose(bytes.size() - written, errno, problems);
+  if (written < bytes.size()) lose(bytes.size() - written, number, problems);
 }
 
 ELASTIC_DECL std::size_t log_file::write_some(std::string_view bytes) {
