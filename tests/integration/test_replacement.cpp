@@ -125,8 +125,11 @@ int count_kept(const world& before, const world& after) {
   }));
 }
 
+/// Kills them in one epoch: a stopped worker enters no other, however late its SIGKILL comes.
 void kill_ranks(const world& of, const std::vector<int>& ranks) {
-  for (const int rank : ranks) REQUIRE(::kill(of.at(rank).pid, SIGKILL) == 0);
+  for (const int number : {SIGSTOP, SIGKILL}) {
+    for (const int rank : ranks) REQUIRE(::kill(of.at(rank).pid, number) == 0);
+  }
 }
 
 words one_node(const std::string& workers, const std::string& logs = "/dev/null") {
