@@ -49,6 +49,9 @@ def main():
     checkpoint(model)
     del model  # PyTorch 2.13 may hang if DDP lets go of the group last.
     dist.destroy_process_group()
+    # At the interpreter's end one of gloo's threads, which may yet want Python's lock to let go of
+    # a tensor, would abort the process.
+    os._exit(0)
 
 
 if __name__ == "__main__":
