@@ -56,14 +56,15 @@ void chaos_monkey::report_recovery(const elastic::worker_observer::started_worke
   for (const int rank : job.replaced) {
     ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
   }
-  std::string how = fmt::format("{} workers run again", job.world_size);
+  const std::string running = elastic::detail::quantity(job.world_size, "worker") +
+                              (job.world_size == 1 ? " runs again" : " run again");
+  std::string how = running;
   if (!ranks.empty()) {
-    how = fmt::format("rank{} {} replaced, and {} workers run again",
-                      job.replaced.size() == 1 ? "" : "s",
-                      ranks + (job.replaced.size() == 1 ? " was" : " were"), job.world_size);
+    how = fmt::format("rank{} {} replaced, and {}", job.replaced.size() == 1 ? "" : "s",
+                      ranks + (job.replaced.size() == 1 ? " was" : " were"), running);
   } else if (is_replacement) {
-    how = fmt::format("the {} workers of this node went on, and {} run again", job.stayed,
-                      job.world_size);
+    how = fmt::format("the {} of this node went on, and {}",
+                      elastic::detail::quantity(job.stayed, "worker"), running);
   }
   std::string tally;
   if (replacements_ > 0) {

@@ -100,13 +100,13 @@ TEST_CASE("inspection: what is not an answer is refused", "[inspection]") {
 TEST_CASE("inspection: ranks with the same stack are shown once", "[inspection]") {
   const std::string one = to_text(answer_of({rank_in(0, "wait"), rank_in(1, "read")}), true);
   const std::string other = to_text(answer_of({rank_in(2, "wait"), rank_in(3, "")}), true);
-  const std::string text = detail::stacks_text({one, other, std::nullopt}, {}, true);
+  const std::string text = detail::report_stacks({one, other, std::nullopt}, {}, true).text;
   CHECK(has_text(text, "ranks 0,2: sleeping in futex_do_wait, system call 202\n"
                        "    /home/me/train.py:88 wait\n"));
   CHECK(has_text(text, "rank 1 (node0, local rank 0): sleeping in futex_do_wait"));
   CHECK(has_text(text, "rank 3 (node0, local rank 0): sleeping in futex_do_wait"));
   CHECK(has_text(text, "the agent of node 2 did not answer"));
-  const std::string chosen = detail::stacks_text({one, "garbage"}, {1}, true);
+  const std::string chosen = detail::report_stacks({one, "garbage"}, {1}, true).text;
   CHECK(has_text(chosen, "train.py:88 read"));
   CHECK_FALSE(has_text(chosen, "wait\n"));
   CHECK(has_text(chosen, "the agent of node 1 did not answer"));
@@ -115,14 +115,14 @@ TEST_CASE("inspection: ranks with the same stack are shown once", "[inspection]"
 TEST_CASE("inspection: a rank that no node has is named, and which there are", "[inspection]") {
   const std::string one = to_text(answer_of({rank_in(0, "wait")}), true);
   const std::string other = to_text(answer_of({rank_in(1, "wait")}), true);
-  CHECK(detail::stacks_text({one}, {9}, true) == "there is no rank 9: the job has rank 0\n");
-  const std::string some = detail::stacks_text({one, other}, {1, 9}, true);
+  CHECK(detail::report_stacks({one}, {9}, true).text == "there is no rank 9: the job has rank 0\n");
+  const std::string some = detail::report_stacks({one, other}, {1, 9}, true).text;
   CHECK(has_text(some, "rank 1 (node0, local rank 0): "));
   CHECK(has_text(some, "there is no rank 9: the job has ranks 0-1\n"));
-  CHECK(detail::missing_ranks({one, other}, {1, 9}) == std::vector<int>{9});
-  CHECK(detail::missing_ranks({one, other}, {}).empty());
+  CHECK(detail::report_stacks({one, other}, {1, 9}, true).missing == std::vector<int>{9});
+  CHECK(detail::report_stacks({one, other}, {}, true).missing.empty());
   // The silent node may have it.
-  CHECK(detail::missing_ranks({one, std::nullopt}, {9}).empty());
+  CHECK(detail::report_stacks({one, std::nullopt}, {9}, true).missing.empty());
 }
 
 TEST_CASE("inspection: the stacks of 4,096 ranks are a few lines", "[inspection]") {
@@ -133,7 +133,7 @@ TEST_CASE("inspection: the stacks of 4,096 ranks are a few lines", "[inspection]
     if (node == 300) ranks[5].evidence.stack.front().function = "read";
     answers.push_back(to_text(answer_of(std::move(ranks)), true));
   }
-  const std::string text = detail::stacks_text(answers, {}, true);
+  const std::string text = detail::report_stacks(answers, {}, true).text;
   CHECK(has_text(text, "ranks 0-2404,2406-4095: sleeping in futex_do_wait"));
   CHECK(has_text(text, "rank 2405 (node0, local rank 0): sleeping in futex_do_wait"));
   CHECK(std::count(text.begin(), text.end(), '\n') < 10);

@@ -58,15 +58,18 @@ ELASTIC_DECL node_answer parse_node_answer(std::string_view text);
 ELASTIC_DECL std::vector<rank_evidence> evidence_in(
     const std::vector<std::optional<std::string>>& answers);
 
-/// The wanted ranks that no answer has; none if a node did not answer, which may have them.
-ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
-                                            const std::vector<int>& wanted);
+/// Where ranks are, for users.
+struct stacks_report {
+  /// Ranks with the same stack are grouped.
+  std::string text;
+  /// The wanted ranks that the job lacks; none if a node did not answer, which may have them.
+  std::vector<int> missing;
+};
 
-/// A text for users that shows where ranks are; ranks with the same stack are grouped.
 /// @param answers  by group rank
 /// @param wanted   the ranks to show; empty: all
-ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
-                                     const std::vector<int>& wanted, bool opens_workers);
+ELASTIC_DECL stacks_report report_stacks(const std::vector<std::optional<std::string>>& answers,
+                                         const std::vector<int>& wanted, bool opens_workers);
 
 }  // namespace elastic::detail
 

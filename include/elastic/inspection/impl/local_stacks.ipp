@@ -27,7 +27,7 @@ ELASTIC_DECL task<std::string> local_stacks(
   answer.node = host_name();
   answer.ranks = detail::ranks_of(found, time->now(), time->wall_now());
   for (detail::inspected_rank& rank : answer.ranks) rank.evidence.node = answer.node;
-  co_return detail::stacks_text({detail::to_text(answer, true)}, {}, false);
+  co_return detail::report_stacks({detail::to_text(answer, true)}, {}, false).text;
 }
 
 }  // namespace elastic

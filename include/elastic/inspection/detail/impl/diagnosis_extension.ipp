@@ -148,9 +148,10 @@ ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_comma
   round_inspection::request asked;
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
+  stacks_report report = report_stacks(answers, command.ranks, terms_.opens_workers);
   job_command::outcome outcome;
-  outcome.is_done = missing_ranks(answers, command.ranks).empty();
-  outcome.text = stacks_text(answers, command.ranks, terms_.opens_workers);
+  outcome.is_done = report.missing.empty();
+  outcome.text = std::move(report.text);
   co_return outcome;
 }
 

@@ -21,7 +21,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -296,38 +295,33 @@ ELASTIC_DECL std::vector<rank_evidence> evidence_in(
   return evidence;
 }
 
-ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
-                                            const std::vector<int>& wanted) {
-  std::vector<int> silent_nodes;
-  std::set<int> known;
-  for (const node_answer& node : read_answers(answers, silent_nodes)) {
-    for (const inspected_rank& rank : node.ranks) known.insert(rank.evidence.rank);
-  }
-  std::vector<int> missing;
-  if (!silent_nodes.empty()) return missing;
-  for (const int rank : wanted) {
-    if (!known.contains(rank)) missing.push_back(rank);
-  }
-  return missing;
-}
-
-/// "there is no rank 9: the ranks are 0-3".
-inline std::string missing_text(const std::vector<int>& missing,
-                                const std::vector<node_answer>& nodes) {
-  if (missing.empty()) return {};
+/// The ranks that run on these nodes.
+inline std::vector<int> known_ranks(const std::vector<node_answer>& nodes) {
   std::vector<int> known;
   for (const node_answer& node : nodes) {
     for (const inspected_rank& rank : node.ranks) known.push_back(rank.evidence.rank);
   }
+  return known;
+}
+
+/// "there is no rank 9: the ranks are 0-3".
+inline std::string missing_text(const std::vector<int>& missing, const std::vector<int>& known) {
+  if (missing.empty()) return {};
   if (known.empty()) return "no rank runs now\n";
   return fmt::format("there is no rank {}: the job has {} {}\n", rank_set(missing).text(),
                      known.size() == 1 ? "rank" : "ranks", rank_set(known).text());
 }
 
-ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
-                                     const std::vector<int>& wanted, bool opens_workers) {
+ELASTIC_DECL stacks_report report_stacks(const std::vector<std::optional<std::string>>& answers,
+                                         const std::vector<int>& wanted, bool opens_workers) {
   std::vector<int> silent_nodes;
   const std::vector<node_answer> nodes = read_answers(answers, silent_nodes);
+  const std::vector<int> known = known_ranks(nodes);
+  stacks_report report;
+  for (const int rank : wanted) {
+    const bool is_known = std::find(known.begin(), known.end(), rank) != known.end();
+    if (!is_known && silent_nodes.empty()) report.missing.push_back(rank);
+  }
   std::map<int, const inspected_rank*> ranks;
   for (const node_answer& node : nodes) {
     for (const inspected_rank& rank : node.ranks) {
@@ -336,10 +330,10 @@ ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string
       if (is_wanted) ranks.emplace(rank.evidence.rank, &rank);
     }
   }
-  std::string text = groups_text(ranks);
-  text += missing_text(missing_ranks(answers, wanted), nodes);
+  report.text = groups_text(ranks) + missing_text(report.missing, known);
   if (!opens_workers) silent_nodes.clear();
-  return text + notes_text(nodes, silent_nodes, opens_workers);
+  report.text += notes_text(nodes, silent_nodes, opens_workers);
+  return report;
 }
 
 }  // namespace elastic::detail
