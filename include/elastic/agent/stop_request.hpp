@@ -24,6 +24,9 @@ struct stop_request {
   /// Whether something is wrong with the node, so that it must stay out of the job for a while
   /// (`rendezvous_parameters::exclude_for`).
   bool is_node_bad = false;
+  /// Whether the workers have done what they were for, such as servers whose client has succeeded.
+  /// The log then has the request as information, not as a warning.
+  bool is_planned = false;
 };
 
 }  // namespace elastic

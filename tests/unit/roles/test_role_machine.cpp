@@ -391,6 +391,27 @@ TEST_CASE("role machine: it tells why each role is in its state", "[roles]") {
   CHECK(machine.reason(1) == "role 'trainer' has succeeded");
 }
 
+TEST_CASE("role machine: a stop is planned if it follows a success", "[roles]") {
+  struct row {
+    role_rule leader;
+    std::string event;
+    bool is_planned;
+  };
+  const role_rule bystander = rule("bystander", role_policy::ignore);
+  for (const auto& [leader, event, is_planned] :
+       {row{trainer, "succeeded 0", true}, row{trainer, "failed 0", false},
+        row{trainer, "stop", false}, row{bystander, "failed 0", false}}) {
+    CAPTURE(event);
+    role_machine machine({leader, rollout}, 0);
+    tell(machine, "begin");
+    const std::vector<role_step> steps = tell(machine, event);
+    REQUIRE_FALSE(steps.empty());
+    CHECK(steps.back().role == 1);
+    CHECK(steps.back().what == role_step::action::stop);
+    CHECK(steps.back().is_planned == is_planned);
+  }
+}
+
 TEST_CASE("role machine: that a new start would be in vain is known of the job", "[roles]") {
   role_machine machine({trainer}, 0);
   tell(machine, "begin");

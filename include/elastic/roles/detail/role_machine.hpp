@@ -61,6 +61,8 @@ struct role_step {
   std::size_t role = 0;
   action what = action::start;
   std::string reason;
+  /// Whether the role stops because another one has succeeded.
+  bool is_planned = false;
 };
 
 /// How the job ends on this node, and why.

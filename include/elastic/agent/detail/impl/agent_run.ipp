@@ -125,7 +125,8 @@ ELASTIC_DECL void agent_run::take(const stop_request& request) {
   const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
   if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
   const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  log_.warning("{}: {}", reason, effect);
+  const std::string text = fmt::format("{}: {}", reason, effect);
+  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
   stop_.take(request);
   journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
   if (is_urgent) {

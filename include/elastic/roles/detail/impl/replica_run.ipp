@@ -106,7 +106,9 @@ ELASTIC_DECL void replica_run::take(const stop_request& request) {
   if (stop_ && !request.escalates) return;
   const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
   const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  log_.warning("{}: {} the replicas", reason, is_urgent ? "killing" : "stopping");
+  const std::string text =
+      fmt::format("{}: {} the replicas", reason, is_urgent ? "killing" : "stopping");
+  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
   if (!stop_) stop_ = request;
   journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
   if (is_urgent) {

@@ -116,13 +116,14 @@ ELASTIC_DECL std::vector<role_step> role_machine::settle() {
 }
 
 ELASTIC_DECL void role_machine::stop_all(std::vector<role_step>& steps, const std::string& reason) {
+  const bool is_planned = verdict_ && verdict_->state == worker_state::succeeded;
   for (std::size_t place = 0; place < roles_.size(); ++place) {
     entry& role = roles_[place];
     if (role.state != role_state::running && role.state != role_state::waiting) continue;
     const bool runs = role.state == role_state::running;
     role.state = runs ? role_state::stopping : role_state::stopped;
     role.reason = reason;
-    if (runs) steps.push_back({place, role_step::action::stop, reason});
+    if (runs) steps.push_back({place, role_step::action::stop, reason, is_planned});
   }
 }
 
@@ -140,8 +141,8 @@ ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
     role.reason = fmt::format("role '{}' has {}", leader.rule.name,
                               leader.state == role_state::stopped ? "been stopped"
                                                                   : to_string(leader.state));
-    steps.push_back(
-        {place, runs ? role_step::action::stop : role_step::action::skip, role.reason});
+    steps.push_back({place, runs ? role_step::action::stop : role_step::action::skip, role.reason,
+                     leader.state == role_state::succeeded});
     has_changed = true;
   }
   return has_changed;
