@@ -12,6 +12,7 @@
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
+#include <support/log_recorder.hpp>
 #include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 
@@ -433,6 +434,23 @@ TEST_CASE("roles: stopped, all end at the same time, and the job has a result",
   CHECK_FALSE(of(result, "evaluator").run);
   REQUIRE(of(result, "rollout").run->failures.size() == 1);
   CHECK(of(result, "rollout").run->failures[0].status == elastic::exit_status::signalled(SIGINT));
+}
+
+TEST_CASE("roles: a program's request to stop is a warning, unless it was planned",
+          "[integration][roles]") {
+  const bool is_planned = GENERATE(false, true);
+  program host;
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  host.services.log = log->log();
+  host.add("trainer", {"hang"});
+  host.observer->roles = 1;
+  host.observer->on_start = [&] {
+    host.group->stop({.reason = "enough", .is_planned = is_planned});
+  };
+  CHECK(host.run().state == worker_state::stopped);
+  const std::string text = "enough: stopping the workers";
+  CHECK(log->count(text, elastic::log_level::info) == 1);
+  CHECK(log->has(text, elastic::log_level::warning) == !is_planned);
 }
 
 TEST_CASE("roles: stopped before it runs, a job starts no worker", "[integration][roles]") {

@@ -601,7 +601,7 @@ ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
   if (stop_ && verdict && verdict->state == worker_state::stopped) request = *stop_;
   request.reason = step.reason;
   request.is_node_bad = request.is_node_bad || leaves_as_bad_;
-  request.is_planned = step.is_planned;
+  request.is_planned = request.is_planned || step.is_planned;
   return request;
 }
 
