@@ -126,10 +126,6 @@ std::string word_on_agent(const fs::path& file, const roles_document& document) 
   }
 }
 
-}  // namespace
-
-namespace {
-
 /// Names the file in the error of one that does not describe roles.
 roles_document document_in(const std::string& file, const std::string& text) {
   try {

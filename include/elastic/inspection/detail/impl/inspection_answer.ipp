@@ -304,7 +304,7 @@ inline std::vector<int> known_ranks(const std::vector<node_answer>& nodes) {
   return known;
 }
 
-/// "there is no rank 9: the ranks are 0-3".
+/// "there is no rank 9: the job has ranks 0-3".
 inline std::string missing_text(const std::vector<int>& missing, const std::vector<int>& known) {
   if (missing.empty()) return {};
   if (known.empty()) return "no rank runs now\n";
