@@ -2005,6 +2005,9 @@ struct stop_request {
   /// Whether something is wrong with the node, so that it must stay out of the job for a while
   /// (`rendezvous_parameters::exclude_for`).
   bool is_node_bad = false;
+  /// Whether the workers have done what they were for, such as servers whose client has succeeded.
+  /// The log then has the request as information, not as a warning.
+  bool is_planned = false;
 };
 
 }  // namespace elastic
@@ -34960,15 +34963,18 @@ ELASTIC_DECL node_answer parse_node_answer(std::string_view text);
 ELASTIC_DECL std::vector<rank_evidence> evidence_in(
     const std::vector<std::optional<std::string>>& answers);
 
-/// The wanted ranks that no answer has; none if a node did not answer, which may have them.
-ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
-                                            const std::vector<int>& wanted);
+/// Where ranks are, for users.
+struct stacks_report {
+  /// Ranks with the same stack are grouped.
+  std::string text;
+  /// The wanted ranks that the job lacks; none if a node did not answer, which may have them.
+  std::vector<int> missing;
+};
 
-/// A text for users that shows where ranks are; ranks with the same stack are grouped.
 /// @param answers  by group rank
 /// @param wanted   the ranks to show; empty: all
-ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
-                                     const std::vector<int>& wanted, bool opens_workers);
+ELASTIC_DECL stacks_report report_stacks(const std::vector<std::optional<std::string>>& answers,
+                                         const std::vector<int>& wanted, bool opens_workers);
 
 }  // namespace elastic::detail
 
@@ -39014,7 +39020,7 @@ ELASTIC_DECL task<std::string> local_stacks(
   answer.node = host_name();
   answer.ranks = detail::ranks_of(found, time->now(), time->wall_now());
   for (detail::inspected_rank& rank : answer.ranks) rank.evidence.node = answer.node;
-  co_return detail::stacks_text({detail::to_text(answer, true)}, {}, false);
+  co_return detail::report_stacks({detail::to_text(answer, true)}, {}, false).text;
 }
 
 }  // namespace elastic
@@ -42144,6 +42150,8 @@ struct role_step {
   std::size_t role = 0;
   action what = action::start;
   std::string reason;
+  /// Whether the role stops because another one has succeeded.
+  bool is_planned = false;
 };
 
 /// How the job ends on this node, and why.
@@ -48207,7 +48215,8 @@ ELASTIC_DECL void agent_run::take(const stop_request& request) {
   const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
   if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
   const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  log_.warning("{}: {}", reason, effect);
+  const std::string text = fmt::format("{}: {}", reason, effect);
+  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
   stop_.take(request);
   journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
   if (is_urgent) {
@@ -61028,38 +61037,33 @@ ELASTIC_DECL std::vector<rank_evidence> evidence_in(
   return evidence;
 }
 
-ELASTIC_DECL std::vector<int> missing_ranks(const std::vector<std::optional<std::string>>& answers,
-                                            const std::vector<int>& wanted) {
-  std::vector<int> silent_nodes;
-  std::set<int> known;
-  for (const node_answer& node : read_answers(answers, silent_nodes)) {
-    for (const inspected_rank& rank : node.ranks) known.insert(rank.evidence.rank);
-  }
-  std::vector<int> missing;
-  if (!silent_nodes.empty()) return missing;
-  for (const int rank : wanted) {
-    if (!known.contains(rank)) missing.push_back(rank);
-  }
-  return missing;
-}
-
-/// "there is no rank 9: the ranks are 0-3".
-inline std::string missing_text(const std::vector<int>& missing,
-                                const std::vector<node_answer>& nodes) {
-  if (missing.empty()) return {};
+/// The ranks that run on these nodes.
+inline std::vector<int> known_ranks(const std::vector<node_answer>& nodes) {
   std::vector<int> known;
   for (const node_answer& node : nodes) {
     for (const inspected_rank& rank : node.ranks) known.push_back(rank.evidence.rank);
   }
+  return known;
+}
+
+/// "there is no rank 9: the job has ranks 0-3".
+inline std::string missing_text(const std::vector<int>& missing, const std::vector<int>& known) {
+  if (missing.empty()) return {};
   if (known.empty()) return "no rank runs now\n";
   return fmt::format("there is no rank {}: the job has {} {}\n", rank_set(missing).text(),
                      known.size() == 1 ? "rank" : "ranks", rank_set(known).text());
 }
 
-ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
-                                     const std::vector<int>& wanted, bool opens_workers) {
+ELASTIC_DECL stacks_report report_stacks(const std::vector<std::optional<std::string>>& answers,
+                                         const std::vector<int>& wanted, bool opens_workers) {
   std::vector<int> silent_nodes;
   const std::vector<node_answer> nodes = read_answers(answers, silent_nodes);
+  const std::vector<int> known = known_ranks(nodes);
+  stacks_report report;
+  for (const int rank : wanted) {
+    const bool is_known = std::find(known.begin(), known.end(), rank) != known.end();
+    if (!is_known && silent_nodes.empty()) report.missing.push_back(rank);
+  }
   std::map<int, const inspected_rank*> ranks;
   for (const node_answer& node : nodes) {
     for (const inspected_rank& rank : node.ranks) {
@@ -61068,10 +61072,10 @@ ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string
       if (is_wanted) ranks.emplace(rank.evidence.rank, &rank);
     }
   }
-  std::string text = groups_text(ranks);
-  text += missing_text(missing_ranks(answers, wanted), nodes);
+  report.text = groups_text(ranks) + missing_text(report.missing, known);
   if (!opens_workers) silent_nodes.clear();
-  return text + notes_text(nodes, silent_nodes, opens_workers);
+  report.text += notes_text(nodes, silent_nodes, opens_workers);
+  return report;
 }
 
 }  // namespace elastic::detail
@@ -61482,9 +61486,10 @@ ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_comma
   round_inspection::request asked;
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
+  stacks_report report = report_stacks(answers, command.ranks, terms_.opens_workers);
   job_command::outcome outcome;
-  outcome.is_done = missing_ranks(answers, command.ranks).empty();
-  outcome.text = stacks_text(answers, command.ranks, terms_.opens_workers);
+  outcome.is_done = report.missing.empty();
+  outcome.text = std::move(report.text);
   co_return outcome;
 }
 
@@ -67873,7 +67878,9 @@ ELASTIC_DECL void replica_run::take(const stop_request& request) {
   if (stop_ && !request.escalates) return;
   const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
   const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  log_.warning("{}: {} the replicas", reason, is_urgent ? "killing" : "stopping");
+  const std::string text =
+      fmt::format("{}: {} the replicas", reason, is_urgent ? "killing" : "stopping");
+  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
   if (!stop_) stop_ = request;
   journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
   if (is_urgent) {
@@ -68876,13 +68883,14 @@ ELASTIC_DECL std::vector<role_step> role_machine::settle() {
 }
 
 ELASTIC_DECL void role_machine::stop_all(std::vector<role_step>& steps, const std::string& reason) {
+  const bool is_planned = verdict_ && verdict_->state == worker_state::succeeded;
   for (std::size_t place = 0; place < roles_.size(); ++place) {
     entry& role = roles_[place];
     if (role.state != role_state::running && role.state != role_state::waiting) continue;
     const bool runs = role.state == role_state::running;
     role.state = runs ? role_state::stopping : role_state::stopped;
     role.reason = reason;
-    if (runs) steps.push_back({place, role_step::action::stop, reason});
+    if (runs) steps.push_back({place, role_step::action::stop, reason, is_planned});
   }
 }
 
@@ -68900,8 +68908,8 @@ ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
     role.reason = fmt::format("role '{}' has {}", leader.rule.name,
                               leader.state == role_state::stopped ? "been stopped"
                                                                   : to_string(leader.state));
-    steps.push_back(
-        {place, runs ? role_step::action::stop : role_step::action::skip, role.reason});
+    steps.push_back({place, runs ? role_step::action::stop : role_step::action::skip, role.reason,
+                     leader.state == role_state::succeeded});
     has_changed = true;
   }
   return has_changed;
@@ -69786,6 +69794,7 @@ ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
   if (stop_ && verdict && verdict->state == worker_state::stopped) request = *stop_;
   request.reason = step.reason;
   request.is_node_bad = request.is_node_bad || leaves_as_bad_;
+  request.is_planned = request.is_planned || step.is_planned;
   return request;
 }
 
