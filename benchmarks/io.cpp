@@ -13,8 +13,10 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/ring.hpp>
+#include <elastic/base/event_flag.hpp>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -27,8 +29,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -80,9 +84,25 @@ struct result {
 
 // ---- (a) ----
 
+// An operation of a ring that a coroutine waits for.
+struct awaited {
+  explicit awaited(asio::any_io_executor executor) : ended(std::move(executor)) {}
+
+  void take(const ring::completion& done) noexcept {
+    result = done.result;
+    ended.set();
+  }
+
+  ring::member_operation<&awaited::take> operation{*this};
+  elastic::event_flag ended;
+  int result = 0;
+};
+
 task<void> await_end(int pidfd, ring* io, std::vector<clock_type::time_point>& noticed) {
   if (io) {
-    co_await io->wait_readable(pidfd);
+    auto death = std::make_shared<awaited>(io->get_executor());
+    io->poll(death->operation, pidfd, POLLIN, death);
+    co_await death->ended.wait();
     noticed.push_back(clock_type::now());
     ::close(pidfd);
   } else {
@@ -177,9 +197,17 @@ task<void> copy(int pipe, int file, int sink, ring* io) {
   waiting descriptor(executor);
   if (!io) descriptor.assign(pipe);
   if (!io) descriptor.native_non_blocking(true);
+  auto reading = std::make_shared<awaited>(executor);
   for (;;) {
-    const std::size_t size =
-        io ? co_await io->read_some(pipe, buffer) : co_await read_some(descriptor, buffer);
+    std::size_t size = 0;
+    if (io) {
+      io->read(reading->operation, pipe, buffer, reading);
+      co_await reading->ended.wait();
+      reading->ended.reset();
+      if (reading->result > 0) size = static_cast<std::size_t>(reading->result);
+    } else {
+      size = co_await read_some(descriptor, buffer);
+    }
     if (size == 0) break;
     write_all(file, buffer.data(), size);
     write_all(sink, buffer.data(), size);

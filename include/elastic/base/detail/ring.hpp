@@ -12,7 +12,6 @@
 #include <elastic/base/detail/ring_request.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/task.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -143,19 +142,6 @@ class ring : public std::enable_shared_from_this<ring> {
   /// The number of running operations.
   std::size_t running() const { return running_; }
 
-  /// `poll` for a coroutine. Cancellation: all types; throws `operation_aborted`.
-  /// The ring lives at least until this ends.
-  ELASTIC_DECL task<void> wait_readable(int descriptor);
-
-  /// `read` for a coroutine; `buffer` must stay valid until it ends. Result: 0 at the end of the
-  /// stream.
-  /// Cancellation: all types; throws `operation_aborted`, or returns the result if bytes were read.
-  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> buffer);
-
-  /// `send` for a coroutine; `data` must stay valid until it ends.
-  /// Cancellation: all types; throws `operation_aborted`, and some bytes may have been sent.
-  ELASTIC_DECL task<void> send_all(int socket, std::string_view data);
-
  private:
   using request = ring_request;
   using action = ring_request::action;
@@ -170,9 +156,6 @@ class ring : public std::enable_shared_from_this<ring> {
   static constexpr int give_up_wait_milliseconds = 50;
 
   class next_turn;
-  template <class Handler>
-  class awaited;
-  struct start_awaited;
   ELASTIC_DECL ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue);
   ELASTIC_DECL void start(operation& op, const request& wanted, std::shared_ptr<void> owner);
   ELASTIC_DECL void want_turn();

@@ -6,7 +6,6 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
-#include <elastic/base/detail/new_shared.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -322,68 +321,6 @@ ELASTIC_DECL void ring::forget(operation& op) {
   op.unlink();
   --running_;
   const std::shared_ptr<void> owner = std::move(op.owner_);
-}
-
-// An operation that resumes the coroutine that awaits it.
-template <class Handler>
-class ring::awaited final : public operation {
- public:
-  awaited(ring& owner, Handler handler)
-      : operation(&call), ring_(owner), handler_(std::move(handler)) {}
-
-  void cancel() { ring_.cancel(*this); }
-
- private:
-  static void call(operation& op, const completion& done) noexcept {
-    auto& self = static_cast<awaited&>(op);
-    auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
-    auto resume = [handler = std::move(self.handler_), done]() mutable {
-      std::move(handler)(done.error(), done.result);
-    };
-    asio::post(executor, std::move(resume));
-  }
-
-  ring& ring_;
-  Handler handler_;
-};
-
-struct ring::start_awaited {
-  template <class Handler>
-  void operator()(Handler handler, ring* owner, request wanted) const {
-    auto slot = asio::get_associated_cancellation_slot(handler);
-    auto op = new_shared<awaited<Handler>>(*owner, std::move(handler));
-    if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr<awaited<Handler>>(op)](asio::cancellation_type type) {
-        const auto running = weak.lock();
-        if (running && type != asio::cancellation_type::none) running->cancel();
-      });
-    }
-    owner->start(*op, wanted, op);
-  }
-};
-
-ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
-  const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
-      start_awaited(), asio::use_awaitable, this, wanted);
-}
-
-ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> buffer) {
-  ELASTIC_ASSERT(buffer.size() <= INT_MAX);
-  const request wanted{action::read, descriptor, buffer.data(),
-                       static_cast<unsigned>(buffer.size()), 0};
-  const int count =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
-          start_awaited(), asio::use_awaitable, this, wanted);
-  co_return static_cast<std::size_t>(count);
-}
-
-ELASTIC_DECL task<void> ring::send_all(int socket, std::string_view data) {
-  ELASTIC_ASSERT(data.size() <= INT_MAX);
-  const request wanted{action::send, socket, const_cast<char*>(data.data()),
-                       static_cast<unsigned>(data.size()), 0};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
-      start_awaited(), asio::use_awaitable, this, wanted);
 }
 
 }  // namespace elastic::detail
