@@ -17,6 +17,13 @@ void check(const fencing& plan, const fencing& expected) {
   CHECK(plan.others_go_on == expected.others_go_on);
 }
 
+/// Whether no worker is left when the others continue, even if one clock runs 2 % faster than
+/// another, and the workers had time to end.
+bool is_safe(const fencing& plan) {
+  const duration drift = plan.others_go_on / 50;
+  return plan.notice < plan.kill && plan.kill + fencing::kill_time + drift <= plan.others_go_on;
+}
+
 TEST_CASE("fencing: the workers of a node that falls silent are gone before the others go on",
           "[rendezvous]") {
   const fencing rows[] = {
@@ -26,7 +33,7 @@ TEST_CASE("fencing: the workers of a node that falls silent are gone before the 
   for (const fencing& row : rows) {
     CAPTURE(row.others_go_on.count());
     check(fencing::of_silence(row.others_go_on), row);
-    CHECK(row.is_safe());
+    CHECK(is_safe(row));
   }
 }
 
@@ -40,22 +47,19 @@ TEST_CASE("fencing: the workers of a node whose connection ends are gone before 
   for (const fencing& row : rows) {
     CAPTURE(row.others_go_on.count());
     check(fencing::of_end(row.others_go_on), row);
-    CHECK(row.is_safe());
+    CHECK(is_safe(row));
   }
 }
 
-TEST_CASE("fencing: what is not safe is known to be so, and keeps its order", "[rendezvous]") {
+TEST_CASE("fencing: a time that is too short to be safe keeps its order", "[rendezvous]") {
   for (const duration silence : {duration(1), duration(1ms), duration(100ms), duration(400ms)}) {
     const fencing plan = fencing::of_silence(silence);
     CAPTURE(silence.count());
-    CHECK_FALSE(plan.is_safe());
+    CHECK_FALSE(is_safe(plan));
     CHECK(plan.notice <= plan.kill);
     CHECK(plan.kill <= plan.others_go_on);
   }
-  CHECK_FALSE(fencing::of_end(100ms).is_safe());
-  CHECK_FALSE(fencing{10s, 15s, 15s}.is_safe());
-  CHECK_FALSE(fencing{10s, 14800ms, 15s}.is_safe());
-  CHECK_FALSE(fencing{14s, 14s, 15s}.is_safe());
+  CHECK_FALSE(is_safe(fencing::of_end(100ms)));
 }
 
 }  // namespace fencing_tests

@@ -35,9 +35,6 @@ struct fencing {
   /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
   /// has the rest of the time of `of_end`.
   ELASTIC_DECL static fencing of_step_down(duration grace);
-
-  /// Whether no worker is left when the others continue, and the workers had time to end.
-  ELASTIC_DECL bool is_safe() const;
 };
 
 }  // namespace elastic::detail

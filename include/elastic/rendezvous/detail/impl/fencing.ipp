@@ -19,9 +19,4 @@ ELASTIC_DECL fencing fencing::of_step_down(duration grace) {
   return {duration::zero(), grace / 4, grace / 2};
 }
 
-ELASTIC_DECL bool fencing::is_safe() const {
-  const duration drift = others_go_on / 50;
-  return notice < kill && kill + kill_time + drift <= others_go_on;
-}
-
 }  // namespace elastic::detail
