@@ -71,7 +71,7 @@ SHARED = {
     "contract": ["call_memfd", "macros", "roles_document", "visible_devices"],
     "diagnosis": ["group_position", "process_texts", "rank_evidence", "rank_set", "recorder_dump",
                   "stack_frame", "stack_groups", "stall_history", "stall_judge", "stall_watch",
-                  "straggler_watch", "thread_stack", "user_frame"],
+                  "thread_stack", "user_frame"],
     "health": ["control_message", "line_intake", "worker_liveness"],
     "launch": ["function_preparer", "node_journal", "signal_relay", "worker_preparation"],
     "net": ["byte_stream", "http_connection", "local_interface", "message_channel",

@@ -108,7 +108,6 @@
 #include <elastic/diagnosis/detail/impl/stall_history.ipp>
 #include <elastic/diagnosis/detail/impl/stall_judge.ipp>
 #include <elastic/diagnosis/detail/impl/stall_watch.ipp>
-#include <elastic/diagnosis/detail/impl/straggler_watch.ipp>
 #include <elastic/diagnosis/detail/impl/thread_stack.ipp>
 #include <elastic/diagnosis/detail/impl/user_frame.ipp>
 #include <elastic/etcd/detail/impl/legacy_lease.ipp>
