@@ -18,6 +18,9 @@ function that can be part of such an expression therefore takes
 Such functions are the coroutines, the functions that return an object with coroutines, which can be
 awaited at once, and the constructors of classes whose coroutines can be called on a temporary. The
 compiler says which types are aggregates. Functions that take a type of detail/ are not for users.
+
+It also has the compiler say that each public task can be given to `asio::co_spawn` with a handler,
+which takes a result that can be made without arguments, for the handler of a task that threw.
 """
 
 import argparse
@@ -104,9 +107,9 @@ def split_default(text):
 
 
 class Function:
-    def __init__(self, scope, name, result, parameters, suffix, where):
+    def __init__(self, scope, name, result, parameters, suffix, where, is_template=False):
         self.scope, self.name, self.result, self.suffix = scope, name, result, suffix
-        self.where = where
+        self.where, self.is_template, self.is_spawnable = where, is_template, True
         self.parameters = [Parameter(text) for text in split(parameters)]
         self.is_deleted = bool(re.search(r"=\s*delete\b", suffix))
         self.is_constructor = bool(scope) and name == scope.rsplit("::", 1)[-1]
@@ -124,6 +127,7 @@ class Header:
     def __init__(self, where, text):
         self.where, self.text = where, code_of(text)
         self.types, self.aliases, self.bases, self.functions = [], {}, {}, []
+        self.templates = set()
         self.read(0, len(self.text), [], False)
 
     def read(self, at, end, scope, is_class, public=True):
@@ -164,7 +168,9 @@ class Header:
         if found := re.match(r"(class|struct)\s+(\w+)\s*(?:final)?\s*(?::(?!:)(.*))?$", rest,
                              re.DOTALL):
             inner = [*scope, found[2]]
-            if not template:
+            if template:
+                self.templates.add("::".join(inner))
+            else:
                 self.types.append("::".join(inner))
             self.bases["::".join(inner)] = set(WORD.findall(found[3] or ""))
             self.read(at, end, inner, True, found[1] == "struct")
@@ -178,7 +184,9 @@ class Header:
             return
         if re.match(r"(using|friend|enum|static_assert|namespace|typedef|struct|class)\b", text):
             return
+        is_template = any("::".join(scope).startswith(name) for name in self.templates)
         if template := re.match(r"template\s*<", text):
+            is_template = True
             text = text[closing(text, template.end() - 1) + 1:].strip()
             if text.startswith("requires"):
                 text = after_requirement(text)
@@ -195,7 +203,7 @@ class Header:
         close = closing(text, opening)
         self.functions.append(Function("::".join(scope), found[1], head[:found.start()].strip(),
                                        text[opening + 1:close], text[close + 1:].strip(),
-                                       self.where))
+                                       self.where, is_template))
 
 
 def after_requirement(text):
@@ -215,6 +223,30 @@ def aggregates(types, headers, call):
               "template <class T> constexpr bool is_unsafe = std::is_aggregate_v<T> && "
               "!std::is_trivially_destructible_v<T>;"]
     lines += [f'static_assert(!is_unsafe<{name}>, "<{name}>");' for name in types]
+    return failed_assertions(lines, call)
+
+
+def mark_unspawnable(headers, call):
+    """Marks the coroutines whose result `asio::co_spawn` cannot give to a handler."""
+    rules = Rules(headers, ())
+    tasks = [function for function in rules.functions
+             if rules.is_coroutine(function) and not function.is_template
+             and not function.is_deleted]
+    lines = [f"#include <{header.where}>" for header in headers]
+    lines += ["#include <concepts>", "#include <type_traits>", "namespace elastic {",
+              "template <class T> constexpr bool is_spawnable = std::is_void_v<T> || "
+              "(std::default_initializable<T> && std::move_constructible<T>);"]
+    for number, function in enumerate(tasks):
+        result = re.sub(r"[A-Za-z_][\w:]*",
+                        lambda name, scope=function.scope: rules.type_of(name[0], scope),
+                        function.result[function.result.index("<") + 1:-1])
+        lines.append(f'static_assert(is_spawnable<{result}>, "<{number}>");')
+    for number in failed_assertions([*lines, "}"], call):
+        tasks[int(number)].is_spawnable = False
+
+
+def failed_assertions(lines, call):
+    """The names in the texts of the assertions that fail. Any other error ends the script."""
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "types.cpp"
         source.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -303,6 +335,9 @@ class Rules:
                     str(function).split("(")[0] in ALLOWED or \
                     any("detail::" in parameter.type for parameter in function.parameters):
                 continue
+            if not function.is_spawnable:
+                yield (f"{function.where}: {function} has a result without a default: co_spawn "
+                       "cannot give it to a handler")
             for parameter in function.parameters:
                 if fault := self.fault(parameter, function.scope):
                     yield f"{function.where}: {function} takes {fault}"
@@ -314,7 +349,9 @@ def read_headers(root, call):
                for path in sorted(root.rglob("*.hpp"))
                if "detail" not in path.parts and path.name != "src.hpp"]
     types = sorted({name for header in headers for name in header.types})
-    return headers, aggregates(types, [header.where for header in headers], [*call, f"-I{root}"])
+    call = [*call, f"-I{root}"]
+    mark_unspawnable(headers, call)
+    return headers, aggregates(types, [header.where for header in headers], call)
 
 
 # ---- self-test --------------------------------------------------------------------------------
@@ -376,6 +413,13 @@ CASES = [
     ("task<void> f(std::vector<task<void>> tasks);", None),
     ("void f(const options& given, std::vector<int> more);", None),
     ("namespace detail {\ntask<void> f(options given);\n}", None),
+    ("struct made {\n  explicit made(int count);\n};\ntask<made> f();", "without a default"),
+    ("struct made {\n  struct numbers {\n    int& count;\n  };\n  task<numbers> go();\n};",
+     "without a default"),
+    ("struct made {\n  explicit made(int count);\n};\ntask<std::optional<made>> f();", None),
+    ("struct made {\n  struct numbers {\n    int count;\n  };\n  task<numbers> go();\n};",
+     None),
+    ("template <class T>\ntask<T> f(T given);", None),
 ]
 
 
@@ -412,7 +456,8 @@ def main():
     headers, unsafe = read_headers(root, call)
     rules = Rules(headers, unsafe)
     found, judged = list(rules.findings()), sum(map(rules.can_be_awaited, rules.functions))
-    print("\n".join(found) or f"{judged} functions can be awaited, none takes such an argument")
+    print("\n".join(found) or f"{judged} functions can be awaited, none takes such an argument, "
+                               "and each task can be spawned")
     sys.exit(1 if found or not judged else 0)
 
 

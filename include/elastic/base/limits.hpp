@@ -168,6 +168,8 @@ inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
 /// How long a node whose workers failed waits for the workers of torchrun's nodes to fail, too.
 inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
+/// The slots of one process_set.
+inline constexpr std::size_t process_slots = 65'536;
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// The name of a host.

@@ -19,9 +19,11 @@ ELASTIC_DECL std::string signal_name(int number);
 /// SIGCHLD). `guard_lost`: the guard was killed, and the process died with it.
 class exit_status {
  public:
+  /// `unknown`.
+  exit_status() = default;
   static exit_status exited(int code) { return {kind::exited, code, false}; }
   ELASTIC_DECL static exit_status signalled(int number, bool core_dumped = false);
-  static exit_status unknown() { return {kind::unknown, 0, false}; }
+  static exit_status unknown() { return {}; }
   static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
   bool success() const { return kind_ == kind::exited && value_ == 0; }
@@ -45,9 +47,9 @@ class exit_status {
   ELASTIC_DECL exit_status(kind how, int value, bool core_dumped);
   ELASTIC_DECL std::optional<int> only(kind wanted) const;
 
-  kind kind_;
-  int value_;
-  bool core_dumped_;
+  kind kind_ = kind::unknown;
+  int value_ = 0;
+  bool core_dumped_ = false;
 };
 
 }  // namespace elastic

@@ -64,8 +64,8 @@ class process_set {
 
   /// How and when a process of a set ended.
   struct process_end {
-    std::size_t index;
-    pid_t pid;
+    std::size_t index = 0;
+    pid_t pid = 0;
     exit_status status;
     time_point time;
     wall_time wall;
@@ -89,9 +89,10 @@ class process_set {
     std::function<void(const process_end&)> on_end{};
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
-    /// Performs that check. Empty result: the process has ended meanwhile.
+    /// Performs that check. Empty result: the process has ended meanwhile. Null: by /proc.
     std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
     /// Whether the file system of a log file may hang, so that it is opened and written on threads.
+    /// Null: by its type.
     std::function<bool(const std::string&)> may_hang = detail::may_hang;
   };
 
@@ -101,11 +102,12 @@ class process_set {
   process_set& operator=(const process_set&) = delete;
   ~process_set() { abandon(*state_); }
 
-  /// Starts a process in the slot `index`, which must be free: never used, or cleared.
+  /// Starts a process in the slot `index`, which must be free: never used, or cleared. A set has
+  /// the slots below `limits::process_slots`, and takes 16 bytes for each up to the highest used.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
   /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot was not
-  /// free; its process is not affected.
+  /// free, whose process is not affected, or does not exist.
   /// Cancellation: all types; either nothing was started or the process runs. Opening a file that
   /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
@@ -121,6 +123,7 @@ class process_set {
 
   /// Sends a signal to every running process and its process group, and to processes that are being
   /// started as soon as they run.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
   /// The same for one slot, if a process runs there.
@@ -128,6 +131,7 @@ class process_set {
 
   /// Performs the first step of a stop, the plan's signal to each process, and returns. Must be
   /// followed by `stop` with the same plan, which continues from there.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
   /// Stops all processes: sends the plan's signal to each, waits for one common grace period, sends
@@ -139,7 +143,7 @@ class process_set {
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
   /// process that has made no progress for `killed_patience`: it is abandoned, and its slot is
-  /// free.
+  /// free; `errc::invalid_argument`, and nothing is stopped, if there is no such signal.
   /// Cancellation: all types; throws `operation_aborted` and leaves the stop incomplete; call it
   /// again. One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }

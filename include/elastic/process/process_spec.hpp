@@ -33,6 +33,7 @@ struct process_spec {
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
   /// Signals that it ignores until it handles them itself; all others have their default handling.
+  /// The start refuses numbers that no signal has.
   std::vector<int> ignored_signals = {};
 };
 

@@ -5,6 +5,7 @@
 #include <elastic/launch/signal_plan.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
 
 #include <algorithm>
@@ -21,9 +22,10 @@ ELASTIC_DECL void validate(const signal_plan& plan) {
                           SIGFPE,  SIGILL,  SIGTRAP, SIGSYS};
   for (const auto* numbers : {&plan.stop, &plan.forward, &plan.preempt}) {
     for (const int number : *numbers) {
-      const bool exists = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX);
       const bool is_kept = std::find(std::begin(kept), std::end(kept), number) != std::end(kept);
-      if (!exists || is_kept) refuse(number, "cannot be handled: choose such as SIGTERM, SIGUSR1");
+      if (!detail::is_signal(number) || is_kept) {
+        refuse(number, "cannot be handled: choose such as SIGTERM, SIGUSR1");
+      }
     }
   }
   const auto is_in = [](const std::vector<int>& numbers, int number) {

@@ -13,8 +13,9 @@ namespace elastic::detail {
 /// The file that a relative `path` names for a process that starts in `directory`.
 ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path);
 
-/// Throws if a string contains a zero byte: the kernel would silently cut it off there.
-ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec);
+/// Refuses what the kernel would not take as it is: a text with a zero byte, where it would
+/// silently cut it off, and a signal that does not exist. Errors: `errc::invalid_argument`.
+ELASTIC_DECL void refuse_unusable(const process_spec& spec);
 
 /// The path to execute, found as `execvp` does it: a name without a slash is looked up in PATH.
 ///

@@ -83,7 +83,7 @@ ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor, 
 
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec spec) {
   if (is_guarding_) {
-    detail::refuse_zero_bytes(spec);
+    detail::refuse_unusable(spec);
     task<std::string> finding = detail::find_program_on_thread(spec);
     const std::string path = co_await std::move(finding);
     // The start may have been cancelled just as the lookup finished: nobody would then wait for the

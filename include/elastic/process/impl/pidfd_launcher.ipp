@@ -24,7 +24,7 @@ ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor, opti
     : executor_(std::move(executor)), options_(std::move(settings)), calls_(calls) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec spec) {
-  detail::refuse_zero_bytes(spec);
+  detail::refuse_unusable(spec);
   task<std::string> finding = detail::find_program_on_thread(spec);
   std::string path = co_await std::move(finding);
   if (!options_.parent) co_return start(spec, path);

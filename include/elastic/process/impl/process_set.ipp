@@ -10,6 +10,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/detail/file_tail.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 
 #include <algorithm>
@@ -62,16 +63,19 @@ class start_under_way {
 }  // namespace detail
 
 ELASTIC_DECL void process_set::signal(int number) {
+  detail::require_signal(number, "process_set::signal");
   signal_all(*state_, number);
   for (auto& [index, signals] : state_->starting) signals.push_back(number);
 }
 
 ELASTIC_DECL void process_set::signal(std::size_t index, int number) {
+  detail::require_signal(number, "process_set::signal");
   const auto slot = find(*state_, index);
   if (slot && slot->running()) slot->process->signal(number);
 }
 
 ELASTIC_DECL void process_set::begin_stop(stop_plan plan) {
+  detail::require_signal(plan.signal, "stop_plan::signal");
   detail::stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
   const detail::stop_step step =
       ladder.next(state_->running, state_->services.time->now(), state_->hurry);
@@ -116,6 +120,8 @@ ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_s
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
   if (!services.time) services.time = detail::new_shared<system_time>();
+  if (!services.look) services.look = detail::look_at_process;
+  if (!services.may_hang) services.may_hang = detail::may_hang;
 }
 
 ELASTIC_DECL auto process_set::find(const state& self, std::size_t index) -> slot_pointer {
@@ -145,6 +151,11 @@ ELASTIC_DECL void process_set::abandon(state& self) noexcept {
 }
 
 ELASTIC_DECL void process_set::require_free(const state& self, std::size_t index) {
+  if (index >= limits::process_slots) {
+    throw error(errc::invalid_argument,
+                fmt::format("process_set::start: slot {} is given: 0 to {} are allowed", index,
+                            limits::process_slots - 1));
+  }
   const slot_pointer slot = find(self, index);
   const bool is_starting = self.starting.contains(index);
   if (!is_starting && (!slot || slot->is_free())) return;
@@ -267,6 +278,7 @@ ELASTIC_DECL void process_set::look_at_killed(state& self) {
 }
 
 ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan) {
+  detail::require_signal(plan.signal, "stop_plan::signal");
   time_source& time = *self->services.time;
   const time_point patience_ends = deadline_after(time.now(), plan.grace);
   const auto begun = std::exchange(self->begun, std::nullopt);

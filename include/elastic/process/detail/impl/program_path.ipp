@@ -7,6 +7,7 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -48,7 +49,7 @@ inline program_kind look_at_program(const std::string& path) {
   return allowed ? program_kind::executable : program_kind::forbidden;
 }
 
-ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec) {
+ELASTIC_DECL void refuse_unusable(const process_spec& spec) {
   const auto check = [&](const std::string& text, const char* subject) {
     if (text.find('\0') == text.npos) return;
     throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
@@ -58,6 +59,9 @@ ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec) {
   check(spec.directory, "the working directory");
   for (const std::string& argument : spec.arguments) check(argument, "an argument");
   for (const std::string& entry : spec.environment) check(entry, "an environment variable");
+  for (const int number : spec.ignored_signals) {
+    require_signal(number, "process_spec::ignored_signals");
+  }
 }
 
 ELASTIC_DECL std::string find_program(const process_spec& spec) {

@@ -4,9 +4,13 @@
 
 #include <elastic/process/detail/signal_number.hpp>
 
+#include <elastic/base/error.hpp>
+
 #include <array>
 #include <csignal>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -35,6 +39,17 @@ ELASTIC_DECL std::string_view signal_abbreviation(int number) {
     if (other == number) return abbreviation;
   }
   return {};
+}
+
+ELASTIC_DECL bool is_signal(int number) {
+  return (number >= 1 && number <= 31) || (number >= SIGRTMIN && number <= SIGRTMAX);
+}
+
+ELASTIC_DECL void require_signal(int number, std::string_view what) {
+  if (is_signal(number)) return;
+  throw error(errc::invalid_argument, fmt::format("{}: there is no signal {}: 1 to 31 and {} to {} "
+                                                  "are allowed",
+                                                  what, number, SIGRTMIN, SIGRTMAX));
 }
 
 }  // namespace elastic::detail
