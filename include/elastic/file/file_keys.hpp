@@ -46,6 +46,7 @@ class file_keys final : public versioned_keys {
   static constexpr std::chrono::milliseconds remote_pause{100};
 
   /// @param directory  contains only these keys; its parent must exist
+  /// Errors: `errc::invalid_argument` if `time` is null.
   ELASTIC_DECL file_keys(std::string directory, std::shared_ptr<time_source> time);
 
   /// Creates the directory. Must be called before all other members.

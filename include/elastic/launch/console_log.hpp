@@ -32,6 +32,7 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string
 class console_log final : public log_handler {
  public:
   /// `descriptor` is borrowed: the log keeps a duplicate.
+  /// Errors: `errc::invalid_argument` if `time` is null.
   ELASTIC_DECL explicit console_log(std::shared_ptr<time_source> time,
                                     int descriptor = STDERR_FILENO);
   ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;

@@ -45,6 +45,7 @@ class job_journal {
   ELASTIC_DECL void record(job_event event);
 
   /// Adds a sink. It first receives the kept records, oldest first; no record is lost in between.
+  /// Errors: `errc::invalid_argument` if it is null.
   ELASTIC_DECL void add(std::shared_ptr<journal_sink> sink);
 
   /// When this returns, the sink receives no more records.

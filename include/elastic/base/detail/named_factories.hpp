@@ -27,7 +27,11 @@ class named_factories {
   explicit named_factories(std::string none) : none_(std::move(none)) {}
 
   /// Adds a factory, or replaces the one of that name.
-  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
+  /// Errors: `errc::invalid_argument` if it is null.
+  void add(std::string name, factory make) {
+    required(make != nullptr, fmt::format("the factory of '{}'", name));
+    factories_[std::move(name)] = std::move(make);
+  }
 
   bool contains(const std::string& name) const { return factories_.count(name) > 0; }
 

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/file/detail/key_file.hpp>
 
 #include <sys/inotify.h>
@@ -20,7 +21,7 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id) {
 
 ELASTIC_DECL file_keys::file_keys(std::string directory, std::shared_ptr<time_source> time)
     : directory_(detail::new_shared<detail::key_directory>(std::move(directory))),
-      time_(std::move(time)) {}
+      time_(detail::required(std::move(time), "file_keys: the time source")) {}
 
 ELASTIC_DECL task<void> file_keys::prepare() {
   const auto directory = directory_;

@@ -4,6 +4,7 @@
 
 #include <elastic/launch/console_log.hpp>
 
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/printable_text.hpp>
 
 #include <poll.h>
@@ -39,7 +40,8 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string
 }
 
 ELASTIC_DECL console_log::console_log(std::shared_ptr<time_source> time, int descriptor)
-    : time_(std::move(time)), target_(descriptor) {}
+    : time_(detail::required(std::move(time), "console_log: the time source")),
+      target_(descriptor) {}
 
 ELASTIC_DECL void console_log::write(log_level level, std::string_view text) noexcept {
   try {

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -155,6 +156,7 @@ class name_watch {
 ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
                                                    std::shared_ptr<time_source> time, logger log) {
   namespace fs = std::filesystem;
+  detail::required(time, "wait_for_drain_file: the time source");
   const fs::path file(path);
   const std::string directory = file.has_parent_path() ? file.parent_path().string() : ".";
   const std::string name = file.filename().string();

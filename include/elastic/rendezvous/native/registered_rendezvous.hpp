@@ -30,7 +30,7 @@ struct registry_place {
   /// Prepares the registry before anything else; empty: there is nothing to do.
   std::function<task<void>()> prepare;
   /// Makes the keys of this job alone. Called once for the node, and once for each time that its
-  /// agent leads; each result is used on its own strand.
+  /// agent leads; each result is used on its own strand. Must be set.
   std::function<std::shared_ptr<versioned_keys>()> keys;
   /// Makes keys that all roles of a job share, with which their leaders compare job files. Called
   /// once, for the node. Empty: job files without a common role are not compared.
@@ -47,8 +47,8 @@ ELASTIC_DECL std::vector<std::string_view> registered_settings();
 /// agent to arrive leads; if it is gone, another one takes over.
 /// docs/design/etcd_and_directories.md has the rules.
 ///
-/// Errors: `errc::invalid_argument` for an empty run id, or a setting out of bounds. The first
-/// round reports errors of the registry.
+/// Errors: `errc::invalid_argument` for an empty run id, a place without `keys`, or a setting out
+/// of bounds. The first round reports errors of the registry, and null keys.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
     rendezvous_parameters parameters, registry_place place);
 

@@ -5,6 +5,7 @@
 #include <elastic/telemetry/job_journal.hpp>
 
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/required.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -41,6 +42,7 @@ ELASTIC_DECL void job_journal::record(job_event event) {
 }
 
 ELASTIC_DECL void job_journal::add(std::shared_ptr<journal_sink> sink) {
+  detail::required(sink, "job_journal::add: the sink");
   const std::lock_guard lock(mutex_);
   for (const journal_record& kept : records_) tell(*sink, kept);
   sinks_.push_back(std::move(sink));

@@ -59,6 +59,7 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
   const auto refuse = [&place](const std::string& why) {
     throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
   };
+  if (!place.keys) refuse("registry_place::keys is null");
   if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
     refuse(fmt::format("nodes need at least 0.3 s of {}", parameters.name_of("reconnect_grace")));
   }
