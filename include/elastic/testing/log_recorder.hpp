@@ -7,28 +7,30 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace elastic::testing {
 
 /// Keeps every line of a log, for tests:
 ///
-///     const auto log = std::make_shared<log_recorder>();
-///     services.log = log->log();
+///     log_recorder log;
+///     services.log = log.log();
 ///     …
-///     assert(log->has("restarting"));
+///     assert(log.has("restarting"));
+///
+/// Its loggers share the lines with it, and may outlive it.
 ///
 /// Thread-safety: any thread.
-class log_recorder final : public log_handler, public std::enable_shared_from_this<log_recorder> {
+class log_recorder final : public log_handler {
  public:
+  ELASTIC_DECL log_recorder();
+  log_recorder(const log_recorder&) = delete;
+  log_recorder& operator=(const log_recorder&) = delete;
+
   ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;
 
-  /// A logger that writes here, from debug level. The recorder must be owned by a
-  /// `std::shared_ptr`.
+  /// A logger that writes here, from debug level.
   ELASTIC_DECL logger log();
 
   /// How many lines of `level` and above contain `part`.
@@ -41,8 +43,9 @@ class log_recorder final : public log_handler, public std::enable_shared_from_th
   ELASTIC_DECL std::string text() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::pair<log_level, std::string>> lines_;
+  class record;
+
+  std::shared_ptr<record> record_;
 };
 
 }  // namespace elastic::testing
