@@ -7,6 +7,7 @@
 #include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/roles/detail/role_places.hpp>
@@ -37,8 +38,8 @@ inline void check_role_name(const std::string& name) {
       std::all_of(name.begin(), name.end(), is_plain)) {
     return;
   }
-  refuse_role(fmt::format("role '{}': a name is 1 to {} letters, digits, '-' and '_'", name,
-                          limits::role_name_bytes));
+  refuse_role(fmt::format("role {}: a name is 1 to {} letters, digits, '-' and '_'",
+                          in_quotes(name), limits::role_name_bytes));
 }
 
 inline void check_ports(const role& checked) {
@@ -50,9 +51,10 @@ inline void check_ports(const role& checked) {
   }
   const bool needs_port = checked.ready_at == role::readiness::port;
   if (needs_port && !names.contains(checked.ready_port)) {
-    refuse_role(fmt::format("role '{}' is ready when its port '{}' is open, but there is no "
+    refuse_role(fmt::format("role '{}' is ready when its port {} is open, but there is no "
                             "${{port.{}}} in its command",
-                            checked.name, checked.ready_port, checked.ready_port));
+                            checked.name, in_quotes(checked.ready_port),
+                            printable_line(checked.ready_port)));
   }
   if (!needs_port && !checked.ready_port.empty()) {
     refuse_role(
@@ -156,8 +158,8 @@ inline void check_mention(const std::vector<role>& roles, const role& source,
   std::vector<std::string> names;
   for (const role& each : roles) names.push_back(each.name);
   const std::string nearest = nearest_name(mentioned, names);
-  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", source.name,
-                          relation, mentioned,
+  refuse_role(fmt::format("role '{}' {} {}, which is not a role of the job{}", source.name,
+                          relation, in_quotes(mentioned),
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 
