@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import socket
 import threading
 import time
@@ -27,7 +28,8 @@ _DESCRIPTORS = "/proc/self/fd/"
 _TASKS = "/proc/self/task/"
 # How long gloo may take to close connections that were shut down.
 _CLOSE_SECONDS = 1.0
-_WATCHED = re.compile(r"^tfd:\s+(\d+)", re.MULTILINE)
+# A descriptor that an epoll instance watches, and its inode, if the kernel tells it (since 4.13).
+_WATCHED = re.compile(r"^tfd:\s+(\d+)(?:.* ino:(\w+))?", re.MULTILINE)
 
 
 class GroupSockets:
@@ -36,6 +38,7 @@ class GroupSockets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._epolls: Set[str] = set()
+        self._peers: Set[str] = set()  # the connections of the first group of an epoch
         self._oldest: Optional[Set[str]] = None  # before the first group of an epoch
         self._before: Optional[Set[str]] = None  # before the group that is being made
         self._store_port = 0
@@ -55,13 +58,16 @@ class GroupSockets:
             self._is_gloo = is_gloo
             self._before = _descriptors()
             self._threads_before = _threads()
-            if self._oldest is None:
+            is_first = self._oldest is None
+            if is_first:
                 self._oldest = self._before
         try:
             yield
         finally:
             with self._lock:
                 self._epolls |= _epolls(_descriptors() - (self._before or set()))
+                if is_first:
+                    self._peers = {each for each in self._watched() if self._is_peer(each)}
                 if is_gloo:
                     self._threads |= _threads() - self._threads_before
                 self._before = None
@@ -83,6 +89,17 @@ class GroupSockets:
                     # If rank 0 itself serves the store, that has an epoll instance, too.
                     _shut_down(descriptor, lambda here, there: here != self._store_port)
 
+    def have_lost_peer(self) -> bool:
+        """Whether a connection of the first group has ended since that was made, by its peer or
+        because a call of the group has failed. No call fails before this is true."""
+        with self._lock:
+            if not self._peers <= self._watched():
+                return True
+            poll = select.poll()
+            for peer in self._peers:  # gloo may be about to close it
+                poll.register(int(peer.split()[0]), select.POLLRDHUP)
+            return bool(poll.poll(0))
+
     def has_lost_call(self, caller: Optional[int] = None) -> bool:
         """Whether a thread waits for a call that nothing ends before the time-out of these groups.
         `caller` is a thread (its number in the kernel) that may be in a call by itself.
@@ -91,7 +108,8 @@ class GroupSockets:
         and a thread of its own waits with a limit in calls only.
         """
         with self._lock:
-            if self._before is not None or not self._threads or self._is_connected():
+            if (self._before is not None or not self._threads
+                    or any(map(self._is_peer, self._watched()))):
                 return False
             threads = [*self._threads, *([] if caller is None else [caller])]
             return any(map(_waits_with_limit, threads))
@@ -101,7 +119,7 @@ class GroupSockets:
         deadline = time.monotonic() + _CLOSE_SECONDS
         while time.monotonic() < deadline:
             with self._lock:
-                if not self._is_connected():
+                if not any(map(self._is_peer, self._watched())):
                     return
             time.sleep(0.001)
 
@@ -109,15 +127,17 @@ class GroupSockets:
         """The groups have been destroyed: their descriptors may soon be somebody else's."""
         with self._lock:
             self._epolls.clear()
+            self._peers.clear()
             self._threads.clear()
             self._oldest = None
 
-    def _is_connected(self) -> bool:
-        for descriptor in (each for epoll in self._epolls for each in _watched(epoll)):
-            with _connection(descriptor) as connection:
-                if connection and connection.getsockname()[1] != self._store_port:
-                    return True
-        return False
+    def _watched(self) -> Set[str]:
+        return {each for epoll in self._epolls for each in _watched(epoll)}
+
+    def _is_peer(self, descriptor: str) -> bool:
+        """Whether it is a connection, and not one to the store that this process serves."""
+        with _connection(descriptor) as connection:
+            return bool(connection and connection.getsockname()[1] != self._store_port)
 
 
 def _descriptors() -> Set[str]:
@@ -139,7 +159,7 @@ def _watched(epoll: str) -> List[str]:
         if not os.readlink(_DESCRIPTORS + number).endswith("[eventpoll]"):
             return []
         with open(f"/proc/self/fdinfo/{number}", encoding="ascii") as file:
-            return _WATCHED.findall(file.read())
+            return [" ".join(each) for each in _WATCHED.findall(file.read())]
     except OSError:
         return []
 

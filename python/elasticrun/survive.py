@@ -23,6 +23,7 @@ Needs Python 3.8; torch is imported when a function needs it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import os
@@ -49,6 +50,10 @@ _ANSWER_SECONDS = 600.0
 _STANDBY = "elasticrun.standby"
 # How often a thread that is stuck in the end of an epoch is freed again.
 _FREE_SECONDS = 0.05
+# How long a commit that has lost a peer waits until the agent knows of it.
+_LOSS_SECONDS = 60.0
+# The key in the store of an epoch that counts the ranks that have finished.
+_FINISHED = "elasticrun.survive.finished"
 
 
 class WorldChanged(RuntimeError):
@@ -63,6 +68,8 @@ class _Epochs:
         self._first: Optional[int] = None  # the one for which this process was started
         self.has_survived = False
         self.state: Optional[TorchState] = None
+        self.store: Any = None           # of the process group of this epoch
+        self.do_all_survive = False      # every rank of this epoch can begin again from its state
         self.sockets = GroupSockets()
         self.nccl = NcclGroups()
         self._channel = worker.Channel()
@@ -142,6 +149,9 @@ class _Epochs:
         self.send("ask", reason=reason)
         self._wait(lambda: self.has_ended or self._denied >= self.current, _ANSWER_SECONDS)
         return self.has_ended
+
+    def wait_for_change(self, seconds: float) -> None:
+        self._wait(lambda: self.has_ended, seconds)
 
     def wait_for_next(self, seconds: Optional[float]) -> None:
         self._wait(lambda: self._next is not None, seconds)
@@ -227,6 +237,10 @@ def run(train: _Function) -> _Function:
             try:
                 result = train(*arguments, **named)
                 break
+            except SystemExit as end:
+                if not end.code:
+                    finished()
+                raise
             except Exception as error:
                 if not is_change(error):
                     raise
@@ -286,7 +300,8 @@ def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
     if os.environ.get("ELASTIC_ON_FAILURE") == "replace":
         # Ranks that do not say survive take part, so that no rank waits for them.
         kept = _epochs.state if _epochs.state is not None and _epochs.state._is_kept else None
-        torch_state.sync(kept, is_new(), _epochs.began_job)
+        _epochs.do_all_survive = torch_state.sync(kept, is_new(), _epochs.began_job)
+        _epochs.store = dist.distributed_c10d._get_default_store()
     _traces.note()
 
 
@@ -365,8 +380,12 @@ def next_epoch(timeout: Optional[float] = None) -> int:
 
 
 def finished() -> None:
-    """Tells the agent that this rank has finished its work and does not rejoin."""
+    """Tells the agent and the other ranks that this rank has finished its work and does not
+    rejoin."""
     _epochs.send("finished")
+    if _epochs.store is not None:
+        with contextlib.suppress(RuntimeError, OSError):
+            _epochs.store.add(_FINISHED, 1)
 
 
 # ---- parts -------------------------------------------------------------------------------------
@@ -397,6 +416,7 @@ def _begin(state: Optional[TorchState]) -> None:
     torch_state.tell_of_stray = _say_stray if _epochs.is_connected else None
     if state is not None:
         state._is_kept = _epochs.is_connected
+        state._before_commit = _raise_if_failed
         state._after_commit = _after_commit
 
 
@@ -413,6 +433,29 @@ def _after_commit(problem: Optional[ShardedState]) -> None:
         _epochs.withdraw()
         cast(TorchState, _epochs.state)._is_kept = False
     _raise_if_changed()
+
+
+def _raise_if_failed() -> None:
+    """Called before a commit. If the script has caught the exception of a collective, the result of
+    its step is wrong, and a connection of the group is lost. The connection to a rank that has
+    finished is lost, too: then nobody can be replaced any more, and commits do not matter."""
+    _raise_if_changed()
+    if not (_epochs.is_connected and _epochs.do_all_survive and _epochs.sockets.have_lost_peer()):
+        return
+    deadline = time.monotonic() + _LOSS_SECONDS
+    while not _has_rank_finished():
+        _epochs.wait_for_change(_FREE_SECONDS)
+        _raise_if_changed()
+        if time.monotonic() > deadline:
+            raise RuntimeError("a collective has failed, so the results of this step are wrong")
+
+
+def _has_rank_finished() -> bool:
+    try:
+        return bool(_epochs.store.add(_FINISHED, 0))
+    except (RuntimeError, OSError):
+        # It is lost with the agent of its node, or, if a rank serves it, when that ends.
+        return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
 
 
 def _raise_if_invalid() -> None:
@@ -542,6 +585,7 @@ def _end_if_stuck() -> None:
 
 def _destroy_groups() -> None:
     """DDP must be gone before: it would release its group last, and PyTorch 2.13 may then hang."""
+    _epochs.store = None
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():
         if _traces.count_holders() > _traces.holders:

@@ -80,6 +80,7 @@ class TorchState:
         self.__dict__["_copied"] = 0  # the commit that the buffers hold
         self.__dict__["_is_kept"] = True
         self.__dict__["_is_spoilt"] = False  # a transfer has begun to overwrite it
+        self.__dict__["_before_commit"] = None
         self.__dict__["_after_commit"] = None
 
     def __getattr__(self, name: str) -> Any:
@@ -105,9 +106,12 @@ class TorchState:
         allocates the buffers, and later ones reuse them. Does nothing without an agent, or without
         `--on-failure replace`, because the copy would be useless.
 
-        Errors: `survive.WorldChanged`, after the copy, if the epoch has ended: let it pass.
+        Errors: `survive.WorldChanged` if the epoch has ended, and RuntimeError if a collective has
+        failed since the last commit: let them pass. The last commit then stays as it is.
         `ShardedState` if a tensor is sharded and the state is used without `survive.run`.
         """
+        if self._before_commit is not None:
+            self._before_commit()
         if self._is_kept:
             try:
                 self._copy_state(self._commits + 1)
@@ -272,9 +276,12 @@ class _Rank(NamedTuple):
     node: int
 
 
-def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> None:
+def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> bool:
     """Called by every rank of the default process group, with or without a state: those that lack
-    the newest commit receive it, each from one that has it. For `survive` alone."""
+    the newest commit receive it, each from one that has it. For `survive` alone.
+
+    Result: whether every rank has a state.
+    """
     import torch
     import torch.distributed as dist
     device = _device_of_group(state)
@@ -287,13 +294,12 @@ def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> None:
     ranks = [_Rank(*each.tolist()) for each in gathered]
     newest = max(each.commits for each in ranks)
     if state is None:
-        return
+        return False
     if newest == 0:
         if not _is_at_beginning(ranks):
             raise StateLost("no rank that is left has a committed state: the job has to start "
                             "from its last checkpoint")
         state._copy_state(1)  # so that a change before the first commit begins here again
-        return
     for source, receiver in _transfers([each.commits for each in ranks],
                                        [each.node for each in ranks]):
         if dist.get_rank() == source:
@@ -302,6 +308,7 @@ def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> None:
             state._receive(source, device)
             # Before the training changes it: from here on this rank can give it, too.
             state._copy_state(newest)
+    return all(each.commits != _NO_STATE for each in ranks)
 
 
 def _is_at_beginning(ranks: List[_Rank]) -> bool:

@@ -49,6 +49,12 @@ TEST_CASE("survive: survivors of PyTorch 2.13 leave a collective whose peer is s
   check_script(test::torch_213_python(), "survive_agent.py", {"3", "stop@4:1", "kill-send@2:0"});
 }
 
+TEST_CASE("survive: a commit does not keep a step whose collective has failed",
+          "[integration][serial]") {
+  check_script(test::torch_python(), "survive_agent.py", {"careless"});
+  check_script(test::torch_213_python(), "survive_agent.py", {"careless"});
+}
+
 // ---- with elasticrun ---------------------------------------------------------------------------
 
 struct job : test::elasticrun_stage {
@@ -220,6 +226,20 @@ TEST_CASE("survive: what a script does that cannot survive is named", "[integrat
     CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == processes);
     CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 6") ==
           std::set<std::string>{"0", "1"});
+  }
+}
+
+TEST_CASE("survive: a rank that has finished its work does not keep the others from theirs",
+          "[integration]") {
+  for (const std::string& python : {test::torch_python(), test::torch_213_python()}) {
+    if (python.empty()) continue;
+    for (const std::string how : {"return", "destroy", "exit"}) {
+      const std::string text = job().train(python, {"--steps", "3", "--leave", how}, "3");
+      INFO(how << "\n" << text);
+      CHECK(all_of(text, "(begins epoch \\d+ rank \\d)").size() == 3);
+      CHECK(all_of(text, "finished rank (\\d) of 3 pid \\d+ step 3").size() ==
+            (how == "exit" ? 2 : 3));
+    }
   }
 }
 

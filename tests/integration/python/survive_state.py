@@ -244,6 +244,33 @@ def check_that_no_other_connection_ends():
     peer.close()
 
 
+def check_that_a_lost_peer_is_seen():
+    """Whichever side ends the connection, before or after gloo closes it; the store is no peer."""
+    import selectors
+    for end in ("peer ends", "gloo closes", "store ends", "other group ends", "other is closed"):
+        sockets = GroupSockets()
+        (mine, peer), (held, client), (other, far) = (connected_pair() for _ in range(3))
+        assert not sockets.have_lost_peer(), "there is no group"
+        with sockets.beginning(held.getsockname()[1]):
+            loop = selectors.EpollSelector()
+            for each in (mine, held):
+                loop.register(each, selectors.EVENT_READ)
+        with sockets.beginning(held.getsockname()[1]):
+            second = selectors.EpollSelector()
+            second.register(other, selectors.EVENT_READ)
+        peer.sendall(b"x")
+        assert not sockets.have_lost_peer()
+        if end == "gloo closes":
+            loop.unregister(mine)
+        {"peer ends": peer, "gloo closes": mine, "store ends": client, "other group ends": far,
+         "other is closed": other}[end].close()
+        assert sockets.have_lost_peer() is (end in ("peer ends", "gloo closes")), end
+        sockets.forget()
+        assert not sockets.have_lost_peer()
+        for each in (loop, second, mine, peer, held, client, other, far):
+            each.close()
+
+
 def check_that_who_waits_for_a_peer_to_connect_is_freed():
     """As NCCL does when it begins a group. Gloo's listening sockets stay as they are."""
     store = dist.TCPStore("127.0.0.1", 0, 1, True, wait_for_workers=False)
@@ -380,6 +407,7 @@ check_giving()
 check_transfers()
 check_refusals()
 check_that_no_other_connection_ends()
+check_that_a_lost_peer_is_seen()
 check_that_who_waits_for_a_peer_to_connect_is_freed()
 check_groups_of_nccl()
 check_what_nccl_does_about_errors()

@@ -39,6 +39,11 @@ def parse_arguments():
     parser.add_argument("--own-group", action="store_true", help="not by survive")
     parser.add_argument("--hold", action="store_true", help="keeps DDP outside of train")
     parser.add_argument("--no-commit", action="store_true")
+    parser.add_argument("--careless", action="store_true",
+                        help="goes on after every exception in a step, as if it were the data's")
+    parser.add_argument("--leave", choices=["return", "destroy", "exit"],
+                        help="how rank 0 leaves its group after the last step; the others commit "
+                        "when it has")
     parser.add_argument("--stray", action="store_true",
                         help="a second state, which train closes over")
     parser.add_argument("--plain", default="", help="ranks that do not say survive")
@@ -88,13 +93,14 @@ def act(place, step):
 def sync(*arguments):
     """Gives the state. If ranks are to be killed then, they wait until all have it."""
     act("sync", survive.epoch())
-    SYNC(*arguments)
+    result = SYNC(*arguments)
     marks = f"synced-{survive.epoch()}-"
     (OPTIONS.folder / f"{marks}{survive.rank()}").touch()
     if f"kill-synced@{survive.epoch()}:{survive.rank()}" in OPTIONS.do:
         while len(list(OPTIONS.folder.glob(f"{marks}*"))) < survive.world_size():
             time.sleep(0.002)
     act("synced", survive.epoch())
+    return result
 
 
 def is_open(step):
@@ -147,6 +153,33 @@ def checksum(model):
     return float(flat @ torch.cos(torch.arange(flat.numel(), dtype=torch.float64)))
 
 
+def do_step(state, ddp, group, batch):
+    state.optimizer.zero_grad()
+    loss = ddp(batch).pow(2).mean()
+    act("middle", state.step)
+    loss.backward()
+    if group is not None:
+        dist.all_reduce(loss.detach(), group=group)
+    state.optimizer.step()
+    state.scheduler.step()
+    state.noise = state.noise + random.random()
+    act("late", state.step)
+
+
+def wait_until_rank_0_left(step):
+    while (OPTIONS.leave and step == OPTIONS.steps and survive.rank() != 0
+           and not survive._epochs.sockets.have_lost_peer()):
+        time.sleep(0.002)
+
+
+def leave():
+    """The end of the training, where ranks do not wait for each other."""
+    if survive.rank() == 0 and OPTIONS.leave == "destroy":
+        dist.destroy_process_group()
+    elif survive.rank() == 0 and OPTIONS.leave == "exit":
+        sys.exit()
+
+
 def train(state):
     say(f"begins epoch {survive.epoch()} rank {survive.rank()} of {survive.world_size()} pid "
         f"{os.getpid()} new {survive.is_new()} restarts "
@@ -167,23 +200,22 @@ def train(state):
         time.sleep(OPTIONS.pause)
         if OPTIONS.gate:
             wait_at_gate(state.step)
-        state.optimizer.zero_grad()
-        loss = ddp(batch).pow(2).mean()
-        act("middle", state.step)
-        loss.backward()
-        if group is not None:
-            dist.all_reduce(loss.detach(), group=group)
-        state.optimizer.step()
-        state.scheduler.step()
-        state.noise = state.noise + random.random()
-        act("late", state.step)
+        try:
+            do_step(state, ddp, group, batch)
+        except Exception:
+            if not OPTIONS.careless:
+                raise
         state.step += 1
+        wait_until_rank_0_left(state.step)
         if OPTIONS.stray:
             STRAY.commit()
         if not OPTIONS.no_commit:
             state.commit()
         with open(OPTIONS.folder / "steps", "a", encoding="ascii") as file:
             file.write(f"{survive.rank()} {state.step} {os.getpid()} {time.monotonic_ns()}\n")
+    if OPTIONS.leave:
+        leave()
+        return survive.world_size()
     total = torch.ones(1)
     dist.all_reduce(total)
     return int(total)
