@@ -115,7 +115,7 @@ struct rendezvous_parameters : rendezvous_settings {
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// The general settings of the rendezvous.
-  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch timeout that
+  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch setting that
   /// has no effect here; if `time` is null.
   ELASTIC_DECL rendezvous_settings settings() const;
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 namespace rendezvous_parameters_tests {
 
 using namespace std::chrono_literals;
@@ -63,6 +65,31 @@ TEST_CASE("rendezvous parameters: a name of --rdzv-conf sets its field, or else 
   CHECK(settings.keep_alive_max_attempt == 5);
   CHECK(parameters.conf.size() == 1);
   CHECK(parameters.conf.at("listen") == "all");
+}
+
+TEST_CASE("rendezvous parameters: settings of torchrun that have no effect here are accepted",
+          "[rendezvous]") {
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  elastic::rendezvous_parameters parameters;
+  parameters.log = log->log();
+  parameters.conf = {{"cas_backoff_max_seconds", "0.5"}, {"close_timeout", "30"},
+                     {"heartbeat_timeout", "5"},         {"read_timeout", "60"},
+                     {"timeout", "900"},                 {"use_libuv", "1"}};
+  const elastic::rendezvous_settings settings = parameters.settings();
+  parameters.check_conf(elastic::detail::meeting_settings({}));
+  CHECK(log->text().empty());
+  CHECK(settings.join_timeout == elastic::rendezvous_settings().join_timeout);
+}
+
+TEST_CASE("rendezvous parameters: a setting without effect still needs a possible value",
+          "[rendezvous]") {
+  for (const char* name : {"cas_backoff_max_seconds", "close_timeout", "use_libuv"}) {
+    CAPTURE(name);
+    elastic::rendezvous_parameters parameters;
+    parameters.conf[name] = "soon";
+    CHECK_THROWS_WITH(parameters.settings(),
+                      elastic::test::contains_text(fmt::format("conf[\"{}\"]=soon", name)));
+  }
 }
 
 TEST_CASE("rendezvous parameters: a field out of bounds is refused, with what is allowed",

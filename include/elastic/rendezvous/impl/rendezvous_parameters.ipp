@@ -76,6 +76,11 @@ inline constexpr timing_setting timing_settings[] = {
 };
 inline constexpr std::string_view keep_alive_attempts_setting = "keep_alive_max_attempt";
 
+/// The settings of torchrun that have no effect here: times in seconds, and one that is yes or no.
+inline constexpr std::string_view ignored_times[] = {
+    "cas_backoff_max_seconds", "close_timeout", "heartbeat_timeout", "read_timeout", "timeout"};
+inline constexpr std::string_view ignored_choice = "use_libuv";
+
 /// The names of the fields that differ from their defaults.
 inline std::vector<std::string_view> changed_fields(const rendezvous_settings& settings) {
   const rendezvous_settings defaults;
@@ -227,18 +232,18 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   detail::required(time, "rendezvous_parameters::time");
   check_exclusion(*this);
   check_timing(*this);
-  for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
-    seconds(name, {});
-  }
+  for (const std::string_view name : detail::ignored_times) seconds(name, {});
+  yes_or_no(detail::ignored_choice);
   return *this;
 }
 
 ELASTIC_DECL std::vector<std::string_view> detail::meeting_settings(
     std::initializer_list<std::string_view> own) {
-  std::vector<std::string_view> names = {
-      "listen",       "join_timeout", "last_call_timeout",   "close_timeout",   "heartbeat_timeout",
-      "read_timeout", "timeout",      "keep_alive_interval", "reconnect_grace",
-      "keep_alive_max_attempt"};
+  std::vector<std::string_view> names = {"listen"};
+  for (const timing_setting& setting : timing_settings) names.push_back(setting.name);
+  names.push_back(keep_alive_attempts_setting);
+  names.insert(names.end(), std::begin(ignored_times), std::end(ignored_times));
+  names.push_back(ignored_choice);
   names.insert(names.end(), own);
   return names;
 }
