@@ -76,7 +76,8 @@ struct worker_spec {
   /// the agent sets (`is_set_by_agent`) are refused.
   std::vector<std::pair<std::string, std::string>> env;
   /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
-  /// CUDA_VISIBLE_DEVICES has only the entry of its local rank.
+  /// CUDA_VISIBLE_DEVICES, and HIP_VISIBLE_DEVICES if it is set, has only the entry of its local
+  /// rank.
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
   std::vector<processor_set> cpu_affinity;

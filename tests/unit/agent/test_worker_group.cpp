@@ -3,7 +3,6 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/contract/detail/visible_devices.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -260,19 +259,28 @@ TIME_TEST("worker group: a worker has variables and processors of its own", "[ag
 }
 
 TIME_TEST("worker group: with virtual local ranks each sees one device", "[agent]") {
-  for (const std::string devices : {"", "5,3", "GPU-a,GPU-b,GPU-c"}) {
-    CAPTURE(devices);
+  using devices = std::vector<std::string>;
+  const struct {
+    const char* variable;
+    const char* list;
+    devices expected;
+  } rows[] = {
+      {"CUDA_VISIBLE_DEVICES", nullptr, {"0", "1"}},
+      {"CUDA_VISIBLE_DEVICES", "5,3", {"5", "3"}},
+      {"CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b,GPU-c", {"GPU-a", "GPU-b"}},
+      {"HIP_VISIBLE_DEVICES", "2,3", {"2", "3"}},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(row.variable, row.list);
     group_stage stage(time, 2);
     stage.spec.virtual_local_rank = true;
-    if (!devices.empty()) stage.spec.environment = {{"CUDA_VISIBLE_DEVICES", devices}};
+    if (row.list) stage.spec.environment = {{row.variable, row.list}};
     co_await stage.start();
-    const std::vector<std::string> expected_devices =
-        devices.empty() ? std::vector<std::string>{"0", "1"}
-                        : elastic::detail::visible_devices(stage.spec.environment);
     for (std::size_t rank = 0; rank < 2; ++rank) {
       CHECK(stage.worker(rank).variable("LOCAL_RANK") == "0");
       CHECK(stage.worker(rank).variable("RANK") == std::to_string(rank));
-      CHECK(stage.worker(rank).variable("CUDA_VISIBLE_DEVICES") == expected_devices[rank]);
+      CHECK(stage.worker(rank).variable("CUDA_VISIBLE_DEVICES") == row.expected[rank]);
+      CHECK(stage.worker(rank).variable(row.variable) == row.expected[rank]);
     }
     co_await stage.kill_all();
   }
@@ -288,7 +296,11 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
   spec.virtual_local_rank = true;
   validate(spec);
   spec.environment["CUDA_VISIBLE_DEVICES"] = "0";
-  CHECK_THROWS_WITH(validate(spec), Catch::Contains("fewer devices than the 2 workers"));
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("CUDA_VISIBLE_DEVICES names fewer devices"));
+  spec.environment["HIP_VISIBLE_DEVICES"] = "0,1";
+  validate(spec);
+  spec.environment["HIP_VISIBLE_DEVICES"] = "0";
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("HIP_VISIBLE_DEVICES names fewer devices"));
   spec.virtual_local_rank = false;
   spec.env = {{"A=B", "1"}};
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is not a name for a variable"));

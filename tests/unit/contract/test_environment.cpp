@@ -146,13 +146,41 @@ TEST_CASE("environment: visible devices are counted as PyTorch 2.13 does", "[con
     devices entries;
   } rows[] = {{"5", {"5"}}, {" 5 , 3", {"5", "3"}}, {"", {""}}, {"1,", {"1", ""}}};
   for (const auto& row : rows) {
-    CHECK(elastic::detail::visible_devices({{"CUDA_VISIBLE_DEVICES", row.list}}) == row.entries);
+    CHECK(elastic::detail::visible_devices({{"LIST", row.list}}, "LIST") == row.entries);
   }
-  CHECK(elastic::detail::visible_devices({}).empty());
+  CHECK(elastic::detail::visible_devices({}, "LIST").empty());
   // No GPU is visible, and none becomes so.
   elastic::environment_map variables = {{"CUDA_VISIBLE_DEVICES", ""}};
   elastic::detail::leave_one_device(variables, 0);
   CHECK(variables["CUDA_VISIBLE_DEVICES"].empty());
+}
+
+TEST_CASE("environment: one device is left of ROCm's list, too, as in PyTorch 2.15", "[contract]") {
+  using variables = elastic::environment_map;
+  const struct {
+    variables given;
+    variables left;
+  } rows[] = {
+      {{}, {{"CUDA_VISIBLE_DEVICES", "1"}}},
+      {{{"CUDA_VISIBLE_DEVICES", "5, 7"}}, {{"CUDA_VISIBLE_DEVICES", "7"}}},
+      {{{"HIP_VISIBLE_DEVICES", "2, 3"}},
+       {{"CUDA_VISIBLE_DEVICES", "3"}, {"HIP_VISIBLE_DEVICES", "3"}}},
+      // HIP's list precedes, as in ROCm.
+      {{{"CUDA_VISIBLE_DEVICES", "5,7"}, {"HIP_VISIBLE_DEVICES", "2,3"}},
+       {{"CUDA_VISIBLE_DEVICES", "3"}, {"HIP_VISIBLE_DEVICES", "3"}}},
+      // HIP counts the devices that ROCR leaves.
+      {{{"ROCR_VISIBLE_DEVICES", "4,6"}},
+       {{"CUDA_VISIBLE_DEVICES", "1"}, {"ROCR_VISIBLE_DEVICES", "4,6"}}},
+      {{{"HIP_VISIBLE_DEVICES", "1,0"}, {"ROCR_VISIBLE_DEVICES", "4,6"}},
+       {{"CUDA_VISIBLE_DEVICES", "0"},
+        {"HIP_VISIBLE_DEVICES", "0"},
+        {"ROCR_VISIBLE_DEVICES", "4,6"}}},
+  };
+  for (const auto& row : rows) {
+    variables left = row.given;
+    elastic::detail::leave_one_device(left, 1);
+    CHECK(left == row.left);
+  }
 }
 
 TEST_CASE("environment: an empty error file is said as empty text", "[contract]") {

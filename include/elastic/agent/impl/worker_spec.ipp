@@ -16,6 +16,7 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -54,13 +55,14 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
     demand(!is_set_by_agent(name),
            fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
   }
-  demand(!spec.virtual_local_rank ||
-             detail::visible_devices(spec.environment).size() >=
-                 static_cast<std::size_t>(spec.nproc_per_node) ||
-             detail::visible_devices(spec.environment).empty(),
-         fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
-                     "which each is to have its own",
-                     spec.nproc_per_node));
+  const std::string_view device_variable = detail::device_variable(spec.environment);
+  const std::size_t devices =
+      detail::visible_devices(spec.environment, device_variable).size();
+  demand(!spec.virtual_local_rank || devices == 0 ||
+             devices >= static_cast<std::size_t>(spec.nproc_per_node),
+         fmt::format("{} names fewer devices than the {} workers of the node, of which each is to "
+                     "have its own",
+                     device_variable, spec.nproc_per_node));
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);

@@ -4,6 +4,8 @@
 
 #include <elastic/cli/detail/device_listing.hpp>
 
+#include <elastic/contract/detail/visible_devices.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -76,9 +78,7 @@ inline int count_amd(const device_listing& listing, const environment_map& envir
   int count = static_cast<int>(std::count_if(nodes.begin(), nodes.end(), is_amd));
   // The ROCm runtime hides devices from HIP, which then counts those that are left.
   count = visible_count(count, environment, "ROCR_VISIBLE_DEVICES");
-  const bool has_own_list = environment.count("HIP_VISIBLE_DEVICES") > 0;
-  return visible_count(count, environment,
-                       has_own_list ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
+  return visible_count(count, environment, device_variable(environment));
 }
 
 inline std::vector<std::string> names_in(const char* directory) {

@@ -157,7 +157,7 @@ inline std::vector<option_row> make_option_rows() {
        .value = nullptr,
        .heading = heading_workers,
        .help = "Show each worker only its own GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has "
-               "one entry.",
+               "one entry, as has HIP_VISIBLE_DEVICES if it is set.",
        .type = flag_type(in_job(&launch_config::workers, &worker_spec::virtual_local_rank))},
       {.names = "--numa-binding",
        .value = "KIND",

@@ -17,8 +17,16 @@ inline std::string without_spaces(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(spaces) - begin + 1));
 }
 
-ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment) {
-  const std::optional<std::string> list = find_variable(environment, "CUDA_VISIBLE_DEVICES");
+inline constexpr std::string_view cuda_devices = "CUDA_VISIBLE_DEVICES";
+inline constexpr std::string_view hip_devices = "HIP_VISIBLE_DEVICES";
+
+ELASTIC_DECL std::string_view device_variable(const environment_map& environment) {
+  return find_variable(environment, hip_devices) ? hip_devices : cuda_devices;
+}
+
+ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment,
+                                                      std::string_view variable) {
+  const std::optional<std::string> list = find_variable(environment, variable);
   std::vector<std::string> entries;
   if (!list) return entries;
   std::string_view rest = *list;
@@ -31,10 +39,12 @@ ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& env
 }
 
 ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank) {
-  const std::vector<std::string> entries = visible_devices(environment);
+  const std::string source(device_variable(environment));
+  const std::vector<std::string> entries = visible_devices(environment, source);
   const auto place = static_cast<std::size_t>(local_rank);
-  environment["CUDA_VISIBLE_DEVICES"] =
-      place < entries.size() ? entries[place] : std::to_string(local_rank);
+  const std::string device = place < entries.size() ? entries[place] : std::to_string(local_rank);
+  environment[source] = device;
+  environment[std::string(cuda_devices)] = device;
 }
 
 }  // namespace elastic::detail

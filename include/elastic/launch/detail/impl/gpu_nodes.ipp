@@ -39,7 +39,7 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
   for (const std::string& address : addresses) {
     nodes.push_back(node_of_device(root, address));
   }
-  const std::vector<std::string> visible = visible_devices(environment);
+  const std::vector<std::string> visible = visible_devices(environment, "CUDA_VISIBLE_DEVICES");
   if (visible.empty()) return nodes;
   std::vector<int> visible_nodes;
   for (const std::string& device : visible) {
