@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""The launcher elasticrun as a Python package. The program is in the same folder as `python`.
+"""The launcher elasticrun as a Python package. The program is in the same folder as `python`, or in
+PATH, as after a build from a clone whose folder `python` is in PYTHONPATH.
 
     elasticrun --standalone --nproc-per-node 8 train.py
     python -m elasticrun …                       the same, with this Python for the scripts
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import sysconfig
 from typing import TYPE_CHECKING
 
@@ -37,13 +39,19 @@ def _folders() -> list[pathlib.Path]:
 
 
 def find_elasticrun() -> str:
-    """The path of the program. Errors: FileNotFoundError, which lists the folders searched."""
+    """The path of the program: that of this installation, else the first one in PATH.
+
+    Errors: FileNotFoundError, which lists the folders of the installation.
+    """
     candidates = [folder / "elasticrun" for folder in _folders()]
     for candidate in candidates:
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return str(candidate)
-    raise FileNotFoundError("there is no program elasticrun in "
-                            + ", ".join(dict.fromkeys(str(path.parent) for path in candidates)))
+    in_path = shutil.which("elasticrun")
+    if in_path:
+        return os.path.abspath(in_path)
+    folders = ", ".join(dict.fromkeys(str(path.parent) for path in candidates))
+    raise FileNotFoundError(f"there is no program elasticrun in {folders} or PATH")
 
 
 def __getattr__(name: str) -> object:

@@ -161,6 +161,41 @@ class Stage(unittest.TestCase):
         comes_true("the workers are gone", lambda: not any(map(is_alive, pids)), GONE_WITHIN)
 
 
+class Program(Stage):
+    """Which program the package runs."""
+
+    def setUp(self):
+        super().setUp()
+        self.package = self.work / "package"
+        shutil.copytree(self.site / "elasticrun", self.package / "elasticrun")
+        self.bin = self.work / "bin"
+        self.bin.mkdir()
+
+    def find(self):
+        """The path, or the error, of a package beside which there is no program."""
+        script = ("import elasticrun\n"
+                  "try: print(elasticrun.find_elasticrun())\n"
+                  "except FileNotFoundError as missing: print(missing)\n")
+        environment = self.environment(PYTHONPATH=str(self.package), PATH=str(self.bin))
+        return subprocess.run([sys.executable, "-S", "-c", script], env=environment, text=True,
+                              stdout=subprocess.PIPE, check=True, cwd=self.work).stdout.strip()
+
+    def test_in_path(self):
+        program = self.bin / "elasticrun"
+        program.symlink_to(self.elasticrun_path)
+        self.assertEqual(self.find(), str(program))
+
+    def test_beside_the_package(self):
+        (self.bin / "elasticrun").symlink_to(self.elasticrun_path)
+        own = self.package / "bin" / "elasticrun"
+        own.parent.mkdir()
+        own.symlink_to(self.elasticrun_path)
+        self.assertEqual(self.find(), str(own))
+
+    def test_nowhere(self):
+        self.assertEqual(self.find().rpartition(" ")[2], "PATH")
+
+
 class Calls(Stage):
     """By this process itself."""
 
