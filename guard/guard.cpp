@@ -10,7 +10,10 @@
 // nohup) falls to the guard. It signals its own children only, before it reaps them, so that no
 // number can have passed to a stranger; and that it has no child left is a proof, not a guess.
 //
-// It has no library, no writable data and no heap: some 3 kB, which the kernel maps and starts in
+// Helpers that clean up after the worker, such as Python's resource tracker, unlink its shared
+// memory and end by themselves once all others have ended: they get the time for it, and no more.
+//
+// It has no library, no writable data and no heap: some 4 kB, which the kernel maps and starts in
 // a tenth of a millisecond, whatever the size of the agent.
 //
 // Arguments: the protocol's version, whether it must hold all, the path of the worker's program, the
@@ -114,6 +117,16 @@ struct guard {
   bool holds;
   /// A process that could not be killed was told of.
   bool told_stuck;
+  /// Only managers are left was told.
+  bool told_empty;
+  /// The last look at the children met others than helpers.
+  bool has_others;
+  /// The same for each kind of helper.
+  bool has_helper[guard_helpers];
+  /// Helpers of this kind may end by themselves.
+  bool spares[guard_helpers];
+  /// How long they may take when all others have ended. The kernel counts it down.
+  timespec patience[guard_helpers];
 };
 
 // Result: negative where it was not told.
@@ -215,9 +228,61 @@ bool is_child(int pid) {
   return call(SYS_waitid, P_PID, pid, 0, WEXITED | WNOHANG | WNOWAIT | __WALL) >= 0;
 }
 
+// The path of a file of a process, written from its end to its front.
+struct proc_path {
+  char text[32];
+  char* front = text + sizeof text - 1;
+
+  proc_path(int pid, const char* file) {
+    *front = 0;
+    prepend(file);
+    do {
+      *--front = static_cast<char>('0' + pid % 10);
+      pid /= 10;
+    } while (pid > 0);
+    prepend("/proc/");
+  }
+  void prepend(const char* part) {
+    const char* end = part;
+    while (*end != 0) ++end;
+    while (end > part) *--front = *--end;
+  }
+};
+
+bool contains(const char* text, long size, const char* wanted) {
+  for (const char* const end = text + size; text < end; ++text) {
+    const char* at = text;
+    const char* next = wanted;
+    while (at < end && *next != 0 && *at == *next) ++at, ++next;
+    if (*next == 0) return true;
+  }
+  return false;
+}
+
+// The kind of helper that a child is, by its command line; `guard_helpers`: none. Any process may
+// call itself so: it gains the helpers' patience.
+int kind_of_helper(int pid) {
+  const proc_path path(pid, "/cmdline");
+  const long file = call(SYS_openat, AT_FDCWD, address(path.front), O_RDONLY);
+  char text[guard_command_bytes];
+  const long size = call(SYS_read, file, address(text), sizeof text);
+  call(SYS_close, file);
+  int kind = 0;
+  while (kind < guard_helpers && !contains(text, size, guard_helper_marks[kind])) ++kind;
+  return kind;
+}
+
 // Result: false where it is none: the /proc of another pid namespace gives other numbers.
 bool kill_child(guard& me, int pid) {
   if (!is_child(pid)) return false;
+  const int kind = pid == me.worker ? guard_helpers : kind_of_helper(pid);
+  if (kind < guard_helpers && me.spares[kind]) {
+    me.has_helper[kind] = true;
+    // One that was stopped could not end.
+    call(SYS_kill, pid, SIGCONT);
+    return true;
+  }
+  me.has_others = true;
   if (call(SYS_kill, pid, SIGKILL) >= 0 || me.told_stuck) return true;
   me.told_stuck = true;
   tell(guard_news::stuck, pid);
@@ -307,6 +372,17 @@ void kill_guessed_children(guard& me) {
 // Waits for the end of a child, whose own children are ours from then on.
 void await_child(guard& me) {
   pollfd ended{me.signals, POLLIN, 0};
+  int kind = 0;
+  while (kind < guard_helpers && !me.has_helper[kind]) ++kind;
+  if (kind < guard_helpers && !me.has_others) {
+    if (kind == static_cast<int>(guard_helper::manager) && !me.told_empty) {
+      me.told_empty = true;
+      tell(guard_news::empty, 1);
+    }
+    const long ready = call(SYS_ppoll, address(&ended), 1, address(&me.patience[kind]), 0, 0);
+    if (ready == 0) me.spares[kind] = false;
+    return;
+  }
   // The time-out is for what the kernel does not tell: a child that could not be killed before.
   timespec patience{me.told_stuck ? 1 : 0, me.told_stuck ? 0 : 20'000'000};
   call(SYS_ppoll, address(&ended), 1, address(&patience), 0, 0);
@@ -323,10 +399,12 @@ void drain_signals(guard& me) {
   for (;;) {
     drain_signals(me);
     if (!reap_all(me)) break;
+    me.has_others = false;
+    for (bool& has : me.has_helper) has = false;
     if (!kill_listed_children(me) && !kill_found_children(me)) kill_guessed_children(me);
     await_child(me);
   }
-  tell(guard_news::empty, 0);
+  if (!me.told_empty) tell(guard_news::empty, 0);
   leave(0);
 }
 
@@ -373,7 +451,9 @@ long find_refusal(const guard& me) {
   const long killed = call(SYS_kill, me.self, 0);
   if (killed < 0) return killed;
   const long reaped = call(SYS_wait4, -1, 0, WNOHANG | __WALL);
-  return reaped == -ECHILD ? 0 : reaped;
+  if (reaped != -ECHILD) return reaped;
+  const long found = call(SYS_waitid, P_ALL, 0, 0, WEXITED | WNOHANG | WNOWAIT | __WALL);
+  return found == -ECHILD ? 0 : found;
 }
 
 extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
@@ -386,6 +466,12 @@ extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
   me.self = static_cast<int>(call(SYS_getpid));
   me.worker = 0;
   me.told_stuck = false;
+  me.told_empty = false;
+  for (int kind = 0; kind < guard_helpers; ++kind) {
+    const int patience = guard_helper_patience[kind];
+    me.spares[kind] = true;
+    me.patience[kind] = {patience / 1000, patience % 1000 * 1'000'000};
+  }
   set_mask(~0UL);
   call(SYS_prctl, PR_SET_NAME, address("elastic-guard"));
   const long adopts = call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);

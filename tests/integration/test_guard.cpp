@@ -566,6 +566,162 @@ CO_TEST("guard: a host that waits for all its children or ignores SIGCHLD loses 
   ::sigaction(SIGCHLD, &before, nullptr);
 }
 
+// ---- helpers that clean up ----------------------------------------------------------------------
+
+/// Shared memory with a name of its own, and a Python script that makes it.
+class shared_memory {
+ public:
+  shared_memory() : name_("elastic_test_" + marks_.mark()) {
+    std::ofstream(script()) << R"(
+import multiprocessing, os, signal, sys
+from multiprocessing import resource_tracker, shared_memory
+
+def idle():
+    signal.pause()
+
+if __name__ == "__main__":
+    name, method, then = sys.argv[1:]
+    multiprocessing.set_start_method(method)
+    memory = shared_memory.SharedMemory(name, create=True, size=1 << 20)
+    for _ in range(2):
+        multiprocessing.Process(target=idle).start()
+    if then == "die" and int(os.environ["TORCHELASTIC_RESTART_COUNT"]) < 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if then == "stop tracker and die":
+        os.kill(resource_tracker._resource_tracker._pid, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if then == "ignore":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if then in ("wait", "ignore"):
+        print("ready", flush=True)
+        signal.pause()
+    os._exit(0)
+)";
+  }
+  shared_memory(const shared_memory&) = delete;
+  shared_memory& operator=(const shared_memory&) = delete;
+  ~shared_memory() { std::filesystem::remove(path()); }
+
+  /// elasticrun with a worker that makes it, starts two processes by `method`, and then does `then`.
+  words job(const words& options, const std::string& method, const std::string& then) const {
+    words command{ELASTIC_ELASTICRUN, "--standalone"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {script(), name_, method, then});
+    return command;
+  }
+
+  bool exists() const { return std::filesystem::exists(path()); }
+  bool vanishes() const {
+    const auto limit = std::chrono::steady_clock::now() + 30s;
+    while (exists() && std::chrono::steady_clock::now() < limit) ::poll(nullptr, 0, 1);
+    return !exists();
+  }
+
+ private:
+  std::string path() const { return "/dev/shm/" + name_; }
+  std::string script() const { return folder_ / "worker.py"; }
+
+  marked_sleeps marks_;
+  temporary_directory folder_;
+  std::string name_;
+};
+
+TEST_CASE("guard: shared memory of a worker that was killed is gone before the next attempt",
+          "[integration][guard]") {
+  for (const std::string policy : {"required", "none"}) {
+    for (const std::string method : {"fork", "forkserver", "spawn"}) {
+      CAPTURE(policy, method);
+      const shared_memory memory;
+      // The next attempt makes it under the same name.
+      const program_result result = run_program(
+          memory.job({"--guard", policy, "--max-restarts", "2"}, method, "die"));
+      INFO(result.err);
+      CHECK(result.code == 0);
+      CHECK_FALSE(memory.exists());
+    }
+  }
+}
+
+TEST_CASE("guard: shared memory is gone when a job was stopped", "[integration][guard]") {
+  for (const std::string policy : {"required", "none"}) {
+    for (const std::string then : {"wait", "ignore"}) {
+      CAPTURE(policy, then);
+      const shared_memory memory;
+      running_program run(
+          memory.job({"--guard", policy, "--shutdown-timeout", "0.2"}, "fork", then));
+      run.await_out("ready");
+      CHECK(memory.exists());
+      run.signal(SIGTERM);
+      run.wait();
+      CHECK_FALSE(memory.exists());
+    }
+  }
+}
+
+TEST_CASE("guard: shared memory is gone after elasticrun was killed", "[integration][guard]") {
+  const shared_memory memory;
+  running_program run(memory.job({"--guard", "required"}, "fork", "wait"));
+  run.await_out("ready");
+  run.signal(SIGKILL);
+  run.wait();
+  CHECK(memory.vanishes());
+}
+
+TEST_CASE("guard: a helper that was stopped cleans up", "[integration][guard]") {
+  for (const std::string policy : {"required", "none"}) {
+    CAPTURE(policy);
+    const shared_memory memory;
+    run_program(memory.job({"--guard", policy}, "fork", "stop tracker and die"));
+    CHECK_FALSE(memory.exists());
+  }
+}
+
+/// A worker that leaves a process with the mark of a helper, which would live for long.
+process_spec leaving(const marked_sleeps& sleeps, const std::string& mark) {
+  const std::string sleep = "sleep " + sleeps.mark();
+  return shell("sh -c '" + sleep + "; : " + mark + "' & " + sleep + " & kill -9 $$");
+}
+
+CO_TEST("guard: what only calls itself a tracker is gone before its place is free",
+        "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  guarded_launcher guarded(executor);
+  pidfd_launcher plain(executor);
+  const std::vector<process_launcher*> launchers{&guarded, &plain};
+  for (process_launcher* const launcher : launchers) {
+    const marked_sleeps sleeps;
+    const process_spec spec = leaving(sleeps, "from multiprocessing.resource_tracker import main");
+    const std::unique_ptr<child> worker = co_await launcher->launch(spec);
+    co_await worker->wait();
+    co_await worker->end_tree();
+    CHECK(sleeps.alive().empty());
+    CHECK_FALSE(has_children());
+  }
+}
+
+TEST_CASE("guard: what only calls itself a manager holds its place for no longer than itself",
+          "[integration][guard]") {
+  const marked_sleeps sleeps;
+  asio::io_context context(1);
+  bool is_free = false;
+  const auto run = [&]() -> task<void> {
+    guarded_launcher launcher(co_await asio::this_coro::executor);
+    const process_spec spec = leaving(sleeps, "torch_shm_manager");
+    const std::unique_ptr<child> worker = co_await launcher.launch(spec);
+    co_await worker->wait();
+    co_await worker->end_tree();
+    // The place is free while the manager, and the sleep that is its child, have yet to end.
+    is_free = true;
+    CHECK(sleeps.alive().size() == 1);
+  };
+  asio::co_spawn(context, run, [](std::exception_ptr) {});
+  // It returns when the guard has ended, and with it everything that it held.
+  context.run();
+  CHECK(is_free);
+  CHECK(sleeps.alive().empty());
+  CHECK_FALSE(has_children());
+}
+
 // ---- the end of an agent ------------------------------------------------------------------------
 
 // Runs in a process of its own, whose exit code is that of the worker.

@@ -18,7 +18,8 @@ enum class guard_news : int {
   ended = 3,
   /// A process of the tree cannot be killed, such as a setuid program; `value` is its pid.
   stuck = 4,
-  /// No process of the tree is left. The guard ends.
+  /// No process of the tree is left, and the guard ends; or, if `value` is not 0, only managers of
+  /// shared memory are left, and the guard ends when they have.
   empty = 5,
 };
 
@@ -37,6 +38,26 @@ inline constexpr int guard_agent = 4;
 
 /// A byte that tells the guard to end the tree; it is not a signal number.
 inline constexpr unsigned char guard_end_tree = 255;
+
+/// Helpers clean up after their processes and then end by themselves: they unlink shared memory.
+/// They are told by a mark in their command line.
+enum class guard_helper : int {
+  /// Python's tracker of resources or of semaphores; those of multiprocess and loky, too. It unlinks
+  /// names that the next attempt may use again.
+  tracker,
+  /// That of PyTorch's sharing strategy "file_system". It waits for 2 s whether a new client comes,
+  /// and its names are never used again, so that nobody needs to wait for it.
+  manager,
+};
+inline constexpr int guard_helpers = 2;
+inline constexpr char guard_helper_marks[guard_helpers][24] = {"_tracker import main",
+                                                               "torch_shm_manager"};
+
+/// How long a helper may take to end, in ms, when the other processes of the tree have ended.
+inline constexpr int guard_helper_patience[guard_helpers] = {500, 2500};
+
+/// How much of a command line is searched for a mark.
+inline constexpr int guard_command_bytes = 1024;
 
 /// The guard's first argument: the protocol version. A guard refuses any other version.
 inline constexpr char guard_version[] = "elastic-guard-2";

@@ -81,6 +81,8 @@ class guarded_child final : public child {
   std::optional<exit_status> status_;
   // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
+  // Except for helpers for which only the guard waits.
+  bool has_helpers_ = false;
   bool is_reaped_ = false;
 };
 

@@ -76,6 +76,20 @@ class pidfd_child final : public child {
   // A host with this many open descriptors cannot spare two more for each process.
   static constexpr int most_descriptors = 1000;
 
+  // The processes of the tree that were found: those that could be killed, and helpers, which end by
+  // themselves once the others have.
+  struct found_members {
+    std::vector<pinned> killed;
+    std::vector<pinned> trackers;
+    std::vector<pinned> managers;
+
+    bool has_helper() const { return !trackers.empty() || !managers.empty(); }
+  };
+
+  // How often members are killed one by one, because a helper is among them, before the helper is
+  // killed with its group: members that fork must not win.
+  static constexpr int most_rounds_with_helpers = 8;
+
   // Opens the lists early. Finding them in /proc when a signal is due takes twenty times longer
   // than reading them, while the other processes wait for the same signal.
   ELASTIC_DECL void open_lists() noexcept;
@@ -85,21 +99,29 @@ class pidfd_child final : public child {
   ELASTIC_DECL bool is_childless() const noexcept;
 
   // Finds the descendants that have left the session. Must run before a signal: once their parents
-  // have ended, nothing shows whose they were.
-  ELASTIC_DECL void note_outsiders() noexcept;
+  // have ended, nothing shows whose they were. Result: whether a descendant is a helper that cleans
+  // up.
+  ELASTIC_DECL bool note_outsiders() noexcept;
   ELASTIC_DECL void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree);
 
-  // Sends SIGKILL to every process of the tree that can be found; returns those that could be
-  // killed.
+  // Kills the process, and its group if no helper is in it; otherwise those members that are none.
+  ELASTIC_DECL void kill_all() noexcept;
+
+  // Sends SIGKILL to every process of the tree that can be found, except helpers if they are to be
+  // spared.
   //
   // The process keeps its pid and its session id until it is reaped. Right after that, the number
   // is checked: if it is in use but no process has it as its pid, it is our session's, since a
   // foreign session would first need a process with that pid.
-  ELASTIC_DECL std::vector<pinned> kill_members() noexcept;
+  ELASTIC_DECL found_members kill_members(bool spares_helpers) noexcept;
 
   // Waits until a killed process has ended; reaps it if it was reparented to us (as happens to the
   // first process of a container).
   ELASTIC_DECL task<void> gone(unique_fd pidfd);
+
+  // Leaves helpers to end in the background.
+  ELASTIC_DECL void leave(std::vector<pinned> helpers, guard_helper kind) noexcept;
+  ELASTIC_DECL task<void> all_gone(std::vector<pinned> members);
 
   const syscalls& calls_;
   asio::posix::stream_descriptor descriptor_;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/process/detail/guard_protocol.hpp>
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -51,6 +53,14 @@ ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid);
 
 /// All processes that this user can see. Takes about 10 µs for each.
 ELASTIC_DECL std::vector<process_entry> read_processes();
+
+/// The kind of helper that a process is, according to its command line; empty: none.
+ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid);
+
+/// How long a helper may take to end when the other processes of its tree have ended.
+inline std::chrono::milliseconds patience_with(guard_helper kind) {
+  return std::chrono::milliseconds(guard_helper_patience[static_cast<int>(kind)]);
+}
 
 /// The children of all threads of a process. Also empty if the kernel keeps no such list
 /// (CONFIG_PROC_CHILDREN). Takes about 10 µs, plus 5 µs for each thread.

@@ -9,6 +9,7 @@
 #include <elastic/process/detail/syscalls.hpp>
 
 #include <atomic>
+#include <chrono>
 
 namespace elastic::detail {
 
@@ -30,14 +31,25 @@ class reaper final : public asio::execution_context::service {
   /// process has been killed.
   ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& kernel);
 
+  /// The same for a process that is about to end by itself, such as a helper that cleans up: it is
+  /// killed if it has not ended after `patience`, during which a context that is shutting down
+  /// blocks.
+  ELASTIC_DECL void adopt_ending(asio::posix::stream_descriptor pidfd,
+                                 std::chrono::milliseconds patience, const syscalls& kernel);
+
  private:
   // Its last owner takes the status: the wait when it is over, or the context that drops the wait.
   struct dying {
     ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& calls);
     ELASTIC_DECL ~dying();
 
+    ELASTIC_DECL bool ends_within(std::chrono::milliseconds time);
+    ELASTIC_DECL void kill();
+
     asio::posix::stream_descriptor pidfd;
     const syscalls& calls;
+    // How long it may take to end by itself; 0: it was killed.
+    std::chrono::milliseconds patience{0};
   };
 
   void shutdown() noexcept override { down_ = true; }

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -72,18 +74,29 @@ ELASTIC_DECL guarded_child::~guarded_child() {
   // In a fork of the host, this copy owns nothing.
   if (::getpid() != owner_) return;
   socket_.close();
-  if (!is_reaped_) reaper_.adopt(std::move(guard_), calls_);
+  if (is_reaped_) return;
+  if (!has_helpers_) {
+    reaper_.adopt(std::move(guard_), calls_);
+  } else {
+    // The guard kills the helpers first.
+    const auto patience = patience_with(guard_helper::manager) + std::chrono::seconds(1);
+    reaper_.adopt_ending(std::move(guard_), patience, calls_);
+  }
 }
 
 ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
   look();
   if (status_) return false;
+  // SIGKILL goes to the worker alone: its group may contain a helper that has yet to clean up, so
+  // the guard kills the rest.
+  const bool kills = number == SIGKILL;
+  if (kills) send(guard_end_tree);
   // Signals the group directly, without waking the guard. Kernels before 6.9 cannot do that, and a
   // filter may refuse it.
-  constexpr unsigned to_group = pidfd_signal_process_group;
-  if (calls_.pidfd_send_signal(worker_.get(), number, to_group) == 0) return true;
+  const unsigned target = kills ? 0 : pidfd_signal_process_group;
+  if (calls_.pidfd_send_signal(worker_.get(), number, target) == 0) return true;
   if (errno == ESRCH) return false;
-  send(static_cast<unsigned char>(number));
+  if (!kills) send(static_cast<unsigned char>(number));
   return true;
 }
 
@@ -103,6 +116,8 @@ ELASTIC_DECL task<void> guarded_child::end_tree() {
     co_await news();
     look();
   }
+  // The guard stays with the helpers; the destructor leaves it to the reaper.
+  if (has_helpers_) co_return;
   // `empty` is its last message.
   co_await guard_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
   reap_guard();
@@ -149,7 +164,10 @@ ELASTIC_DECL void guarded_child::look() noexcept {
     const int value = news->message.value;
     switch (news->message.news) {
       case guard_news::ended: status_ = as_exit_status(value); break;
-      case guard_news::empty: is_empty_ = true; break;
+      case guard_news::empty:
+        is_empty_ = true;
+        has_helpers_ = value != 0;
+        break;
       case guard_news::stuck:
         log_.error("process {}, left by worker {}, cannot be killed: it runs as another user",
                    value, pid_);

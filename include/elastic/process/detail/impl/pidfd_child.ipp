@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/time.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +14,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -42,17 +45,22 @@ ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid
 ELASTIC_DECL pidfd_child::~pidfd_child() {
   // In a fork of the host, this copy owns nothing.
   if (::getpid() != owner_ || tree_ended_) return;
-  if (!status_) note_outsiders();
-  signal_group(SIGKILL);
+  if (!status_) kill_all();
   look();
   if (status_) reap();
-  kill_members();
+  found_members found = kill_members(true);
+  leave(std::move(found.trackers), guard_helper::tracker);
+  leave(std::move(found.managers), guard_helper::manager);
   if (!reaped_) reaper_.adopt(std::move(descriptor_), calls_);
 }
 
 ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
   look();
   if (status_) return false;
+  if (number == SIGKILL) {
+    kill_all();
+    return true;
+  }
   if (number != SIGCONT) note_outsiders();
   signal_group(number);
   return true;
@@ -78,15 +86,25 @@ ELASTIC_DECL std::vector<pid_t> pidfd_child::left() {
 
 ELASTIC_DECL task<void> pidfd_child::end_tree() {
   if (!status_) {
-    note_outsiders();
-    signal_group(SIGKILL);
+    kill_all();
     co_await wait();
   }
   reap();
-  for (;;) {
-    std::vector<pinned> dying = kill_members();
-    if (dying.empty()) break;
-    for (pinned& held : dying) co_await gone(std::move(held.pidfd));
+  system_time time;
+  bool spares_helpers = true;
+  for (int round = 0;; ++round) {
+    found_members found = kill_members(spares_helpers && round < most_rounds_with_helpers);
+    if (!found.killed.empty()) {
+      co_await all_gone(std::move(found.killed));
+    } else if (!found.trackers.empty()) {
+      const time_point patience_ends =
+          deadline_after(time.now(), patience_with(guard_helper::tracker));
+      task<void> ending = all_gone(std::move(found.trackers));
+      spares_helpers = co_await with_deadline(time, patience_ends, std::move(ending));
+    } else {
+      leave(std::move(found.managers), guard_helper::manager);
+      break;
+    }
   }
   outsiders_.clear();
   threads_.reset();
@@ -177,8 +195,8 @@ ELASTIC_DECL bool pidfd_child::is_childless() const noexcept {
          ::pread(children_.get(), &byte, 1, 0) == 0;
 }
 
-ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
-  if (is_childless()) return;
+ELASTIC_DECL bool pidfd_child::note_outsiders() noexcept try {
+  if (is_childless()) return false;
   std::vector<pinned> tree;
   for (pid_t next : read_children(pid_)) consider(next, pid_, tree);
   for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -187,12 +205,16 @@ ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
   }
   std::erase_if(outsiders_,
                 [&](const pinned& held) { return holds(tree, held.pid) || !alive(held); });
+  bool has_helper = false;
   for (pinned& held : tree) {
+    has_helper = has_helper || kind_of_helper(held.pid);
     const auto entry = read_process(held.pid);
     if (entry && entry->session != pid_) outsiders_.push_back(std::move(held));
   }
+  return has_helper;
 } catch (...) {
   // Without memory for the list, only the session is killed.
+  return false;
 }
 
 ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pinned>& tree) {
@@ -201,8 +223,13 @@ ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pin
   if (entry && entry->parent == parent && !holds(tree, pid)) tree.push_back(std::move(held));
 }
 
-ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> try {
-  signal_group(SIGKILL);
+ELASTIC_DECL void pidfd_child::kill_all() noexcept {
+  if (!note_outsiders()) return signal_group(SIGKILL);
+  calls_.pidfd_send_signal(descriptor_.native_handle(), SIGKILL, 0);
+  kill_members(true);
+}
+
+ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> found_members try {
   std::erase_if(outsiders_, [&](const pinned& held) { return !alive(held); });
   const bool in_use = session_in_use();
   if (!in_use && outsiders_.empty()) return {};
@@ -215,6 +242,7 @@ ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> tr
   std::vector<pid_t> roots;
   for (const pinned& held : outsiders_) roots.push_back(held.pid);
 
+  found_members found;
   std::vector<pinned> members;
   for (const process_entry& candidate : select_tree(entries, session, roots)) {
     pinned held{candidate.pid, {}};
@@ -224,10 +252,38 @@ ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> tr
                          holds(outsiders_, entry->pid) || holds(members, entry->parent);
     if (is_ours) members.push_back(std::move(held));
   }
-  std::erase_if(members, [&](const pinned& held) { return !kill(held); });
-  return members;
+  for (pinned& held : members) {
+    const bool may_be_helper = spares_helpers && held.pid != pid_;
+    const auto kind = may_be_helper ? kind_of_helper(held.pid) : std::nullopt;
+    // A helper that was stopped could not end.
+    if (kind) calls_.pidfd_send_signal(held.pidfd.get(), SIGCONT, 0);
+    std::vector<pinned>& kin = !kind ? found.killed
+                               : *kind == guard_helper::tracker ? found.trackers
+                                                                : found.managers;
+    kin.push_back(std::move(held));
+  }
+  // Nothing that is forked meanwhile escapes a signal to the group.
+  if (!found.has_helper()) signal_group(SIGKILL);
+  std::erase_if(found.killed, [&](const pinned& held) { return !kill(held); });
+  return found;
 } catch (...) {
+  signal_group(SIGKILL);
   return {};
+}
+
+ELASTIC_DECL void pidfd_child::leave(std::vector<pinned> helpers, guard_helper kind) noexcept try {
+  for (pinned& helper : helpers) {
+    asio::posix::stream_descriptor ending(descriptor_.get_executor());
+    ending.assign(helper.pidfd.get());
+    helper.pidfd.release();
+    reaper_.adopt_ending(std::move(ending), patience_with(kind), calls_);
+  }
+} catch (...) {
+  // Without the means to wait for them, they end by themselves.
+}
+
+ELASTIC_DECL task<void> pidfd_child::all_gone(std::vector<pinned> members) {
+  for (pinned& held : members) co_await gone(std::move(held.pidfd));
 }
 
 ELASTIC_DECL task<void> pidfd_child::gone(unique_fd pidfd) {

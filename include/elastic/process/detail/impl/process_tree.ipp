@@ -124,6 +124,17 @@ ELASTIC_DECL std::vector<process_entry> read_processes() {
   return processes;
 }
 
+ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid) {
+  std::array<char, guard_command_bytes> bytes;
+  const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
+  const std::string_view command = read_small_file(path.c_str(), bytes);
+  for (int kind = 0; kind < guard_helpers; ++kind) {
+    if (command.find(guard_helper_marks[kind]) == command.npos) continue;
+    return static_cast<guard_helper>(kind);
+  }
+  return std::nullopt;
+}
+
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
   std::vector<pid_t> children;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";

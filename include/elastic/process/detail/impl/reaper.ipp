@@ -10,6 +10,7 @@
 
 #include <poll.h>
 
+#include <csignal>
 #include <memory>
 #include <utility>
 
@@ -25,15 +26,37 @@ ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const sysc
   held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio_error_code) {});
 }
 
+ELASTIC_DECL void reaper::adopt_ending(asio::posix::stream_descriptor pidfd,
+                                       std::chrono::milliseconds patience, const syscalls& calls) {
+  const auto held = new_shared<dying>(std::move(pidfd), calls);
+  held->patience = patience;
+  if (down_) return;
+  const auto timer = new_shared<asio::steady_timer>(held->pidfd.get_executor(), patience);
+  timer->async_wait([held](asio_error_code failure) {
+    if (!failure) held->kill();
+  });
+  held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read,
+                         [held, timer](asio_error_code) { timer->cancel(); });
+}
+
 ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& kernel)
     : pidfd(std::move(descriptor)), calls(kernel) {}
 
 ELASTIC_DECL reaper::dying::~dying() {
-  pollfd end{pidfd.native_handle(), POLLIN, 0};
-  uninterrupted([&] { return ::poll(&end, 1, 1000); });
+  if (patience.count() > 0 && !ends_within(patience)) kill();
+  ends_within(std::chrono::seconds(1));
   siginfo_t ignored{};
   calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.native_handle()), &ignored,
                WEXITED | WNOHANG);
+}
+
+ELASTIC_DECL bool reaper::dying::ends_within(std::chrono::milliseconds time) {
+  pollfd end{pidfd.native_handle(), POLLIN, 0};
+  return uninterrupted([&] { return ::poll(&end, 1, static_cast<int>(time.count())); }) == 1;
+}
+
+ELASTIC_DECL void reaper::dying::kill() {
+  calls.pidfd_send_signal(pidfd.native_handle(), SIGKILL, 0);
 }
 
 }  // namespace elastic::detail
