@@ -28,6 +28,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -566,6 +567,91 @@ CO_TEST("guard: a host that waits for all its children or ignores SIGCHLD loses 
   ::sigaction(SIGCHLD, &before, nullptr);
 }
 
+// ---- a guard that does not answer ---------------------------------------------------------------
+
+CO_TEST("guard: that was stopped is continued when its worker ends or gets a signal",
+        "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  guarded_launcher launcher(executor);
+  const process_spec exiting = shell("kill -STOP $PPID; exit 3");
+  const std::unique_ptr<child> worker = co_await launcher.launch(exiting);
+  exit_status status = co_await worker->wait();
+  CHECK(status == exit_status::exited(3));
+  co_await worker->end_tree();
+
+  const marked_sleeps sleeps;
+  const process_spec staying = shell("kill -STOP $PPID; sleep " + sleeps.mark());
+  const std::unique_ptr<child> other = co_await launcher.launch(staying);
+  CHECK(sleeps.become(1));
+  CHECK(other->signal(SIGTERM));
+  status = co_await other->wait();
+  CHECK(status == exit_status::signalled(SIGTERM));
+  co_await other->end_tree();
+  CHECK(sleeps.alive().empty());
+  CHECK_FALSE(has_children());
+}
+
+/// Keeps a process stopped, as a debugger does, until its end.
+class debugger {
+ public:
+  explicit debugger(pid_t pid) : pid_(pid) {
+    REQUIRE(::ptrace(PTRACE_SEIZE, pid_, nullptr, nullptr) == 0);
+    REQUIRE(::ptrace(PTRACE_INTERRUPT, pid_, nullptr, nullptr) == 0);
+    int status = 0;
+    REQUIRE(::waitpid(pid_, &status, __WALL) == pid_);
+  }
+  debugger(const debugger&) = delete;
+  debugger& operator=(const debugger&) = delete;
+  ~debugger() { ::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr); }
+
+ private:
+  pid_t pid_;
+};
+
+CO_TEST("guard: that a debugger holds is given up when its worker has ended, and that is said",
+        "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  const auto log = std::make_shared<test::log_recorder>();
+  guarded_launcher::options options;
+  options.log = log->log();
+  guarded_launcher launcher(executor, options);
+  const marked_sleeps sleeps;
+  for (const bool is_killed : {false, true}) {
+    CAPTURE(is_killed);
+    const process_spec spec = shell("sleep " + sleeps.mark() + "; exit 3");
+    const std::unique_ptr<child> worker = co_await launcher.launch(spec);
+    CHECK(sleeps.become(1));
+    const auto entry = detail::read_process(worker->pid());
+    REQUIRE(entry);
+    const debugger holding(entry->parent);
+    if (is_killed) {
+      co_await worker->end_tree();
+    } else {
+      for (const pid_t pid : sleeps.alive()) ::kill(pid, SIGKILL);
+    }
+    const exit_status status = co_await worker->wait();
+    CHECK(status == exit_status::guard_lost());
+    co_await worker->end_tree();
+    CHECK(log->has(fmt::format("worker {} does not answer, since process {} traces it",
+                               worker->pid(), ::getpid())));
+  }
+}
+
+TEST_CASE("guard: that a debugger holds does not keep elasticrun from its end",
+          "[integration][guard]") {
+  const marked_sleeps sleeps;
+  running_program run(job({"--shutdown-timeout", "0.2"},
+                          "trap '' TERM; echo $PPID; while :; do sleep " + sleeps.mark() + "; done"));
+  run.await_out("\n");
+  CHECK(sleeps.become(1));
+  const pid_t guard = std::atoi(run.out().c_str());
+  REQUIRE(test::leftovers::is_guard(guard));
+  const debugger holding(guard);
+  run.signal(SIGTERM);
+  const program_result result = run.wait();
+  CHECK_THAT(result.err, contains_text("is killed"));
+}
+
 // ---- helpers that clean up ----------------------------------------------------------------------
 
 /// Shared memory with a name of its own, and a Python script that makes it.
@@ -602,7 +688,7 @@ if __name__ == "__main__":
   shared_memory& operator=(const shared_memory&) = delete;
   ~shared_memory() { std::filesystem::remove(path()); }
 
-  /// elasticrun with a worker that makes it, starts two processes by `method`, and then does `then`.
+  /// elasticrun with a worker that makes it, starts two processes by `method` and does `then`.
   words job(const words& options, const std::string& method, const std::string& then) const {
     words command{ELASTIC_ELASTICRUN, "--standalone"};
     command.insert(command.end(), options.begin(), options.end());
@@ -1247,7 +1333,7 @@ TEST_CASE("guard: if a filter refuses a system call it serves, or says that it c
     run.wait();
   }
   for (const std::string refused :
-       {"execveat", "socketpair", "signalfd4", "ppoll", "wait4", "kill", "sendmsg"}) {
+       {"execveat", "socketpair", "signalfd4", "ppoll", "wait4", "kill", "sendmsg", "waitid"}) {
     CAPTURE(refused);
     const program_result required = run_program(filtered(refused, job({}, "echo ran")));
     CHECK(required.code == 1);

@@ -218,6 +218,10 @@ inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
 inline constexpr std::chrono::milliseconds journal_patience{1000};
 /// How long a guard has to report whether its worker runs, when the start is cancelled.
 inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
+/// How long a guard may be silent that has to report an end, before it counts as stopped; and how
+/// often that time passes for one that only waits for a processor.
+inline constexpr std::chrono::milliseconds guard_silence{2000};
+inline constexpr int guard_silences = 10;
 /// How long the kernel has to end a killed process before each check of what delays it; a process
 /// that is unchanged after that, in uninterruptible sleep, is abandoned.
 inline constexpr std::chrono::seconds killed_patience{20};

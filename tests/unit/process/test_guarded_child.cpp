@@ -3,6 +3,7 @@
 #include <elastic/process/detail/guarded_child.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/process/guarded_launcher.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -47,8 +48,10 @@ class guard_stage_of {
     int sockets[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
     guard_ = unique_fd(sockets[1]);
+    const int pidfd = ::eventfd(0, EFD_CLOEXEC);
+    worker_end_ = unique_fd(::dup(pidfd));
     worker = std::make_unique<guarded_child>(
-        context.get_executor(), 4711, unique_fd(::eventfd(0, EFD_CLOEXEC)),
+        context.get_executor(), 4711, unique_fd(pidfd),
         asio::posix::stream_descriptor(context, sockets[0]), unique_fd(::eventfd(1, EFD_CLOEXEC)),
         elastic::logger(), calls());
   }
@@ -57,6 +60,9 @@ class guard_stage_of {
     const guard_message message{news, value, guard_stage::execute};
     REQUIRE(::send(guard_.get(), &message, sizeof message, 0) == sizeof message);
   }
+
+  /// The kernel says that the worker has ended; the guard does not.
+  void end_worker() { REQUIRE(::eventfd_write(worker_end_.get(), 1) == 0); }
 
   void wait_for_end() {
     asio::co_spawn(context, note_end(), [](std::exception_ptr) {});
@@ -81,6 +87,7 @@ class guard_stage_of {
   task<void> note_end() { status = co_await worker->wait(); }
 
   unique_fd guard_;
+  unique_fd worker_end_;
 };
 
 TEST_CASE("guarded child: a signal that reads the end first does not keep it from its waiter",
@@ -123,6 +130,28 @@ TEST_CASE("guarded child: what is not an end leaves its waiter waiting", "[proce
   stage.context.poll();
   REQUIRE(stage.status);
   CHECK(*stage.status == exit_status::signalled(9));
+}
+
+TEST_CASE("guarded child: a guard that does not tell of the end is given up", "[process]") {
+  guard_stage_of stage;
+  stage.wait_for_end();
+  stage.end_worker();
+  stage.context.run_for(elastic::limits::guard_silence / 2);
+  CHECK_FALSE(stage.status);
+  stage.context.run_for(elastic::limits::guard_silence);
+  REQUIRE(stage.status);
+  CHECK(*stage.status == exit_status::guard_lost());
+}
+
+TEST_CASE("guarded child: a guard that tells of the end late is heard", "[process]") {
+  guard_stage_of stage;
+  stage.wait_for_end();
+  stage.end_worker();
+  stage.context.run_for(elastic::limits::guard_silence / 2);
+  stage.tell(guard_news::ended, 3 << 8);
+  stage.context.run_for(elastic::limits::guard_silence);
+  REQUIRE(stage.status);
+  CHECK(*stage.status == exit_status::exited(3));
 }
 
 CO_TEST("guarded launcher: a start that hangs can be cancelled", "[process]") {

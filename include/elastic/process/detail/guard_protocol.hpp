@@ -42,7 +42,7 @@ inline constexpr unsigned char guard_end_tree = 255;
 /// Helpers clean up after their processes and then end by themselves: they unlink shared memory.
 /// They are told by a mark in their command line.
 enum class guard_helper : int {
-  /// Python's tracker of resources or of semaphores; those of multiprocess and loky, too. It unlinks
+  /// Python's tracker of resources or of semaphores, or that of multiprocess or loky. It unlinks
   /// names that the next attempt may use again.
   tracker,
   /// That of PyTorch's sharing strategy "file_system". It waits for 2 s whether a new client comes,

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace elastic::detail {
@@ -30,6 +31,21 @@ struct received_news {
 ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept;
 
 ELASTIC_DECL exit_status as_exit_status(int waited);
+
+/// Why a guard does not answer.
+struct guard_standstill {
+  /// 'T', 'S', … as in `ps`; '?': unknown.
+  char state = '?';
+  /// The debugger or tracer; 0: none.
+  pid_t tracer = 0;
+
+  bool is_stopped() const { return state == 'T' || state == 't'; }
+
+  /// "it is stopped", "process 7 traces it", "it is in state S".
+  ELASTIC_DECL std::string text() const;
+};
+
+ELASTIC_DECL guard_standstill look_at_guard(int pidfd);
 
 /// A process behind a guard. Everything that it starts, daemons included, ends when it ends, when
 /// this object is destroyed, or when this program ends in any way.
@@ -61,6 +77,17 @@ class guarded_child final : public child {
  private:
   // Waits until the guard has sent something, or until another caller's `look` has received it.
   ELASTIC_DECL task<void> news();
+  ELASTIC_DECL task<void> end_told();
+  ELASTIC_DECL task<void> emptiness_told();
+
+  // Waits for the end of the worker itself, of which the guard has yet to tell.
+  ELASTIC_DECL task<void> worker_ended();
+
+  // Continues the guard if the worker, or somebody who meant the worker, has stopped it.
+  ELASTIC_DECL void wake_guard() noexcept;
+
+  // Kills a guard that does not answer, and says why.
+  ELASTIC_DECL void give_up_guard(const guard_standstill& why) noexcept;
   ELASTIC_DECL void reap_guard() noexcept;
   ELASTIC_DECL void send(unsigned char request) noexcept;
 
@@ -74,7 +101,7 @@ class guarded_child final : public child {
   reaper& reaper_;
   asio::posix::stream_descriptor socket_;
   asio::posix::stream_descriptor guard_;
-  unique_fd worker_;
+  asio::posix::stream_descriptor worker_;
   pid_t pid_;
   pid_t owner_;
   logger log_;

@@ -76,8 +76,8 @@ class pidfd_child final : public child {
   // A host with this many open descriptors cannot spare two more for each process.
   static constexpr int most_descriptors = 1000;
 
-  // The processes of the tree that were found: those that could be killed, and helpers, which end by
-  // themselves once the others have.
+  // The processes of the tree that were found: helpers, which end by themselves once the others
+  // have, and these others, if they could be killed.
   struct found_members {
     std::vector<pinned> killed;
     std::vector<pinned> trackers;

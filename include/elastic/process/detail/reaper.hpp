@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 
 namespace elastic::detail {
 
@@ -51,6 +52,10 @@ class reaper final : public asio::execution_context::service {
     // How long it may take to end by itself; 0: it was killed.
     std::chrono::milliseconds patience{0};
   };
+
+  // Waits for the end, kills after the patience, and waits on.
+  ELASTIC_DECL static task<void> see_off(std::shared_ptr<dying> held);
+  ELASTIC_DECL static task<void> wait_for_end(std::shared_ptr<dying> held);
 
   void shutdown() noexcept override { down_ = true; }
 

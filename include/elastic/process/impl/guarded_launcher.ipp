@@ -45,9 +45,11 @@ inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
   }
 }
 
-inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket,
-                                       guard_greeting& greeting) {
+inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket, int guard,
+                                       const syscalls& calls, guard_greeting& greeting) {
   if (greeting.has_come()) co_return;
+  // It may have been stopped together with processes that have a similar command line.
+  calls.pidfd_send_signal(guard, SIGCONT, 0);
   system_time time;
   task<void> waiting = wait_for_greeting(socket, greeting);
   co_await with_deadline(time, deadline_after(time.now(), limits::guard_after_cancel),
@@ -56,11 +58,12 @@ inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket,
 
 /// A worker that was started must be handed over, so even after a cancellation the guard gets a
 /// little time to report it. Result: empty if it did not.
-inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
+inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket, int guard,
+                                       const syscalls& calls) {
   guard_greeting greeting;
   try {
     co_await with_cleanup(wait_for_greeting(socket, greeting),
-                          wait_a_little_longer(socket, greeting));
+                          wait_a_little_longer(socket, guard, calls, greeting));
   } catch (const asio_system_error& failure) {
     if (failure.code() != asio::error::operation_aborted) throw;
   }
@@ -210,7 +213,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
                                                                  std::string path,
                                                                  started_guard started) {
   asio::posix::stream_descriptor socket(executor_, started.socket.release());
-  detail::guard_greeting greeting = co_await detail::meet_guard(socket);
+  const int pidfd = started.pidfd.get();
+  detail::guard_greeting greeting = co_await detail::meet_guard(socket, pidfd, calls_);
   std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
     if (first->message.stage == detail::guard_stage::hold) note_unheld();
@@ -218,11 +222,20 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
         std::move(socket), std::move(started.pidfd), options_.log, calls_);
   }
-  if (!greeting.has_come()) calls_.pidfd_send_signal(started.pidfd.get(), SIGKILL, 0);
+  detail::guard_standstill why;
+  if (!greeting.has_come()) {
+    why = detail::look_at_guard(pidfd);
+    calls_.pidfd_send_signal(pidfd, SIGKILL, 0);
+  }
   asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
   detail::reaper::of(executor_).adopt(std::move(ending), calls_);
   if (!greeting.has_come()) {
-    options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
+    if (why.is_stopped()) {
+      options_.log.warning("the start of '{}' was given up: its guard does not answer, since {}",
+                           path, why.text());
+    } else {
+      options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
+    }
     throw detail::asio_system_error(asio::error::operation_aborted);
   }
   if (!first) {

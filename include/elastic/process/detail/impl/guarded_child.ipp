@@ -5,6 +5,9 @@
 #include <elastic/process/detail/guarded_child.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 
 #include <sys/socket.h>
@@ -16,6 +19,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -55,6 +59,35 @@ ELASTIC_DECL exit_status as_exit_status(int waited) {
   return exit_status::exited(WEXITSTATUS(waited));
 }
 
+/// A number after its name in a file of /proc; -1 if it is not there.
+inline pid_t number_in(const std::string& file, std::string_view wanted) {
+  std::ifstream lines(file);
+  for (std::string name; lines >> name; std::getline(lines, name)) {
+    pid_t number = -1;
+    if (name == wanted && lines >> number) return number;
+  }
+  return -1;
+}
+
+inline pid_t pid_of_guard(int pidfd) {
+  return number_in(fmt::format("/proc/self/fdinfo/{}", pidfd), "Pid:");
+}
+
+ELASTIC_DECL std::string guard_standstill::text() const {
+  if (tracer > 0) return fmt::format("process {} traces it", tracer);
+  return is_stopped() ? "it is stopped" : fmt::format("it is in state {}", state);
+}
+
+ELASTIC_DECL guard_standstill look_at_guard(int pidfd) {
+  guard_standstill why;
+  const pid_t guard = pid_of_guard(pidfd);
+  const auto entry = guard > 0 ? read_process(guard) : std::nullopt;
+  if (!entry) return why;
+  why.state = entry->state;
+  why.tracer = number_in(fmt::format("/proc/{}/status", guard), "TracerPid:");
+  return why;
+}
+
 ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor, pid_t worker,
                                           unique_fd worker_pidfd,
                                           asio::posix::stream_descriptor socket,
@@ -63,11 +96,12 @@ ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor,
       reaper_(reaper::of(executor)),
       socket_(std::move(socket)),
       guard_(executor),
-      worker_(std::move(worker_pidfd)),
+      worker_(executor),
       pid_(worker),
       owner_(::getpid()),
       log_(std::move(log)) {
   guard_.assign(guard_pidfd.release());
+  if (worker_pidfd) worker_.assign(worker_pidfd.release());
 }
 
 ELASTIC_DECL guarded_child::~guarded_child() {
@@ -94,7 +128,8 @@ ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
   // Signals the group directly, without waking the guard. Kernels before 6.9 cannot do that, and a
   // filter may refuse it.
   const unsigned target = kills ? 0 : pidfd_signal_process_group;
-  if (calls_.pidfd_send_signal(worker_.get(), number, target) == 0) return true;
+  wake_guard();
+  if (calls_.pidfd_send_signal(worker_.native_handle(), number, target) == 0) return true;
   if (errno == ESRCH) return false;
   if (!kills) send(static_cast<unsigned char>(number));
   return true;
@@ -102,9 +137,15 @@ ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
 
 ELASTIC_DECL task<exit_status> guarded_child::wait() {
   look();
-  while (!status_) {
-    co_await news();
-    look();
+  if (!status_) co_await race(end_told(), worker_ended());
+  system_time time;
+  for (int silences = 1; !status_; ++silences) {
+    wake_guard();
+    const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
+    if (co_await with_deadline(time, silence_ends, end_told())) break;
+    const guard_standstill why = look_at_guard(guard_.native_handle());
+    const bool is_kept_waiting = why.state == 'R' || why.state == 'D';
+    if (!is_kept_waiting || silences >= limits::guard_silences) give_up_guard(why);
   }
   co_return *status_;
 }
@@ -112,9 +153,14 @@ ELASTIC_DECL task<exit_status> guarded_child::wait() {
 ELASTIC_DECL task<void> guarded_child::end_tree() {
   look();
   if (!is_empty_) send(guard_end_tree);
+  system_time time;
   while (!is_empty_) {
-    co_await news();
-    look();
+    wake_guard();
+    const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
+    if (co_await with_deadline(time, silence_ends, emptiness_told())) break;
+    // Otherwise it waits for processes that the kernel has not ended yet.
+    const guard_standstill why = look_at_guard(guard_.native_handle());
+    if (why.is_stopped()) give_up_guard(why);
   }
   // The guard stays with the helpers; the destructor leaves it to the reaper.
   if (has_helpers_) co_return;
@@ -124,13 +170,8 @@ ELASTIC_DECL task<void> guarded_child::end_tree() {
 }
 
 ELASTIC_DECL std::vector<pid_t> guarded_child::left() {
-  std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", guard_.native_handle()));
-  for (std::string name; lines >> name; std::getline(lines, name)) {
-    pid_t guard = -1;
-    if (name != "Pid:" || !(lines >> guard) || guard <= 0) continue;
-    return read_children(guard);
-  }
-  return {};
+  const pid_t guard = pid_of_guard(guard_.native_handle());
+  return guard > 0 ? read_children(guard) : std::vector<pid_t>();
 }
 
 ELASTIC_DECL task<void> guarded_child::news() {
@@ -141,6 +182,32 @@ ELASTIC_DECL task<void> guarded_child::news() {
   if (failure && request.cancelled() != asio::cancellation_type::none) {
     throw asio_system_error(failure);
   }
+}
+
+ELASTIC_DECL task<void> guarded_child::end_told() {
+  for (look(); !status_; look()) co_await news();
+}
+
+ELASTIC_DECL task<void> guarded_child::emptiness_told() {
+  for (look(); !is_empty_; look()) co_await news();
+}
+
+ELASTIC_DECL task<void> guarded_child::worker_ended() {
+  // Without a pidfd, only the guard tells of the end.
+  if (!worker_.is_open()) co_return co_await end_told();
+  co_await worker_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+}
+
+ELASTIC_DECL void guarded_child::wake_guard() noexcept {
+  calls_.pidfd_send_signal(guard_.native_handle(), SIGCONT, 0);
+}
+
+ELASTIC_DECL void guarded_child::give_up_guard(const guard_standstill& why) noexcept {
+  log_.error("the guard of worker {} does not answer, since {}; it is killed", pid_, why.text());
+  calls_.pidfd_send_signal(guard_.native_handle(), SIGKILL, 0);
+  lose_guard();
+  asio_error_code ignored;
+  socket_.cancel(ignored);
 }
 
 ELASTIC_DECL void guarded_child::reap_guard() noexcept {
@@ -185,8 +252,8 @@ ELASTIC_DECL void guarded_child::look() noexcept {
 
 ELASTIC_DECL void guarded_child::lose_guard() noexcept {
   is_empty_ = true;
-  calls_.pidfd_send_signal(worker_.get(), SIGKILL, pidfd_signal_process_group);
-  calls_.pidfd_send_signal(worker_.get(), SIGKILL, 0);
+  calls_.pidfd_send_signal(worker_.native_handle(), SIGKILL, pidfd_signal_process_group);
+  calls_.pidfd_send_signal(worker_.native_handle(), SIGKILL, 0);
   log_.error("the guard of worker {} was killed: descendants of the worker may survive", pid_);
   if (!status_) status_ = exit_status::guard_lost();
 }

@@ -6,12 +6,14 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/asio_core.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/time.hpp>
 
 #include <poll.h>
 
 #include <csignal>
-#include <memory>
+#include <exception>
 #include <utility>
 
 namespace elastic::detail {
@@ -31,12 +33,19 @@ ELASTIC_DECL void reaper::adopt_ending(asio::posix::stream_descriptor pidfd,
   const auto held = new_shared<dying>(std::move(pidfd), calls);
   held->patience = patience;
   if (down_) return;
-  const auto timer = new_shared<asio::steady_timer>(held->pidfd.get_executor(), patience);
-  timer->async_wait([held](asio_error_code failure) {
-    if (!failure) held->kill();
-  });
-  held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read,
-                         [held, timer](asio_error_code) { timer->cancel(); });
+  start_task(held->pidfd.get_executor(), see_off(held), [](std::exception_ptr) {});
+}
+
+ELASTIC_DECL task<void> reaper::see_off(std::shared_ptr<dying> held) {
+  system_time time;
+  const time_point patience_ends = deadline_after(time.now(), held->patience);
+  if (!co_await with_deadline(time, patience_ends, wait_for_end(held))) held->kill();
+  held->patience = std::chrono::milliseconds(0);
+  co_await wait_for_end(held);
+}
+
+ELASTIC_DECL task<void> reaper::wait_for_end(std::shared_ptr<dying> held) {
+  co_await held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
 }
 
 ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& kernel)
