@@ -83,7 +83,7 @@ SHARED = {
     "python": ["hook_archive"],
     "rendezvous": ["exit_keys", "fencing", "gather", "master_keys", "native/c10d_rendezvous",
                    "native/leader_registry", "native/rendezvous_host", "native/rendezvous_message",
-                   "native/round_register", "node_id", "reachable_address",
+                   "native/round_register", "node_id", "reachable_address", "registry_watch",
                    "round_machine", "round_state", "solo_rendezvous", "worker_store_host"],
     "store": ["engine_waker", "key_value_engine", "store_extension", "store_keys", "store_meter"],
     "telemetry": ["event_handler_registry", "output_tails", "record_writer", "report_exchange"],

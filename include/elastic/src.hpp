@@ -235,6 +235,7 @@
 #include <elastic/rendezvous/detail/impl/master_keys.ipp>
 #include <elastic/rendezvous/detail/impl/node_id.ipp>
 #include <elastic/rendezvous/detail/impl/reachable_address.ipp>
+#include <elastic/rendezvous/detail/impl/registry_watch.ipp>
 #include <elastic/rendezvous/detail/impl/round_machine.ipp>
 #include <elastic/rendezvous/detail/impl/solo_rendezvous.ipp>
 #include <elastic/rendezvous/detail/impl/static_rendezvous.ipp>

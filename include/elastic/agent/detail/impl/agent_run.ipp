@@ -500,12 +500,12 @@ ELASTIC_DECL task<void> agent_run::report_wait() {
   for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
     co_await time_.sleep_until(begun + waited);
     if (const std::optional<std::string>& why = pause_.reason()) {
-      log_.warning("the job is {}, for {} s", *why, waited.count());
+      log_.warning("still waiting after {} s: the job is {}", waited.count(), *why);
       continue;
     }
     const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
     if (!obstacle.empty()) {
-      log_.warning("waiting for {} s: {}", waited.count(), obstacle);
+      log_.warning("still waiting after {} s: {}", waited.count(), obstacle);
       continue;
     }
     log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);

@@ -121,7 +121,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL void resume() override;
   void exclude_node(std::string why) override { bad_because_ = std::move(why); }
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
-  std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
+  ELASTIC_DECL std::string obstacle() const override;
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
@@ -169,6 +169,7 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   // Waits until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
+  ELASTIC_DECL task<void> until_placed();
   ELASTIC_DECL task<rendezvous_round> placed_round();
   ELASTIC_DECL address_filter admitted_addresses() const;
   ELASTIC_DECL void throw_if_in_no_round() const;

@@ -7,6 +7,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/message_channel.hpp>
+#include <elastic/rendezvous/detail/registry_watch.hpp>
 #include <elastic/rendezvous/native/detail/job_file_record.hpp>
 #include <elastic/rendezvous/native/detail/job_file_registry.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
@@ -81,6 +82,12 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL std::string connected_to() const override;
   std::string problem() const override { return problem_; }
 
+  /// Asks the registry until it is cancelled, while the node waits for a round: without the
+  /// registry the leader begins none.
+  task<void> watch_registry() { return watch_.run(); }
+  /// Why no round may begin; empty: the registry answers.
+  std::string obstacle() const { return watch_.obstacle(); }
+
   /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
   /// of the job runs with a different job file;
   /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
@@ -121,6 +128,8 @@ class registry_connector final : public message_connector {
   options chosen_;
   node_state node_;
   std::shared_ptr<leader_registry> registry_;
+  /// Has a connection of its own.
+  registry_watch watch_;
   std::optional<leader_registry::sight> seen_;
   /// Since when the record has been as it was last seen.
   time_point seen_at_;

@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/length_check.hpp>
@@ -554,12 +555,26 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
   if (parameters_.secret) wish.addresses = text_of(own_addresses());
   link_->begin_join(std::move(wish));
+  if (registry_) {
+    co_await race(until_placed(), registry_->watch_registry());
+  } else {
+    co_await until_placed();
+  }
+  round_ = link_->known().placed->round;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::until_placed() {
   while (!link_->known().placed) {
     throw_if_over();
     if (link_->known().refused) throw_refused(*link_->known().refused);
     co_await news();
   }
-  round_ = link_->known().placed->round;
+}
+
+ELASTIC_DECL std::string c10d_rendezvous::obstacle() const {
+  if (!link_) return {};
+  const std::string obstacle = link_->obstacle();
+  return obstacle.empty() && registry_ ? registry_->obstacle() : obstacle;
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {

@@ -50,8 +50,15 @@ inline std::vector<std::uint64_t> followers_of(const leader_record& record) {
   return followers;
 }
 
+/// Reads the record, whatever is in it.
+inline std::function<task<void>()> reading_of(std::shared_ptr<leader_registry> registry) {
+  return [registry]() -> task<void> { co_await registry->look(); };
+}
+
 ELASTIC_DECL registry_connector::registry_connector(options chosen)
-    : chosen_(std::move(chosen)), registry_(chosen_.registry()) {}
+    : chosen_(std::move(chosen)),
+      registry_(chosen_.registry()),
+      watch_(registry_->name(), reading_of(chosen_.registry()), chosen_.time) {}
 
 ELASTIC_DECL std::string registry_connector::connected_to() const {
   return connected_.address.port == 0 ? name() : to_text(connected_.address);
