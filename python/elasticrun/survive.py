@@ -129,6 +129,16 @@ class _Epochs:
     def send(self, kind: str, **fields: Any) -> None:
         self._channel._send({"kind": kind, "epoch": self.current, **fields})
 
+    def report_commit(self) -> None:
+        """Reports a commit as a step, unless the script reports its own. It is automatic, and so no
+        heartbeat: a script that sends none must not count as hung between two commits."""
+        if self.state is None or worker.has_progress:
+            return
+        step = getattr(self.state, "step", None)
+        is_number = isinstance(step, int) and not isinstance(step, bool) and step >= 0
+        self._channel._send({"kind": "progress", "automatic": True,
+                             "step": step if is_number else self.state.commits}, can_be_lost=True)
+
     @property
     def holds_group(self) -> bool:
         """Whether this module may have made a process group in this epoch."""
@@ -432,6 +442,7 @@ def _after_commit(problem: Optional[ShardedState]) -> None:
              f"part")
         _epochs.withdraw()
         cast(TorchState, _epochs.state)._is_kept = False
+    _epochs.report_commit()
     _raise_if_changed()
 
 

@@ -47,6 +47,9 @@ __all__ = ["Channel", "Request", "Role", "RoleChanges", "RoleWorker", "Roles", "
 _LINE_BYTES = 4096
 _Fields = Dict[str, Any]
 
+# Whether the script has reported progress itself, over any channel of this process.
+has_progress = False
+
 
 def _line(fields: _Fields) -> bytes:
     message = {key: value for key, value in fields.items() if value is not None}
@@ -122,6 +125,8 @@ class Channel:
     def progress(self, step: int, total: int = 0, text: str = "",
                  metrics: Optional[Mapping[str, float]] = None) -> None:
         """Reports the progress of this worker; counts as a heartbeat."""
+        global has_progress
+        has_progress = True
         self._send({"kind": "progress", "step": int(step), "total": int(total),
                    "text": str(text)[:500],
                    "metrics": {str(name)[:100]: float(value)

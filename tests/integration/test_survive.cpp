@@ -7,12 +7,16 @@
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace {
 namespace survive_test {
@@ -146,6 +150,39 @@ TEST_CASE("survive: a newcomer of PyTorch 2.13 gives the state that it was given
   check_newcomer_alone(test::torch_213_python());
 }
 
+TEST_CASE("survive: commits are steps, so that the cost of a replacement is known",
+          "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) return;
+  const job job;
+  const words script{ELASTIC_SOURCE_DIR "/tests/integration/python/survive_worker.py", "--folder",
+                     job.marks(), "--steps", "8", "--do", "kill@4:1"};
+  const auto result = job.run_command(
+      job.elasticrun({{"--standalone", "--nproc-per-node", "2", "--max-restarts", "1",
+                       "--on-failure", "replace", "--rejoin-timeout", "60", "--heartbeat-timeout",
+                       "0.01", "--log-dir", job.logs()},
+                      script}),
+      {{"PYTHON_EXEC", python}, {"GLOO_SOCKET_IFNAME", "lo"}, {"OMP_NUM_THREADS", "1"}});
+  INFO(result.err);
+  // No commit is a heartbeat: without them, no rank can be late.
+  REQUIRE(result.code == 0);
+  std::vector<std::int64_t> reached;
+  std::ifstream journal(job.log_root() / "journal.jsonl");
+  for (std::string line; std::getline(journal, line);) {
+    const auto record = nlohmann::json::parse(line);
+    if (record["kind"] == "step_reached") reached.push_back(record["step"].get<std::int64_t>());
+  }
+  // At first, and after the replacement.
+  REQUIRE(reached.size() == 2);
+  CHECK(reached[0] == 1);
+  CHECK(reached[1] >= 3);
+  const auto story = test::run_program({ELASTIC_ELASTICRUN, "explain", job.logs()},
+                                       job.environment());
+  CHECK(story.out.find("until the furthest step was reached again, 1 failure cost ") !=
+        std::string::npos);
+  CHECK(story.out.find("is not known") == std::string::npos);
+}
+
 TEST_CASE("survive: before a first commit, ranks begin again in their processes",
           "[integration]") {
   const std::string python = test::torch_python();
@@ -191,7 +228,7 @@ void check_lost_call(const std::string& python) {
     CHECK(all_of(result.out, "begins rank 1 pid (\\d+)").size() == 2);
     CHECK(all_of(result.out, "begins rank 2 pid (\\d+)").size() == 1);
     CHECK(all_of(result.out, "restarts (\\d+)") == std::set<std::string>{"0", "1"});
-    CHECK(result.err.find("start again") == std::string::npos);
+    CHECK(result.err.find("workers of the job restart") == std::string::npos);
   }
 }
 

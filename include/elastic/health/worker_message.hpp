@@ -58,7 +58,7 @@ struct release {
   std::string timer;
 };
 
-/// The worker's progress; counts as a heartbeat.
+/// The worker's progress; counts as a heartbeat, unless it is automatic.
 struct progress {
   std::int64_t step = 0;
   /// The total number of steps; 0: unknown.
@@ -66,6 +66,8 @@ struct progress {
   std::string text;
   /// At most `limits::control_metrics`.
   std::map<std::string, double> metrics;
+  /// Sent by a library of the worker, not by its script, which may send nothing for long.
+  bool automatic = false;
 };
 
 /// The checkpoint that `control_messages::checkpoint` asked for with this id is saved.

@@ -4,6 +4,7 @@
 agent."""
 
 import contextlib
+import json
 import os
 import random
 import socket
@@ -20,7 +21,7 @@ assert "torch" not in sys.modules, "it imports torch before it is asked for"
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
-from elasticrun import nccl_groups, torch_state  # noqa: E402
+from elasticrun import nccl_groups, torch_state, worker  # noqa: E402
 from elasticrun.group_sockets import GroupSockets  # noqa: E402
 from elasticrun.nccl_groups import NcclGroups  # noqa: E402
 
@@ -400,8 +401,38 @@ def check_that_a_commit_takes_no_wrong_results():
         assert float(weights.sum()) == 0
 
 
+def check_that_a_commit_is_a_step():
+    """Unless the script reports its own; and nothing that the agent does disturbs it."""
+    agent, own = socket.socketpair()
+    epochs = survive._Epochs()
+    epochs._channel = worker.Channel(own)
+
+    def reports():
+        epochs.report_commit()
+        try:
+            return json.loads(agent.recv(4096, socket.MSG_DONTWAIT))
+        except BlockingIOError:
+            return None
+
+    assert reports() is None, "there is no state"
+    epochs.state = survive.TorchState(step=4)
+    assert reports() == {"kind": "progress", "automatic": True, "step": 4}
+    for no_number in ("four", True, -1, torch.zeros(1)):
+        epochs.state.step = no_number
+        assert reports()["step"] == epochs.state.commits == 0, no_number
+    worker.Channel().progress(7)
+    assert reports() is None, "the script reports its own steps"
+    with mock.patch.object(worker, "has_progress", False):
+        for _ in range(100_000):  # more than the agent's end takes
+            epochs.report_commit()
+        agent.close()
+        epochs.report_commit()
+    assert not epochs._channel.connected
+
+
 check_restore()
 check_restore_before_first_step()
+check_that_a_commit_is_a_step()
 check_that_tensors_of_any_size_are_kept()
 check_giving()
 check_transfers()

@@ -119,6 +119,22 @@ TIME_TEST("agent channel: a worker that says nothing is no worse than under torc
   CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
 }
 
+TIME_TEST("agent channel: progress that a library reports by itself is no heartbeat", "[agent]") {
+  agent_stage stage(time);
+  stage.workers.liveness.heartbeat_timeout = 10s;
+  stage.start();
+  co_await stage.quiet();
+  peer peer_0(stage.worker(0));
+  peer_0.say(R"({"kind":"progress","step":1,"automatic":true})");
+  co_await stage.pass(1h);
+  CHECK(stage.worker(0).signals.empty());
+  CHECK(stage.decisions().find("step_reached") != std::string::npos);
+  peer_0.say(R"({"kind":"progress","step":2,"automatic":false})");
+  co_await stage.pass(11s);
+  CHECK(stage.worker(0).signals == std::vector<int>{SIGKILL});
+  co_await stage.end();
+}
+
 /// Notes what it is told, or throws.
 struct noting_observer final : elastic::worker_observer {
   std::vector<std::string> reports;

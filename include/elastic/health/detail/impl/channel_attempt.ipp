@@ -312,8 +312,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::progress&) {
-  liveness_of(client).beat(time().now());
+                                          const worker_messages::progress& message) {
+  if (!message.automatic) liveness_of(client).beat(time().now());
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,

@@ -151,6 +151,7 @@ inline void describe(worker_messages::progress& message, record_rows& rows) {
   count_row(rows, "total", message.total, presence::lenient);
   shown_row(rows, "text", message.text);
   metrics_row(rows, message.metrics);
+  rows.flag("automatic", message.automatic, presence::sparse);
 }
 
 inline void describe(worker_messages::saved& message, record_rows& rows) {
