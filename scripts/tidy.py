@@ -11,10 +11,12 @@ them: these are for the author's and the reviewer's eye.
 """
 
 import argparse
+import ast
 import pathlib
 import re
 import sys
 import tempfile
+import textwrap
 
 COLUMNS = 100
 
@@ -412,6 +414,29 @@ def check_links(tree):
                     yield name, number, f"the link {target} leads to no heading"
 
 
+def python_blocks(lines):
+    """The blocks of Python in a document, each with the number of its first line."""
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if begin is None and line.strip() == "```python":
+            begin = number + 1
+        elif begin is not None and line.strip() == "```":
+            yield begin, textwrap.dedent("\n".join(lines[begin - 1:number - 1]))
+            begin = None
+
+
+def check_python(tree):
+    """What a document shows as Python is Python."""
+    for name, lines in tree.files.items():
+        if not name.endswith(".md"):
+            continue
+        for begin, block in python_blocks(lines):
+            try:
+                ast.parse(block)
+            except SyntaxError as problem:
+                yield name, begin + (problem.lineno or 1) - 1, f"this is no Python: {problem.msg}"
+
+
 def functions_of(tree):
     """What the library declares or calls: race, and of a class in a file task_group::stop."""
     functions = set()
@@ -460,8 +485,8 @@ def check_table_of_layers(tree):
 
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_modules,
-          check_banned, check_awaited_conditions, check_debris, check_links, check_rules,
-          check_table_of_layers]
+          check_banned, check_awaited_conditions, check_debris, check_links, check_python,
+          check_rules, check_table_of_layers]
 
 
 def findings(root):
@@ -559,6 +584,7 @@ VIOLATIONS = [
     ("include/elastic/process/impl/stray.ipp", START, "there is no header"),
     (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
     (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
+    (PAGE, "```python\nfor step in steps:\n        one()\n    two()\n```\n", "this is no Python"),
     (PAGE, "| two | `steady_clock::gone` |\n", "there is no function steady_clock::gone"),
     (DESIGN, "| etcd, opt-in | more | net |\n", "etcd may include base, net, store"),
 ]
