@@ -63,7 +63,7 @@ void chaos_monkey::report_recovery(const elastic::worker_observer::started_worke
     how = fmt::format("rank{} {} replaced, and {}", job.replaced.size() == 1 ? "" : "s",
                       ranks + (job.replaced.size() == 1 ? " was" : " were"), running);
   } else if (is_replacement) {
-    how = fmt::format("the {} of this node went on, and {}",
+    how = fmt::format("the {} of this node continued, and {}",
                       elastic::detail::quantity(job.stayed, "worker"), running);
   }
   std::string tally;

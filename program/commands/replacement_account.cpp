@@ -96,12 +96,13 @@ std::string account_of(const detail::job_view& view) {
     ranks.by_rank[static_cast<int>(rank)] = static_cast<int>(count);
   }
   if (!ranks.empty()) text += fmt::format("  {}: {}\n", node, ranks.text());
-  const std::string times = replacements.epochs == 1
-                                ? std::string("once")
-                                : fmt::format("{} times", replacements.epochs);
-  text += fmt::format(
-      "  {}: workers went on in a new round {}; until all of this node ran, that took {} in all\n",
-      node, times, detail::span_words(replacements.durations.sum));
+  const std::string took = detail::span_words(replacements.durations.sum);
+  text += replacements.epochs == 1
+              ? fmt::format("  {}: workers survived one change; all were running again {} later\n",
+                            node, took)
+              : fmt::format("  {}: workers survived {} changes; until all were running again, "
+                            "that took {} in all\n",
+                            node, replacements.epochs, took);
   const failure_costs costs = costs_of(view);
   if (costs.replacements == 0) return text;
   if (!costs.of_replacements.empty()) {

@@ -657,12 +657,13 @@ TEST_CASE("elasticrun: a node that waits alone says for whom, and stops no worke
   elastic::test::running_program job(
       et::elasticrun({"--nnodes", "2:4", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
                       "--rdzv-id", "lone", "--no-python", "/bin/true"}));
-  job.await_err("waiting for other nodes for 5 s: 2 to 4 nodes meet at " + endpoint +
-                " (backend c10d, run id 'lone')");
+  job.await_err("still waiting for other nodes after 5 s: the job needs 2 to 4 nodes, which meet "
+                "at " +
+                endpoint + " (backend c10d, run id 'lone')");
   job.signal(SIGINT);
   const auto result = job.wait();
   CHECK(result.code == 128 + SIGINT);
-  CHECK_THAT(result.err, et::contains_text("SIGINT received: no worker runs"));
+  CHECK_THAT(result.err, et::contains_text("SIGINT received: no worker is running"));
   CHECK_THAT(result.err, !et::contains_text("the workers"));
 }
 

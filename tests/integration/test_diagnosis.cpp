@@ -138,7 +138,7 @@ TEST_CASE("diagnosis: --on-stall replace has the others go on", "[integration]")
   CHECK(has_text(result.err, "is hung: "));
   // A process that has come from the first epoch says so in the second.
   CHECK(has_text(result.out, "new False") == survives);
-  CHECK(has_text(result.err, "all workers of the job start again: ") == !survives);
+  CHECK(has_text(result.err, "all workers of the job restart: ") == !survives);
 }
 
 TEST_CASE("diagnosis: each fault is found out, and no other rank is blamed", "[integration]") {
@@ -220,7 +220,7 @@ TEST_CASE("diagnosis: --on-stall restart ends a rank of another node", "[integra
   CHECK(other.code == 0);
   CHECK(has_text(said, "the job has stalled: rank 3 ("));
   CHECK(has_text(said, "local rank 1) has not entered all_reduce"));
-  CHECK(has_text(said, "is hung: rank 3 ("));
+  CHECK(has_text(said, "is hung: it has not entered "));
 }
 
 TEST_CASE("diagnosis: a job that ends leaves nothing", "[integration]") {

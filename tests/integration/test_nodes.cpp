@@ -231,7 +231,7 @@ TEST_CASE("nodes: a worker that fails on one node starts all of them anew, up to
   const std::string errors = first_result.err + second_result.err;
   CHECK(has_text(errors, "rank 3 ended: exit code 7: restart 1 of 2"));
   CHECK(has_text(errors, "rank 3 ended: exit code 7: restart 2 of 2"));
-  CHECK(has_text(errors, "rank 3 ended: exit code 7: all 2 restarts are used up"));
+  CHECK(has_text(errors, "rank 3 ended: exit code 7: all 2 restarts have been used"));
   CHECK(has_text(errors, "exitcode  : 7"));
   CHECK(has_text(errors, "FAILED, not on this node"));
 }

@@ -261,7 +261,7 @@ TEST_CASE("replacement: all workers start again, and the log says why",
     }
     job->await_out("epoch 1 rank ", 3);
     INFO(job->err());
-    CHECK_THAT(job->err(), contains_text("all workers of the job start again: " + reason));
+    CHECK_THAT(job->err(), contains_text("all workers of the job restart: " + reason));
     for (const auto& [rank, at] : epoch_of(job->out(), 1)) {
       CHECK(at.pid != before.at(rank).pid);
       CHECK(at.restarts == 1);
@@ -363,7 +363,7 @@ TEST_CASE("replacement: one that fails at once, again and again, uses the restar
   kill_ranks(before, {1});
   const auto result = job->wait();
   CHECK(result.code == 1);
-  CHECK_THAT(result.err, contains_text("all 3 restarts are used up"));
+  CHECK_THAT(result.err, contains_text("all 3 restarts have been used"));
   CHECK_THAT(result.err, contains_text("exitcode  : 7"));
   for (int epoch = 1; epoch <= 3; ++epoch) {
     CHECK(epoch_of(result.out, epoch).at(0).pid == before.at(0).pid);
@@ -635,7 +635,7 @@ void check_place(const stage& stage, const nodes& place, int count,
     const auto result = all[node]->wait();
     INFO(result.err);
     CHECK(result.code == 0);
-    CHECK(result.err.find("start again") == std::string::npos);
+    CHECK(result.err.find("workers of the job restart") == std::string::npos);
   }
   CHECK(stage.left.processes().empty());
 }
@@ -738,7 +738,7 @@ TEST_CASE("replacement: a world that is too small for the script ends the job by
   const auto result = first->wait();
   INFO(result.err);
   CHECK(result.code == 1);
-  CHECK_THAT(result.err, contains_text("all 3 restarts are used up"));
+  CHECK_THAT(result.err, contains_text("all 3 restarts have been used"));
   CHECK_THAT(result.err, contains_text("ValueError: this needs 4 ranks, not 2"));
   CHECK(stage.left.processes().empty());
 }

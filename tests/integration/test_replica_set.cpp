@@ -182,7 +182,7 @@ TEST_CASE("replicas: when the restarts are used up, the others are stopped",
   host.config.workers.max_restarts = 2;
   const run_result result = host.run();
   CHECK(result.state == worker_state::failed);
-  CHECK(result.reason == "replica 1 ended: exit code 3: all 2 restarts are used up");
+  CHECK(result.reason == "replica 1 ended: exit code 3: all 2 restarts have been used");
   CHECK(result.restarts == 2);
   REQUIRE(result.failures.size() == 2);
   CHECK(result.failures[0].local_rank == 1);

@@ -267,12 +267,12 @@ TEST_CASE("roles: replicas that have used up their restarts fail the job",
   SECTION("after one") {
     rollout.on_failure = role_policy::restart_worker;
     rollout.config.workers.max_restarts = 1;
-    end = "the only restart is used up";
+    end = "the only restart has been used";
   }
   SECTION("although all may start again, which has been in vain") {
     rollout.on_failure = role_policy::restart_job;
     host.options.max_restarts = 1;
-    end += "; the only restart of the job is used up";
+    end += "; the only restart of the job has been used";
   }
   const roles_result result = host.run();
   CHECK(result.state == worker_state::failed);

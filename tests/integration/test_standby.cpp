@@ -501,7 +501,7 @@ TEST_CASE("standby: when a node joins all start with what has waited, and none b
   second.await_err("starts warm");
   INFO(first.err() << second.err());
   CHECK(has_text(first.err(),
-                 "waits to join: the workers go on for at most 10 s, since 1 of them "
+                 "waits to join: the workers continue for at most 10 s, since 1 of them "
                  "has no standby yet"));
   CHECK(has_text(second.err(), "this node joins when its standbys are ready"));
   const auto entries = job.starts();

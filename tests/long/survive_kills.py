@@ -121,8 +121,8 @@ class Training:
         sums = set(re.findall(r"finished rank \d+ of \d+ .* (checksum \S+ noise \S+)", self.text()))
         if code != 0 or len(sums) != 1:
             raise Wrong(f"the job ended with {code} and {sums}")
-        if "start again" in self.text():
-            raise Wrong("all ranks started again")
+        if "all workers of the job restart" in self.text():
+            raise Wrong("all ranks restarted")
         return sums.pop()
 
 

@@ -42,8 +42,8 @@ class local_agent {
     /// A warning to log when the workers run for the first time, so that a job that cannot start
     /// reports only the reason for that.
     std::string notice = {};
-    /// How many nodes meet and where, such as "2 nodes meet at host0:29400". Logged after 5 s of
-    /// waiting for the other nodes, and then every 30 s. Empty: nothing is logged.
+    /// How many nodes meet and where: "the job needs 2 nodes, which meet at host0:29400". Logged
+    /// after 5 s of waiting for the other nodes, and then every 30 s. Empty: nothing is logged.
     std::string meeting = {};
     /// The job may run with fewer nodes than can take part: more may join while it runs.
     bool job_may_grow = false;

@@ -139,7 +139,8 @@ TIME_TEST("agent replacement: log, journal, events, observer and result tell of 
   CHECK(job.told(job_event::type::workers_stopping).empty());
   CHECK(job.told(job_event::type::replacement_abandoned).empty());
   CHECK(job.stage.log->has(
-      "rank 1 of this node has a new process after 0.300 s; the others went on", log_level::info));
+      "rank 1 of this node has a new process after 0.300 s; the others continued",
+      log_level::info));
   // Those that went on were not started.
   CHECK(job.count_events("START") == 4);
   CHECK(job.count_events("REPLACED") == 1);

@@ -579,7 +579,7 @@ TIME_TEST("agent: workers that failed on another node end the attempt here, too"
   co_await stage.end();
   const run_result result = stage.result();
   CHECK(result.state == worker_state::failed);
-  CHECK(result.reason == "node b: rank 7 ended: SIGKILL: the only restart is used up");
+  CHECK(result.reason == "node b: rank 7 ended: SIGKILL: the only restart has been used");
   CHECK(result.restarts == 1);
   for (const auto& failure : result.failures) CHECK(failure.stopped_by_agent);
   CHECK(stage.is_clean());
@@ -658,7 +658,7 @@ TIME_TEST("agent: a round that finds the restarts used up starts nothing", "[age
   stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::failed);
-  CHECK(stage.result().reason == "workers of the job failed: all 2 restarts are used up");
+  CHECK(stage.result().reason == "workers of the job failed: all 2 restarts have been used");
   CHECK(stage.launcher->started.empty());
   CHECK(stage.story() == "round 0, close as failed, shutdown");
 }

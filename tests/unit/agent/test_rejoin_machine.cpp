@@ -200,7 +200,7 @@ TEST_CASE("rejoin: how an epoch begins", "[agent]") {
 
   const epoch_plan dead = plan_epoch({node(1, 0), node(0, 0)}, true);
   CHECK_FALSE(dead.keeps_survivors);
-  CHECK(dead.reason == "no worker is left of the last epoch");
+  CHECK(dead.reason == "no worker of the last epoch is left");
   CHECK(dead.places == std::vector<int>{0, 1});
 
   node_epoch deaf = node(1, 0);

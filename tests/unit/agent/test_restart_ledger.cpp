@@ -228,14 +228,14 @@ TEST_CASE("restart ledger: the reason counts for people", "[agent]") {
   };
   CHECK(reason(1, 2) == "restart 1 of 2");
   CHECK(reason(2, 2) == "restart 2 of 2");
-  CHECK(reason(3, 2) == "all 2 restarts are used up");
-  CHECK(reason(2, 1) == "the only restart is used up");
+  CHECK(reason(3, 2) == "all 2 restarts have been used");
+  CHECK(reason(2, 1) == "the only restart has been used");
   CHECK(reason(1, 0) == "no restarts were allowed (max_restarts 0)");
   restart_terms terms;
   terms.window = 1h;
   terms.delay = 1500ms;
   CHECK(reason(1, 2, terms) == "restart 1 of 2 within 3600 s, after 1.5 s");
-  CHECK(reason(3, 2, terms) == "all 2 restarts within 3600 s are used up");
+  CHECK(reason(3, 2, terms) == "all 2 restarts within 3600 s have been used");
   restart_ledger ledger(1, {.never_after = exit_selection().add_code(93)});
   ledger.failed(start);
   const auto decision =

@@ -494,7 +494,7 @@ TEST_CASE("nobody is blamed without a reason", "[diagnosis]") {
     CHECK(verdict.cause == stall_verdict::kind::unknown);
     CHECK(verdict.confidence == stall_verdict::confidence_level::none);
     CHECK(verdict.ranks.empty());
-    CHECK_THAT(verdict.sentence, contains_text("nobody can be blamed"));
+    CHECK_THAT(verdict.sentence, contains_text("the cause is unknown"));
   }
 }
 
@@ -509,7 +509,8 @@ TEST_CASE("a verdict without a culprit counts each rank once", "[diagnosis]") {
   const stall_verdict verdict = judge_stall(ranks);
   CHECK(verdict.cause == stall_verdict::kind::unknown);
   CHECK(verdict.sentence ==
-        "nobody can be blamed: 0 of 4 ranks wait in operations, 2 compute, 1 gave no evidence");
+        "the cause is unknown: of 4 ranks, none waits in an operation, 2 compute, 1 provided no "
+        "evidence");
 }
 
 TEST_CASE("without a recorder, stacks say who is not in the operation", "[diagnosis]") {

@@ -89,7 +89,7 @@ TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][stan
        2,
        {},
        0s,
-       "the others may go on without this node"},
+       "the others may continue without this node"},
       {rendezvous_change::cause::worker_failed, no_limit, 2, {}, 0s, "workers have failed"},
       {rendezvous_change::cause::node_waiting, no_limit, 2, {}, 0s, "the job pauses", true},
       {rendezvous_change::cause::node_waiting, no_limit, 2, "x", 0s,

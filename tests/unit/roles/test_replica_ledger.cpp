@@ -45,7 +45,7 @@ TEST_CASE("replica ledger: all replicas use up the same restarts", "[roles]") {
   CHECK(ledger.failed(2, end, std::nullopt, at(1)).reason == "restart 2 of 2");
   const restart_ledger::decision last = ledger.failed(1, end, std::nullopt, at(2));
   CHECK_FALSE(last.restart);
-  CHECK(last.reason == "all 2 restarts are used up");
+  CHECK(last.reason == "all 2 restarts have been used");
   CHECK(ledger.failures() == 3);
   CHECK(ledger.failures(0) == 1);
 }

@@ -243,7 +243,7 @@ std::vector<story> stories() {
        1,
        {{"begin", {"start 0"}}, {"failed 0", {"start 0"}}, {"failed 0", {}}},
        worker_state::failed,
-       "the only restart of the job is used up",
+       "the only restart of the job has been used",
        0},
       {"restart-job: not where a new start would end in the same way",
        {rule("trainer", role_policy::restart_job)},

@@ -63,6 +63,32 @@ TEST_CASE("event sentence: it has all known details of a worker", "[status]") {
   for (const row& entry : rows) CHECK(event_sentence(entry.event) == entry.sentence);
 }
 
+job_event of(job_event::type kind, std::string reason, std::string state = {}) {
+  job_event event;
+  event.kind = kind;
+  event.reason = std::move(reason);
+  event.state = std::move(state);
+  return event;
+}
+
+TEST_CASE("event sentence: what became of a round, and why", "[status]") {
+  using kind = job_event::type;
+  CHECK(event_sentence(of(kind::round_ended, "rank 1 ended: exit code 1", "worker_failed")) ==
+        "the round ended because a worker failed (rank 1 ended: exit code 1)");
+  CHECK(event_sentence(of(kind::round_ended, "", "node_lost")) ==
+        "the round ended because a node was lost");
+  CHECK(event_sentence(of(kind::restart_decided, "restart 1 of 3, after 2 s")) ==
+        "the workers restart (restart 1 of 3, after 2 s)");
+  CHECK(event_sentence(of(kind::restart_decided, "restart 1 of 3", "replace")) ==
+        "the other workers keep their processes (restart 1 of 3)");
+  job_event joined = of(kind::round_joined, "");
+  joined.round = 2;
+  joined.seconds = 0.0001;
+  CHECK(event_sentence(joined) == "joined round 2 at once as node 0 of 1, rank 0 of 1");
+  joined.seconds = 2.5;
+  CHECK(event_sentence(joined) == "joined round 2 in 2.5 s as node 0 of 1, rank 0 of 1");
+}
+
 TEST_CASE("event sentence: an event from another node has the original sentence", "[status]") {
   CHECK(event_sentence(told("worker_hung", "no heartbeat")) ==
         "on node7: rank 3 was hung: no heartbeat");

@@ -48,8 +48,8 @@ ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::
       is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
   if (is_used_up(now)) {
     return {false, max_restarts_ == 1
-                       ? fmt::format("the only restart{} is used up", window)
-                       : fmt::format("all {} restarts{} are used up", max_restarts_, window)};
+                       ? fmt::format("the only restart{} has been used", window)
+                       : fmt::format("all {} restarts{} have been used", max_restarts_, window)};
   }
   decision next{true, {}, delay()};
   next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, window);

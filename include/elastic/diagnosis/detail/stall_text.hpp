@@ -23,6 +23,11 @@ ELASTIC_DECL std::string name_of(const rank_evidence& rank);
 ELASTIC_DECL std::string names_of(const std::vector<rank_evidence>& evidence,
                                   const std::vector<std::size_t>& ranks);
 
+/// The sentence of a verdict without the name of its only rank, for a text that has just named it:
+/// "rank 5 (node3, local rank 1) has not entered …" → "it has not entered …". A sentence about
+/// several ranks stays as it is.
+ELASTIC_DECL std::string without_name(const std::string& sentence);
+
 inline std::string_view are(const std::vector<std::size_t>& ranks) {
   return ranks.size() == 1 ? "is" : "are";
 }

@@ -68,13 +68,15 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
-/// "2 to 4 nodes meet at host0:29400 (backend c10d, run id 'job1')"; empty for one node.
+/// "the job needs 2 to 4 nodes, which meet at host0:29400 (backend c10d, run id 'job1')"; empty for
+/// one node.
 inline std::string meeting_of(const rendezvous_parameters& parameters) {
   if (parameters.max_nodes == 1) return {};
   const std::string least = parameters.min_nodes == parameters.max_nodes
                                 ? std::string()
                                 : fmt::format("{} to ", parameters.min_nodes);
-  return fmt::format("{}{} nodes meet at {} (backend {}, run id '{}')", least, parameters.max_nodes,
+  return fmt::format("the job needs {}{} nodes, which meet at {} (backend {}, run id '{}')", least,
+                     parameters.max_nodes,
                      parameters.endpoint.empty() ? "the default endpoint" : parameters.endpoint,
                      parameters.backend, parameters.run_id);
 }

@@ -123,7 +123,7 @@ ELASTIC_DECL void agent_run::take(const stop_request& request) {
   if (stop_.is_requested() && !request.escalates) return;
   const bool is_urgent = stop_.is_requested() || request.signal == SIGKILL;
   const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
-  if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
+  if (group_.running() == 0) effect = "no worker is running, so the agent just ends";
   const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
   const std::string text = fmt::format("{}: {}", reason, effect);
   request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
@@ -338,8 +338,8 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
     if (group_.running() > 0 && !group_.stayers().are_apart()) {
-      log_.error("killing the workers: other nodes may go on without this one");
-      journal_.note(job_event::type::fence_reached, "other nodes may go on without this one");
+      log_.error("killing the workers: other nodes may continue without this one");
+      journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
     if (!group_.stayers().are_apart()) group_.kill();
@@ -709,8 +709,8 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
 ELASTIC_DECL void agent_run::note_missing_steps() {
   if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
   log_.warning(
-      "{} {}: no worker of this node has reported a step, so that this node cannot tell whether "
-      "the job gets on",
+      "{} {}: no worker of this node has reported a step, so this node cannot tell whether the "
+      "job makes progress",
       spec_.name_of("restart.while_progress"), spec_.restart.while_progress);
 }
 

@@ -39,7 +39,7 @@ ELASTIC_DECL epoch_record::entry epoch_record::take(const epoch_agreement& agree
                 fmt::format("{} replace: {}", spec_.name_of("on_failure"), agreement.reason));
   }
   if (!agreement.keeps_survivors && !is_first) {
-    log_.warning("all workers of the job start again: {}", agreement.reason);
+    log_.warning("all workers of the job restart: {}", agreement.reason);
     journal_.note(job_event::type::replacement_abandoned, agreement.reason);
   }
   round.group_rank = agreement.place;
@@ -82,9 +82,9 @@ ELASTIC_DECL void epoch_record::log_replacement(const std::vector<int>& replaced
                                                 time_point ended) const {
   const double seconds = std::chrono::duration<double>(time_.now() - ended).count();
   if (replaced.empty()) {
-    return log_.info("all workers of this node went on after {:.3f} s", seconds);
+    return log_.info("all workers of this node continued after {:.3f} s", seconds);
   }
-  log_.info("rank{} {} of this node {} a new process after {:.3f} s; the others went on",
+  log_.info("rank{} {} of this node {} a new process after {:.3f} s; the others continued",
             replaced.size() == 1 ? "" : "s", rank_ranges(replaced),
             replaced.size() == 1 ? "has" : "have each", seconds);
 }

@@ -120,7 +120,7 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
   if (plan.keeps_survivors && may_move) plan.places = keep_places(nodes);
   const bool had_epoch = std::any_of(nodes.begin(), nodes.end(),
                                      [](const node_epoch& node) { return node.round >= 0; });
-  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker is left of the last epoch";
+  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker of the last epoch is left";
   return plan;
 }
 

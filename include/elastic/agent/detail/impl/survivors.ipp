@@ -138,16 +138,15 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
       continue;
     }
     entry.waits_since.reset();
-    const std::string why = finished ? fmt::format("rank {} has finished its work", *finished)
-                                     : std::string("nothing has ended it");
+    const std::string why =
+        finished ? fmt::format("rank {} has already finished, so no new epoch can begin", *finished)
+                 : fmt::format("nothing has ended epoch {}", epoch_);
     if (entry.is_ready) {
-      options_.log.error("rank {} left epoch {}, which has not ended: {}; it is killed", entry.rank,
-                         epoch_, why);
+      options_.log.error("killing rank {}, which left its epoch too early: {}", entry.rank, why);
       options_.kill(slot);
       continue;
     }
-    options_.log.warning("rank {} does not rejoin: {}, so that its failure is its own", entry.rank,
-                         why);
+    options_.log.warning("rank {} fails with its own error: {}", entry.rank, why);
     send(slot, control_messages::no_change{epoch_});
   }
   return next;

@@ -405,12 +405,14 @@ ELASTIC_DECL stall_verdict stall_judge::nobody() const {
       ++silent;
     }
   }
-  std::string sentence = fmt::format("nobody can be blamed: {} of {} ranks wait in operations",
-                                     graph_.waiting(), evidence_.size());
+  const std::size_t waiting = graph_.waiting();
+  std::string sentence =
+      fmt::format("the cause is unknown: of {} ranks, {} wait{} in an operation", evidence_.size(),
+                  waiting == 0 ? "none" : fmt::format("{}", waiting), waiting > 1 ? "" : "s");
   if (computing > 0) {
     sentence += fmt::format(", {} compute{}", computing, computing == 1 ? "s" : "");
   }
-  if (silent > 0) sentence += fmt::format(", {} gave no evidence", silent);
+  if (silent > 0) sentence += fmt::format(", {} provided no evidence", silent);
   stall_verdict unknown;
   unknown.sentence = std::move(sentence);
   return unknown;

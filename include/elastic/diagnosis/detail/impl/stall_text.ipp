@@ -34,6 +34,14 @@ ELASTIC_DECL std::string names_of(const std::vector<rank_evidence>& evidence,
   return fmt::format("ranks {}", text);
 }
 
+ELASTIC_DECL std::string without_name(const std::string& sentence) {
+  constexpr std::string_view last_part = "local rank ";
+  const std::size_t part = sentence.find(last_part);
+  const std::size_t end = sentence.find(')', part);
+  if (!sentence.starts_with("rank ") || end == std::string::npos) return sentence;
+  return "it" + sentence.substr(end + 1);
+}
+
 ELASTIC_DECL std::string count_of_others(std::size_t count) {
   return fmt::format("{} {}", count, count == 1 ? "other" : "others");
 }

@@ -9,6 +9,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/diagnosis/detail/stall_judge.hpp>
+#include <elastic/diagnosis/detail/stall_text.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/job_journal.hpp>
@@ -135,7 +136,7 @@ ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& rea
     // This reason serves as the result of the last look.
     found_ = reason;
     found_at_ = context_.time->now();
-    context_.end_hung(each.local_rank, reason);
+    context_.end_hung(each.local_rank, without_name(reason));
   }
 }
 

@@ -16,7 +16,7 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   };
   if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
   if (view.is_pause) return at_once("the job pauses");
-  if (view.grace < duration::max()) return at_once("the others may go on without this node");
+  if (view.grace < duration::max()) return at_once("the others may continue without this node");
   if (view.obstacle) {
     return at_once("there are to be no standbys: " + *view.obstacle);
   }

@@ -87,8 +87,9 @@ ELASTIC_DECL void role_machine::judge_failure(std::size_t role, const role_end& 
   }
   const std::string used_up =
       max_restarts_ == 0   ? "no restarts of the job were allowed"
-      : max_restarts_ == 1 ? "the only restart of the job is used up"
-                           : fmt::format("all {} restarts of the job are used up", max_restarts_);
+      : max_restarts_ == 1 ? "the only restart of the job has been used"
+                           : fmt::format("all {} restarts of the job have been used",
+                                         max_restarts_);
   fail(role, fmt::format("{}; {}", what, used_up));
 }
 

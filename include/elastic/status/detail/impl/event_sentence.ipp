@@ -47,18 +47,18 @@ inline std::string_view change_words(std::string_view state) {
   if (state == "node_lost") return "a node was lost";
   if (state == "node_waiting") return "a node joined";
   if (state == "paused") return "the job was paused";
-  return "workers failed";
+  return "a worker failed";
+}
+
+/// " (restart 1 of 3, after 2 s)"; empty: nobody said why.
+inline std::string reason_in_parentheses(const job_event& event) {
+  return event.reason.empty() ? std::string()
+                              : fmt::format(" ({})", printable_text(event.reason, "    "));
 }
 
 inline std::string suspicion_words(const job_event& event) {
   if (event.state == "none") return "is no longer suspected";
   return "seems " + printable_text(event.state);
-}
-
-/// ", after 2.0 s"; empty: at once.
-inline std::string pause_words(const job_event& event) {
-  const double allowed = event.allowed.value_or(0);
-  return allowed > 0 ? fmt::format(", after {}", span_words(allowed)) : std::string();
 }
 
 /// ", failed"; empty: nobody said how.
@@ -93,7 +93,7 @@ inline std::string replaced_words(const job_event& event) {
   return text;
 }
 
-/// "ranks 1 and 3 were replaced and 2 workers went on, after 0.13 s".
+/// "ranks 1 and 3 were replaced and 2 workers continued, after 0.13 s".
 inline std::string replacement_sentence(const job_event& event) {
   const std::int64_t stayed = event.count.value_or(0);
   std::string text;
@@ -101,10 +101,10 @@ inline std::string replacement_sentence(const job_event& event) {
     text = replaced_words(event) + (event.ranks.size() > 1 ? " were replaced" : " was replaced");
   }
   if (stayed > 0) {
-    text += fmt::format("{}{} worker{} went on", text.empty() ? "" : " and ", stayed,
+    text += fmt::format("{}{} worker{} continued", text.empty() ? "" : " and ", stayed,
                         stayed == 1 ? "" : "s");
   }
-  if (text.empty()) text = "no worker of this node went on";
+  if (text.empty()) text = "no worker of this node continued";
   if (event.seconds) text += fmt::format(", after {}", span_words(*event.seconds));
   return text + reason_words(event);
 }
@@ -156,20 +156,22 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
                          event.max_restarts == 1 ? "" : "s");
     case kind::rendezvous_started: return "the nodes meet" + why;
     case kind::round_joined:
-      return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
+      return fmt::format("joined round {} {} as node {} of {}, {}", event.round.value_or(0),
+                         seconds < 0.001 ? "at once" : "in " + span_words(seconds),
                          event.group_rank.value_or(0), event.group_world_size.value_or(1),
-                         ranks_text(event), span_words(seconds));
+                         ranks_text(event));
     case kind::round_ended:
-      return fmt::format("the round ended, {}{}", change_words(event.state), why);
+      return fmt::format("the round ended because {}{}", change_words(event.state),
+                         reason_in_parentheses(event));
     case kind::job_paused: return "the job pauses" + why;
-    case kind::job_resumed: return "the job went on" + why;
+    case kind::job_resumed: return "the job resumed" + why;
     case kind::restart_decided:
       if (event.state == "replace") {
-        return fmt::format("the other workers keep their processes{}{}", why, pause_words(event));
+        return "the other workers keep their processes" + reason_in_parentheses(event);
       }
-      return fmt::format("restart{}{}", why, pause_words(event));
+      return "the workers restart" + reason_in_parentheses(event);
     case kind::ranks_replaced: return replacement_sentence(event);
-    case kind::replacement_abandoned: return "all workers of the job start again" + why;
+    case kind::replacement_abandoned: return "all workers of the job restart" + why;
     case kind::step_reached:
       return fmt::format("step {} was reached after {}", event.step.value_or(0),
                          span_words(seconds));

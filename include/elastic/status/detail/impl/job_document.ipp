@@ -398,7 +398,7 @@ inline std::string replacements_json(const job_view& view) {
   return json.text();
 }
 
-/// "replaced: rank 3 2 times, rank 5 once; all workers started again once, …"; empty: neither.
+/// "replaced: rank 3 2 times, rank 5 once; all workers restarted once, …"; empty: neither.
 inline std::string replacements_line(const viewed_replacements& replacements) {
   constexpr std::size_t most_named = 16;
   std::string line;
@@ -412,7 +412,7 @@ inline std::string replacements_line(const viewed_replacements& replacements) {
     line += fmt::format(" and {} other ranks", replacements.by_rank.size() - most_named);
   }
   if (replacements.abandoned > 0) {
-    line += fmt::format("{}all workers started again {}, the last time because {}",
+    line += fmt::format("{}all workers restarted {}, the last time because {}",
                         line.empty() ? "" : "; ", times_text(replacements.abandoned),
                         one_line(replacements.last_obstacle, 200));
   }

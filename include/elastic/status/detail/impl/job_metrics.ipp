@@ -197,13 +197,13 @@ inline void write_time(metrics_writer& writer, const job_view& view, std::int64_
 inline void write_replacements(metrics_writer& writer, const job_view& view) {
   const viewed_replacements& replacements = view.replacements();
   if (!replacements.is_known()) return;
-  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers went on.");
+  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers continued.");
   writer.sample(static_cast<double>(replacements.ranks));
   writer.family("elastic_replacement_duration_seconds", "histogram",
                 "Until the workers of the node were in the next epoch.");
   writer.histogram(replacements.durations);
   writer.family("elastic_replacements_abandoned", "counter",
-                "How often all workers started again instead.");
+                "How often all workers restarted instead.");
   writer.sample(static_cast<double>(replacements.abandoned));
 }
 
