@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace elasticrun {
 
@@ -30,9 +31,9 @@ constexpr double loop_uptime = 60;
 constexpr double worthy_share = 0.1;
 constexpr double worthy_seconds = 10;
 
-double sum_of(const std::vector<journal_run>& runs, detail::agent_phase phase) {
+double sum_of(const std::vector<journal_run>& runs, detail::time_use use) {
   double sum = 0;
-  for (const journal_run& run : runs) sum += run.seconds_of(phase);
+  for (const journal_run& run : runs) sum += run.seconds_of(use);
   return sum;
 }
 
@@ -135,25 +136,24 @@ std::string hung(const std::vector<journal_run>& runs) {
 
 std::string stood_still(const std::vector<journal_run>& runs) {
   int count = 0;
-  const elastic::job_event* last = nullptr;
   std::set<std::int64_t> ranks;
   for (const journal_run& run : runs) {
     for (const elastic::journal_record* record : run.records) {
-      if (record->event.kind != elastic::job_event::type::stall_found) continue;
+      const elastic::job_event& event = record->event;
+      // Of the nodes, only the one of group rank 0 knows why.
+      if (event.kind != elastic::job_event::type::stall_found || event.elsewhere == 1) continue;
       ++count;
-      last = &record->event;
-      if (last->rank) ranks.insert(*last->rank);
+      if (event.rank) ranks.insert(*event.rank);
     }
   }
-  if (!last) return "";
+  if (count == 0) return "";
   const std::string what =
-      fmt::format("The job stalled {} time{}", count, count == 1 ? "" : "s");
-  if (ranks.empty()) return what + ", and nobody could be blamed: the evidence is in the journal.";
-  if (ranks.size() > 1 || count == 1) {
-    return fmt::format("{}; the last time, {}.", what, elastic::printable_line(last->reason));
-  }
-  return fmt::format("{}, each time for rank {}: look at its data, its node and its links.", what,
-                     *ranks.begin());
+      fmt::format("The job stalled {}", count == 1 ? "once" : fmt::format("{} times", count));
+  if (ranks.empty()) return what + ", and the cause is unknown: the journal has the evidence.";
+  const bool is_one = ranks.size() == 1;
+  return fmt::format("{}, waiting for rank{} {}: look at {}, {} and {}.", what, is_one ? "" : "s",
+                     fmt::join(ranks, ", "), is_one ? "its data" : "their data",
+                     is_one ? "its node" : "their nodes", is_one ? "its links" : "their links");
 }
 
 std::string out_of_memory(const std::vector<journal_run>& runs) {
@@ -222,7 +222,7 @@ std::string slow_node(const std::vector<journal_run>& runs) {
 }
 
 std::string long_rendezvous(const std::vector<journal_run>& runs) {
-  const double seconds = sum_of(runs, detail::agent_phase::rendezvous);
+  const double seconds = sum_of(runs, detail::time_use::rendezvous);
   if (!is_worthy(runs, seconds) || !slow_node(runs).empty()) return "";
   return fmt::format(
       "{} went to meeting the other nodes: start the nodes together, keep spare ones waiting, or "
@@ -233,8 +233,17 @@ std::string long_rendezvous(const std::vector<journal_run>& runs) {
 std::string long_start(const std::vector<journal_run>& runs) {
   int restarts = 0;
   for (const journal_run& run : runs) restarts += static_cast<int>(run.view.attempts().size()) - 1;
-  const double seconds = sum_of(runs, detail::agent_phase::start);
+  const double seconds = sum_of(runs, detail::time_use::start);
   if (restarts < 1 || !is_worthy(runs, seconds)) return "";
+  const bool has_steps = std::any_of(runs.begin(), runs.end(), [](const journal_run& run) {
+    return run.view.has_steps();
+  });
+  if (has_steps) {
+    return fmt::format(
+        "{} went to starting workers, until their first step: --warm-standby keeps a started "
+        "Python ready for each; otherwise look at imports and at how the checkpoint is loaded.",
+        detail::span_words(seconds));
+  }
   return fmt::format(
       "{} went to starting workers: the log directory, the guard or the start of the program are "
       "slow on this node.",
@@ -304,7 +313,7 @@ std::string abandoned_replacements(const std::vector<journal_run>& runs) {
     help = "look at what that rank does for so long, or give it more by --rejoin-timeout.";
   }
   return fmt::format(
-      "In spite of --on-failure replace, all workers started again {}, because {}: {}",
+      "In spite of --on-failure replace, all workers restarted {}, because {}: {}",
       worst->abandoned == 1 ? std::string("once")
                             : fmt::format("{} times, the last time", worst->abandoned),
       obstacle, help);

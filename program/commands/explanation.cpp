@@ -4,6 +4,7 @@
 #include <program/commands/explanation.hpp>
 
 #include <elastic/base/printable_text.hpp>
+#include <elastic/diagnosis/detail/stall_text.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
 #include <program/commands/advice.hpp>
 #include <program/commands/journal_run.hpp>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <ctime>
 #include <iterator>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -55,15 +57,42 @@ bool is_shown(const elastic::job_event& event) {
   }
 }
 
+/// Says a long reason once: what found a stall or a hang, which later events repeat.
+class told_reasons {
+ public:
+  std::string sentence_of(const elastic::job_event& event) {
+    using kind = elastic::job_event::type;
+    elastic::job_event shown = event;
+    for (const std::string& told : told_) {
+      const std::size_t at = shown.reason.find(told);
+      if (at != std::string::npos) shown.reason.replace(at, told.size(), "as above");
+    }
+    if (event.kind == kind::stall_found || event.kind == kind::worker_hung) tell(event.reason);
+    return detail::event_sentence(shown);
+  }
+
+ private:
+  void tell(const std::string& reason) {
+    constexpr std::size_t least_bytes = 40;
+    // Whoever names the rank himself leaves its name out.
+    for (const std::string& each : {reason, detail::without_name(reason)}) {
+      if (each.size() >= least_bytes) told_.push_back(each);
+    }
+  }
+
+  std::vector<std::string> told_;
+};
+
 std::string time_line(const journal_run& run) {
   std::vector<std::string> lines;
   std::string day;
+  told_reasons reasons;
   for (const elastic::journal_record* record : run.records) {
     if (!is_shown(record->event)) continue;
     const std::string when = time_words(record->time_us, true);
     const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
     lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11),
-                                detail::event_sentence(record->event)));
+                                reasons.sentence_of(record->event)));
   }
   std::string text;
   for (std::size_t index = 0; index < lines.size(); ++index) {
@@ -73,6 +102,18 @@ std::string time_line(const journal_run& run) {
     if (is_omitted && index == most_lines / 2) {
       text += fmt::format("  {:>19}  ({} more)\n", "...", lines.size() - most_lines);
     }
+  }
+  return text;
+}
+
+/// What a failed worker wrote last, below the line that names it.
+std::string last_words(const detail::viewed_attempt& attempt) {
+  std::string text;
+  std::string_view rest = attempt.last_lines;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    text += fmt::format("    | {}\n", elastic::printable_line(line));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   }
   return text;
 }
@@ -89,23 +130,65 @@ std::string root_causes(const std::vector<journal_run>& runs) {
           elastic::printable_text(run.view.node()), detail::worker_words(*cause),
           attempt.hung.empty() ? "failed" : "was hung", detail::reason_words(*cause),
           others == 0 ? std::string() : fmt::format(" (the first of {} on this node)", others + 1));
+      text += last_words(attempt);
     }
   }
   return text;
 }
 
-std::string where_time_went(const std::vector<journal_run>& runs) {
-  double total = 0;
-  for (const journal_run& run : runs) total += run.total();
-  std::string text;
-  for (std::size_t index = 0; index < detail::agent_phase_names.size(); ++index) {
-    double seconds = 0;
-    for (const journal_run& run : runs) seconds += run.view.phase_seconds()[index];
-    if (seconds < 0.001) continue;
-    text += fmt::format("  {:<20} {:>5.1f} %  {}\n", detail::agent_phase_names[index],
-                        100 * seconds / total, detail::span_words(seconds));
+/// Tenths of a percent for each amount, which add up to 100 %: rounded down, and those that lose
+/// most by it get what is missing.
+std::vector<int> shares_of(const std::vector<double>& amounts) {
+  constexpr int all = 1000;
+  const double total = std::accumulate(amounts.begin(), amounts.end(), 0.0);
+  std::vector<int> shares;
+  std::vector<std::pair<double, std::size_t>> losses;
+  for (const double amount : amounts) {
+    const double exact = total > 0 ? all * amount / total : 0;
+    shares.push_back(static_cast<int>(exact));
+    losses.emplace_back(shares.back() - exact, losses.size());
   }
-  return text;
+  const int missing = total > 0 ? all - std::accumulate(shares.begin(), shares.end(), 0) : 0;
+  std::sort(losses.begin(), losses.end());
+  for (std::size_t index = 0; index < losses.size() && static_cast<int>(index) < missing; ++index) {
+    ++shares[losses[index].second];
+  }
+  return shares;
+}
+
+/// Says for how many agents the account is that of a job without steps.
+std::string without_steps(const std::vector<journal_run>& runs) {
+  const auto lacking = static_cast<std::size_t>(
+      std::count_if(runs.begin(), runs.end(),
+                    [](const journal_run& run) { return !run.view.has_steps(); }));
+  if (lacking == 0) return {};
+  const std::string who =
+      lacking == runs.size()
+          ? "No worker reported a step"
+          : fmt::format("The workers of {} of {} agents reported no step", lacking, runs.size());
+  return fmt::format(
+      "  {}, so all the time for which they ran counts as productive, except stalls that "
+      "--diagnose found.\n",
+      who);
+}
+
+std::string where_time_went(const std::vector<journal_run>& runs) {
+  std::vector<double> amounts(detail::time_use_names.size());
+  for (const journal_run& run : runs) {
+    for (std::size_t index = 0; index < amounts.size(); ++index) {
+      amounts[index] += run.seconds_of(static_cast<detail::time_use>(index));
+    }
+  }
+  const std::vector<int> shares = shares_of(amounts);
+  std::string text;
+  for (std::size_t index = 0; index < amounts.size(); ++index) {
+    if (shares[index] == 0 && amounts[index] < 0.001) continue;
+    std::string name(detail::time_use_names[index]);
+    std::replace(name.begin(), name.end(), '_', ' ');
+    text += fmt::format("  {:<20} {:>5.1f} %  {}\n", name, shares[index] / 10.0,
+                        detail::span_words(amounts[index]));
+  }
+  return text.empty() ? text : text + without_steps(runs);
 }
 
 /// Names the run and its outcome, and counts what used up a restart: failures of workers.

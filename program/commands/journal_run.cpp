@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace elasticrun {
@@ -31,11 +30,6 @@ journal_run& run_of(std::vector<journal_run>& runs, const elastic::journal_recor
 }
 
 }  // namespace
-
-double journal_run::total() const {
-  const auto& seconds = view.phase_seconds();
-  return std::accumulate(seconds.begin(), seconds.end(), 0.0);
-}
 
 std::vector<journal_run> runs_of(const std::vector<elastic::journal_record>& records) {
   std::vector<journal_run> runs;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/status/detail/agent_phase.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
@@ -21,9 +20,9 @@ struct journal_run {
   elastic::detail::job_view view;
 
   /// From the first record to the last one.
-  double total() const;
-  double seconds_of(elastic::detail::agent_phase phase) const {
-    return view.phase_seconds()[static_cast<std::size_t>(phase)];
+  double total() const { return view.all_seconds(view.last_us()); }
+  double seconds_of(elastic::detail::time_use use) const {
+    return view.seconds(use, view.last_us());
   }
 };
 

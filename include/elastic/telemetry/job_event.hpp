@@ -48,6 +48,7 @@ struct job_event {
     node_told,
     ranks_replaced,
     replacement_abandoned,
+    rollback_started,
     step_reached,
   };
 
@@ -110,7 +111,8 @@ struct job_event {
 
   /// The duration of a span, at its end. ranks_replaced, step_reached: the time since the previous
   /// round was known to have ended. The first step_reached: the time since the workers were
-  /// started.
+  /// started. round_ended, stall_found: how long no worker of this node has reported another step;
+  /// for a stall of a job without steps, how long a rank has waited for the others.
   std::optional<double> seconds = {};
   /// A time limit: for workers to end (workers_stopping); or the delay of a restart.
   std::optional<double> allowed = {};
@@ -154,6 +156,7 @@ inline constexpr auto job_event_kinds =
         {job_event::type::node_told, "node_told"},
         {job_event::type::ranks_replaced, "ranks_replaced"},
         {job_event::type::replacement_abandoned, "replacement_abandoned"},
+        {job_event::type::rollback_started, "rollback_started"},
         {job_event::type::step_reached, "step_reached"},
     });
 

@@ -57,6 +57,29 @@ TEST_CASE("a job is stalled once, until it goes on", "[diagnosis]") {
   CHECK(watch.wake_at() == start + 631s);
 }
 
+TEST_CASE("a stall has lasted since the last step, or since the operation that waits",
+          "[diagnosis]") {
+  struct row {
+    std::optional<duration> stepped_at;
+    stall_look look;
+    duration stalled_since;
+  };
+  const std::vector<row> rows{
+      {10s, {{}, true}, 10s},      // without recorders
+      {10s, {35s, false}, 15s},    // computed first, then waited
+      {20s, {45s, false}, 20s},    // an operation that others began before the step
+      {{}, {31s, false}, 19s},     // no steps
+      {{}, {{}, true}, 50s},       // nothing tells
+  };
+  for (const row& each : rows) {
+    CAPTURE(&each - rows.data());
+    stall_watch watch({.stall_after = 30s}, start);
+    if (each.stepped_at) watch.step(1, start + *each.stepped_at);
+    REQUIRE(watch.looked(each.look, start + 50s));
+    CHECK(watch.stalled_since() == start + each.stalled_since);
+  }
+}
+
 TEST_CASE("what a look shows", "[diagnosis]") {
   struct row {
     stall_look look;

@@ -127,13 +127,14 @@ TEST_CASE("explanation: the story of a run with a failure and a restart", "[prog
         "\n"
         "Time line of host0 (UTC)\n"
         "  2023-11-14 22:13:20  the agent began (backend c10d, 4 workers, up to 5 restarts)\n"
-        "             22:13:21  round 1: node 0 of 2, ranks 4 to 7 of 8, met in 1 s\n"
+        "             22:13:21  joined round 1 in 1 s as node 0 of 2, ranks 4 to 7 of 8\n"
         "             22:13:22  attempt 0: the workers run, started in 1 s\n"
         "             22:23:22  rank 5 (local rank 1, pid 4411) failed: exit code 1\n"
-        "             22:23:22  the round ended, workers failed: rank 5 ended: exit code 1\n"
-        "             22:23:22  restart: 1 of 5 restarts used\n"
+        "             22:23:22  the round ended because a worker failed "
+        "(rank 5 ended: exit code 1)\n"
+        "             22:23:22  the workers restart (1 of 5 restarts used)\n"
         "             22:23:22  3 workers were stopped in 0.5 s\n"
-        "             22:23:23  round 2: node 0 of 2, ranks 4 to 7 of 8, met in 1 s\n"
+        "             22:23:23  joined round 2 in 1 s as node 0 of 2, ranks 4 to 7 of 8\n"
         "             22:23:24  attempt 1: the workers run, started in 1 s: "
         "3 warm; 1 cold, because no standby was ready\n"
         "             23:13:24  all workers of this node succeeded\n"
@@ -143,13 +144,52 @@ TEST_CASE("explanation: the story of a run with a failure and a restart", "[prog
         "  round 1 on host0: rank 5 (local rank 1, pid 4411) failed: exit code 1\n"
         "\n"
         "Where the time went\n"
+        "  productive            99.9 %  1 h 0 min\n"
         "  rendezvous             0.1 %  2 s\n"
-        "  start                  0.1 %  2 s\n"
-        "  work                  99.9 %  1 h 0 min\n"
-        "  stop                   0.0 %  0.5 s\n");
+        "  start                  0.0 %  2 s\n"
+        "  stop                   0.0 %  0.5 s\n"
+        "  No worker reported a step, so all the time for which they ran counts as productive, "
+        "except stalls that --diagnose found.\n");
 }
 
-TEST_CASE("explanation: the time after the restart of a replica is work", "[program][roles]") {
+TEST_CASE("explanation: a root cause has the last lines of the worker", "[program]") {
+  narrator run;
+  run.begin();
+  run.start();
+  run.fail(600);
+  job_event& described = run.tell(kind::failure_described, 0, "");
+  described.rank = 5;
+  described.lines = "Traceback (most recent call last):\nValueError: \x1b[31mbad batch\n";
+  run.end_round(true);
+  CHECK_THAT(run.explanation(),
+             contains_text("rank 5 (local rank 1, pid 4411) failed: exit code 1\n"
+                           "    | Traceback (most recent call last):\n"
+                           "    | ValueError: \\x1b[31mbad batch\n"));
+}
+
+TEST_CASE("explanation: what held up the job is said once in the time line", "[program]") {
+  const std::string why = "has not entered all_reduce #7, in which 3 others wait; it is in a.py:8";
+  narrator run;
+  run.begin();
+  run.start();
+  run.tell(kind::stall_found, 60, "rank 5 (host0, local rank 1) " + why, "behind").rank = 5;
+  job_event& hung = run.tell(kind::worker_hung, 1, "it " + why);
+  hung.rank = 5;
+  hung.local_rank = 1;
+  run.fail(1, 1, "SIGKILL, hung: it " + why);
+  run.tell(kind::round_ended, 0, "rank 5 was hung: it " + why, "worker_failed");
+  const std::string text = run.explanation();
+  const std::string line = text.substr(0, text.find("\nRoot causes\n"));
+  const std::size_t first = line.find(why);
+  REQUIRE(first != std::string::npos);
+  CHECK(line.find(why, first + 1) == std::string::npos);
+  CHECK_THAT(line, contains_text("was hung: as above\n"));
+  CHECK_THAT(line, contains_text("failed: SIGKILL, hung: as above\n"));
+  CHECK_THAT(line, contains_text("(rank 5 was hung: as above)\n"));
+}
+
+TEST_CASE("explanation: the time after the restart of a replica is productive",
+          "[program][roles]") {
   narrator run;
   run.begin();
   run.journal.records.back().event.backend = "replicas";
@@ -168,8 +208,8 @@ TEST_CASE("explanation: the time after the restart of a replica is work", "[prog
   run.tell(kind::workers_stopped, 2);
   run.end("stopped");
   CHECK_THAT(run.explanation(), contains_text("Where the time went\n"
+                                              "  productive            95.0 %  1 min 35 s\n"
                                               "  start                  1.0 %  1 s\n"
-                                              "  work                  95.0 %  1 min 35 s\n"
                                               "  stop                   4.0 %  4 s\n"));
 }
 
@@ -272,21 +312,22 @@ TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]"
       run.tell(kind::stall_ended, 60);
     }
     CHECK_THAT(run.explanation(),
-               contains_text("rank that others waited for: The job stalled 2 times, each time "
-                             "for rank 5: look at its data"));
+               contains_text("rank that others waited for: The job stalled 2 times, waiting for "
+                             "rank 5: look at its data, its node and its links."));
   }
   SECTION("different ranks for which the others wait") {
     run.start();
     run.tell(kind::stall_found, 60, "rank 5 is stopped", "stopped").rank = 5;
     run.tell(kind::stall_found, 60, "rank 6 has ended", "dead").rank = 6;
     CHECK_THAT(run.explanation(),
-               contains_text("The job stalled 2 times; the last time, rank 6 has ended."));
+               contains_text("The job stalled 2 times, waiting for ranks 5, 6: look at their data, "
+                             "their nodes and their links."));
   }
   SECTION("a stall of which nobody knows the reason") {
     run.start();
-    run.tell(kind::stall_found, 60, "nobody can be blamed", "unknown");
+    run.tell(kind::stall_found, 60, "the cause is unknown", "unknown");
     CHECK_THAT(run.explanation(),
-               contains_text("The job stalled 1 time, and nobody could be blamed"));
+               contains_text("The job stalled once, and the cause is unknown"));
   }
   SECTION("out of memory") {
     run.start();
@@ -330,7 +371,7 @@ TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]"
   }
   SECTION("a node that lost contact") {
     run.start();
-    run.tell(kind::fence_reached, 100, "other nodes may go on without this one");
+    run.tell(kind::fence_reached, 100, "other nodes may continue without this one");
     CHECK_THAT(run.explanation(),
                contains_text("lost contact: host0 was cut off from the other nodes"));
   }

@@ -433,7 +433,8 @@ TEST_CASE("job view: as text for a terminal", "[status]") {
   story.start(2, 2, 1).wait(65);
   CHECK(elastic::detail::job_text(view_of(story.records), story.now_us) ==
         "job job7  running\n"
-        "round 2  world 4  node 0 of 2 (node0)  restarts 1 of 3  goodput 94.8 %\n"
+        "round 2  world 4  node 0 of 2 (node0)  restarts 1 of 3  goodput 94.8 % "
+        "(no steps reported)\n"
         "attempts (UTC)\n"
         "  22:13:20  round 1  ran 1 min 40 s  failure: rank 1 ended: \\x1b[2Jfoo bar"
         "  (lost 6.0 s)\n"
@@ -472,6 +473,170 @@ TEST_CASE("job view: a replica that starts again has another process, and the re
   CHECK(view.seconds(elastic::detail::time_use::training, story.now_us) == 15);
 }
 
+// ---- what the time went to ----------------------------------------------------------------------
+
+job_event step_event(job_event::type kind, std::int64_t step, double seconds = 0) {
+  job_event event = journal_story::of(kind);
+  event.step = step;
+  event.seconds = seconds;
+  return event;
+}
+
+/// What was productive, in seconds.
+double productive(const job_view& view, const journal_story& story) {
+  return view.seconds(time_use::training, story.now_us);
+}
+
+TEST_CASE("job view: until the first step workers start, as soon as one was reported", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).wait(12);
+  // Nobody knows yet whether they will report any.
+  CHECK_FALSE(view_of(story.records).has_steps());
+  CHECK(productive(view_of(story.records), story) == approximately(12));
+  story.tell(step_event(job_event::type::step_reached, 1, 12)).wait(3);
+  const job_view view = view_of(story.records);
+  CHECK(view.has_steps());
+  CHECK(productive(view, story) == approximately(3));
+  CHECK(view.seconds(time_use::start, story.now_us) == approximately(13));
+  CHECK(view.goodput(story.now_us).value() == approximately(3.0 / 18));
+  const auto json = nlohmann::json::parse(elastic::detail::job_json(view, story.now_us));
+  CHECK(json["has_steps"] == true);
+  CHECK(elastic::detail::job_text(view, story.now_us).find("no steps") == std::string::npos);
+}
+
+TEST_CASE("job view: after a restart workers start, repeat steps, and then make new ones",
+          "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).wait(2).tell(step_event(job_event::type::step_reached, 1)).wait(50);
+  story.end_worker(1, 1).restart(1).start(1, 2, 1).wait(8);
+  CHECK(productive(view_of(story.records), story) == approximately(50));
+  story.tell(step_event(job_event::type::rollback_started, 30)).wait(20);
+  story.tell(step_event(job_event::type::step_reached, 51, 34)).wait(5);
+  const job_view view = view_of(story.records);
+  CHECK(productive(view, story) == approximately(55));
+  CHECK(view.seconds(time_use::start, story.now_us) == approximately(1 + 2 + 1 + 8));
+  CHECK(view.seconds(time_use::rollback, story.now_us) == approximately(20));
+  CHECK(view.seconds(time_use::stop, story.now_us) == approximately(3));
+  // From the failure until the workers had caught up.
+  CHECK(view.attempts()[0].lost_seconds.value() == approximately(3 + 2 + 1 + 8 + 20));
+}
+
+TEST_CASE("job view: an attempt that ends before it catches up was lost as a whole", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 1)).wait(50);
+  story.end_worker(1, 1).restart(1).start(1, 2, 1).wait(8).end_worker(1, 1);
+  const job_view view = view_of(story.records);
+  CHECK(view.attempts()[0].lost_seconds.value() == approximately(3 + 2 + 1 + 8));
+  CHECK(productive(view, story) == approximately(50));
+}
+
+TEST_CASE("job view: the step that a failure interrupts is lost", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 1)).wait(50);
+  story.end_worker(1, 1).wait(2);
+  job_event ended = journal_story::of(job_event::type::round_ended, "rank 1 failed");
+  ended.state = "worker_failed";
+  ended.step = 45;
+  ended.seconds = 7;  // 5 of them before the worker ended
+  const job_view view = view_of(story.tell(ended).records);
+  CHECK(productive(view, story) == approximately(45));
+  CHECK(view.seconds(time_use::rollback, story.now_us) == approximately(5));
+  CHECK(view.seconds(time_use::stop, story.now_us) == approximately(2));
+}
+
+TEST_CASE("job view: a worker that was hung has stalled the job since the last step", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 1)).wait(100);
+  job_event hang_event = journal_story::of(job_event::type::worker_hung, "no heartbeat for 60 s");
+  hang_event.rank = 1;
+  hang_event.local_rank = 1;
+  story.tell(hang_event);
+  job_event ended = journal_story::of(job_event::type::round_ended, "rank 1 was hung");
+  ended.state = "worker_failed";
+  ended.seconds = 60;
+  const job_view view = view_of(story.tell(ended).records);
+  CHECK(productive(view, story) == approximately(40));
+  CHECK(view.seconds(time_use::stall, story.now_us) == approximately(60));
+}
+
+TEST_CASE("job view: a stall is lost from its beginning on, with or without steps", "[status]") {
+  const bool has_steps = GENERATE(false, true);
+  journal_story story;
+  story.begin().start(0, 2);
+  if (has_steps) story.tell(step_event(job_event::type::step_reached, 1));
+  story.wait(55 + 30);
+  job_event found = journal_story::of(job_event::type::stall_found, "rank 1 is stopped");
+  found.seconds = 30;
+  story.tell(found).wait(7);
+  // Another verdict on the same stall.
+  found.seconds = 37;
+  story.tell(found).wait(7);
+  CHECK(productive(view_of(story.records), story) == approximately(55));
+  story.tell(journal_story::of(job_event::type::stall_ended)).wait(10);
+  const job_view view = view_of(story.records);
+  CHECK(productive(view, story) == approximately(65));
+  CHECK(view.seconds(time_use::stall, story.now_us) == approximately(44));
+}
+
+TEST_CASE("job view: a stall among repeated steps ends in them", "[status]") {
+  journal_story story;
+  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 9)).wait(50);
+  story.end_worker(1, 1).restart(1).start(1, 2, 1);
+  story.tell(step_event(job_event::type::rollback_started, 3)).wait(40);
+  job_event found = journal_story::of(job_event::type::stall_found, "rank 1 is stopped");
+  found.seconds = 1000;  // whatever a file says
+  story.tell(found).wait(4).tell(journal_story::of(job_event::type::stall_ended)).wait(6);
+  const job_view view = view_of(story.records);
+  CHECK(view.seconds(time_use::stall, story.now_us) == approximately(44));
+  CHECK(view.seconds(time_use::rollback, story.now_us) == approximately(6));
+  CHECK(productive(view, story) == approximately(50));
+}
+
+TEST_CASE("job view: a step is productive when it is done, so that no counter goes back",
+          "[status]") {
+  journal_story story;
+  story.begin().start(0, 1).tell(step_event(job_event::type::step_reached, 1));
+  job_view view = view_of(story.records);
+  double last = 0;
+  const auto grows = [&] {
+    const double next = productive(view, story);
+    CHECK(next >= last);
+    last = next;
+  };
+  for (std::int64_t number = 1; number <= 10; ++number) {
+    view.take(step(0, number), story.now_us);
+    story.wait(1);
+    grows();
+    CHECK(productive(view, story) == approximately(static_cast<double>(number - 1)));
+  }
+  story.wait(29);
+  job_event found = journal_story::of(job_event::type::stall_found, "rank 0 is stopped");
+  found.seconds = 30;
+  view.take(story.tell(found).records.back());
+  grows();
+  view.take(story.tell(journal_story::of(job_event::type::stall_ended)).records.back());
+  view.take(step(0, 11), story.now_us);
+  story.wait(1);
+  view.take(story.end_worker(0, 1).records.back());
+  grows();
+  job_event ended = journal_story::of(job_event::type::round_ended, "rank 0 failed");
+  ended.state = "worker_failed";
+  ended.seconds = 2;
+  view.take(story.wait(1).tell(ended).records.back());
+  grows();
+  CHECK(last == approximately(9));
+}
+
+TEST_CASE("job view: the pause before a restart is no stop", "[status]") {
+  journal_story story;
+  story.begin().start(0, 1).wait(10).end_worker(0, 1);
+  story.tell(journal_story::of(job_event::type::restart_decided, "restart 1 of 3")).wait(20);
+  story.start(1, 1, 1);
+  const job_view view = view_of(story.records);
+  CHECK(view.seconds(time_use::wait, story.now_us) == approximately(20));
+  CHECK(view.seconds(time_use::stop, story.now_us) == approximately(0));
+}
+
 // ---- metrics ------------------------------------------------------------------------------------
 
 TEST_CASE("metrics: both formats", "[status]") {
@@ -496,6 +661,8 @@ TEST_CASE("metrics: both formats", "[status]") {
         R"(elastic_worker_exits_total{code="exit:3"} 1)", "elastic_productive_seconds_total 14",
         R"(elastic_lost_seconds_total{phase="rendezvous"} 4)",
         R"(elastic_lost_seconds_total{phase="stop"} 3)",
+        R"(elastic_lost_seconds_total{phase="stall"} 0)",
+        R"(elastic_lost_seconds_total{phase="wait"} 0)",
         R"(elastic_rendezvous_duration_seconds_bucket{le="1.0"} 0)",
         R"(elastic_rendezvous_duration_seconds_bucket{le="2.5"} 2)",
         R"(elastic_rendezvous_duration_seconds_bucket{le="+Inf"} 2)",

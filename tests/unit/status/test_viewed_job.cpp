@@ -473,32 +473,6 @@ TEST_CASE("viewed job: an answer has room for the whole job", "[status]") {
   CHECK(nlohmann::json::parse(json)["whole"]["nodes"].size() == 2048);
 }
 
-TEST_CASE("job view: steps that are made again are not progress", "[status]") {
-  const auto step = [](job_view& view, std::int64_t number, std::int64_t at_us) {
-    elastic::worker_observer::worker_progress progress;
-    progress.step = number;
-    view.take(progress, at_us);
-  };
-  using use = elastic::detail::time_use;
-  journal_story story;
-  story.begin().start(1, 1);
-  job_view view = view_of(story.records);
-  step(view, 10, story.now_us);
-  story.wait(20);
-  step(view, 20, story.now_us);
-  story.end_worker(0, 1).restart(1).start(2, 1, 1).wait(5);
-  for (const elastic::journal_record& record : story.records) view.take(record);
-  step(view, 12, story.now_us);
-  CHECK(view.seconds(use::rollback, story.now_us) == 5);
-  story.wait(8);
-  step(view, 20, story.now_us);
-  story.wait(2);
-  CHECK(view.seconds(use::rollback, story.now_us) == 13);
-  CHECK(view.seconds(use::training, story.now_us) == 22);
-  CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, story.now_us),
-             contains_text("elastic_lost_seconds_total{phase=\"rollback\"} 13\n"));
-}
-
 // ---- two nodes ----------------------------------------------------------------------------------
 
 /// The monitors of the node that serves and of another one, and what goes between them.

@@ -63,12 +63,17 @@ class agent_journal {
   /// @param starts  how the workers were started; empty: not counted
   ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
                                  const std::optional<worker_starts>& starts, time_point began);
-  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures);
+  /// @param stepped  when the workers last reported another step in this epoch; empty: never
+  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures,
+                                   std::optional<time_point> stepped);
 
   /// Notes that workers of the last round continue in this one.
   /// @param change  what ended the last round
   /// @param ended   when this node learned of it
   ELASTIC_DECL void note_replacement(const rendezvous_change& change, time_point ended);
+  /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
+  /// this node had reported before.
+  ELASTIC_DECL void note_rollback(std::int64_t step);
   /// Notes that the workers have reached the furthest step of any earlier worker of this node.
   ELASTIC_DECL void note_step(std::int64_t step, time_point since);
 

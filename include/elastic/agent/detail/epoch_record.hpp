@@ -69,6 +69,8 @@ class epoch_record {
 
   /// A worker of this node has reported a step.
   ELASTIC_DECL void note_step(std::int64_t step);
+  /// When the furthest step of this epoch was reported; empty: none was.
+  std::optional<time_point> stepped() const { return stepped_; }
 
   const run_result::rank_replacements& replacements() const { return replacements_; }
 
@@ -88,6 +90,9 @@ class epoch_record {
   /// been on their way back to it; empty: they have regained it.
   std::optional<std::int64_t> furthest_;
   std::optional<time_point> behind_since_;
+  /// The furthest step of this epoch, and when it was reported.
+  std::optional<std::int64_t> step_;
+  std::optional<time_point> stepped_;
   run_result::rank_replacements replacements_;
 };
 

@@ -55,6 +55,10 @@ class stall_watch {
 
   bool is_stalled() const { return is_stalled_; }
 
+  /// When the stall began: with the oldest outstanding operation, but not before the last step;
+  /// without recorders, with the last step. Only while the job is stalled.
+  time_point stalled_since() const { return stalled_since_; }
+
   /// The time without progress after which the job counts as stalled.
   ELASTIC_DECL duration patience() const;
 
@@ -69,6 +73,7 @@ class stall_watch {
   std::int64_t last_step_ = -1;
   duration longest_step_{};
   bool is_stalled_ = false;
+  time_point stalled_since_{};
 };
 
 }  // namespace elastic::detail

@@ -85,6 +85,7 @@ class diagnosis_extension final : public agent_extension {
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
+  ELASTIC_DECL void note_stall_elsewhere();
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
   ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
@@ -101,6 +102,11 @@ class diagnosis_extension final : public agent_extension {
   std::unique_ptr<round_inspection> round_;
   /// Set on the node that detects stalls, while workers run.
   std::optional<stall_watch> watch_;
+  /// The furthest step of this node's workers in the round, and when it was reported; -1: none.
+  std::int64_t step_ = -1;
+  time_point stepped_{};
+  /// This node was asked about a stall, and its workers have made no step since.
+  bool is_stalled_elsewhere_ = false;
   /// The verdicts on the present stall that were reported.
   stall_history history_;
   /// Workers of this node that are being killed.

@@ -4,7 +4,6 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/status/detail/agent_phase.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
@@ -22,11 +21,26 @@
 
 namespace elastic::detail {
 
-/// What the time of an agent went to. Only `training` is what the job is for; `rollback` are steps
-/// that had been made before the workers were started again.
-enum class time_use { training, rendezvous, start, stop, exit_barrier, rollback };
-inline constexpr std::array<std::string_view, 6> time_use_names{
-    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback"};
+/// What the time of an agent went to. Only `training` is what the job is for.
+enum class time_use {
+  /// The workers do what no attempt has done before. If they report no steps: they run.
+  training,
+  /// The nodes meet, or the job pauses.
+  rendezvous,
+  /// Until the workers run; if they report steps, until the first one of the attempt.
+  start,
+  /// Until no worker is left that has to end.
+  stop,
+  exit_barrier,
+  /// The workers repeat steps, or worked on one when their attempt ended.
+  rollback,
+  /// The workers made no progress, as was found out, or were hung.
+  stall,
+  /// A pause before a restart.
+  wait,
+};
+inline constexpr std::array<std::string_view, 8> time_use_names{
+    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback", "stall", "wait"};
 
 /// Why an attempt ended.
 enum class attempt_end { none, success, failure, hang, membership, request };
@@ -66,7 +80,8 @@ struct viewed_attempt {
   std::string last_lines = {};
   /// What was decided then.
   std::string decision = {};
-  /// From its end until workers ran again; empty: they do not, or not yet.
+  /// What its end cost: until workers ran again, and if they report steps, until their furthest one
+  /// was reached again, or the next attempt ended before. Empty: they do not run, or not yet.
   std::optional<double> lost_seconds = {};
   /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
   bool is_replacement = false;
@@ -202,15 +217,18 @@ class job_view {
 
   /// When the agent began, in microseconds since 1970.
   std::int64_t began_us() const { return began_us_; }
-  /// What the time was used for up to `now_us`, in seconds.
+  /// The last record that was taken, in microseconds since 1970.
+  std::int64_t last_us() const { return last_us_; }
+  /// What the time was used for up to `now_us`, in seconds. The step that workers are making
+  /// belongs to nothing until they report it.
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
-  /// The part of the time that workers ran, from 0 to 1; empty before anything was done.
+  /// The sum of all uses.
+  ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
+  /// The part of the time that was productive, from 0 to 1; empty before anything was done.
   ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
-
-  /// What the agent did between its records, in seconds by phase.
-  const std::array<double, agent_phase_names.size()>& phase_seconds() const {
-    return phase_seconds_;
-  }
+  /// Whether workers of this node have reported steps. Without them, all the time for which workers
+  /// ran is productive, unless a stall was found.
+  bool has_steps() const { return has_steps_; }
 
   /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
   const std::array<std::int64_t, 6>& ends() const { return ends_; }
@@ -227,7 +245,6 @@ class job_view {
  private:
   ELASTIC_DECL void begin_run(const journal_record& record);
   ELASTIC_DECL void apply(const journal_record& record);
-  ELASTIC_DECL void spend_time(const journal_record& record);
   ELASTIC_DECL void note_in_attempt(const job_event& event);
   ELASTIC_DECL void add_attempt(const journal_record& record);
   ELASTIC_DECL void rest(const journal_record& record);
@@ -239,6 +256,11 @@ class job_view {
   ELASTIC_DECL void note_hung(const journal_record& record);
   ELASTIC_DECL void suspect(const job_event& event);
   ELASTIC_DECL void note_stall(const journal_record& record);
+  ELASTIC_DECL void end_stall(const journal_record& record);
+  ELASTIC_DECL void note_first_step();
+  ELASTIC_DECL void note_rollback(const journal_record& record);
+  ELASTIC_DECL void note_reached_step(const journal_record& record);
+  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
   ELASTIC_DECL void restart_replica(const journal_record& record);
   ELASTIC_DECL void note_replacement(const job_event& event);
   ELASTIC_DECL void note_abandonment(const job_event& event);
@@ -248,8 +270,12 @@ class job_view {
   ELASTIC_DECL void decide(const journal_record& record);
   ELASTIC_DECL void end_agent(const journal_record& record);
   ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
-  ELASTIC_DECL void note_step(std::int64_t step, std::int64_t now_us);
-  bool is_working() const { return use_ == time_use::training || use_ == time_use::rollback; }
+  ELASTIC_DECL void lose_last_step(std::int64_t from_us);
+  ELASTIC_DECL double unfinished_seconds(std::int64_t now_us) const;
+  ELASTIC_DECL bool has_running_workers() const;
+  bool is_working() const {
+    return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
+  }
   ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
 
   view_bounds bounds_;
@@ -276,15 +302,20 @@ class job_view {
   bool will_restart_ = false;
   std::vector<viewed_worker> workers_;
   std::int64_t began_us_ = 0;
-  /// The time of the last record, and what the agent has done since.
   std::int64_t last_us_ = 0;
-  agent_phase phase_ = agent_phase::rendezvous;
-  std::array<double, agent_phase_names.size()> phase_seconds_{};
   time_use use_ = time_use::start;
   std::int64_t use_began_us_ = 0;
-  /// The furthest step of the attempts before the last one, and of that; -1: none.
-  std::int64_t former_step_ = -1;
+  /// What a stall interrupted.
+  time_use stalled_use_ = time_use::training;
+  /// The last productive time that has ended.
+  std::int64_t trained_from_us_ = 0;
+  std::int64_t trained_to_us_ = 0;
+  /// The attempt has ended, and it is not yet known whether its last step was lost.
+  bool is_last_step_open_ = false;
+  bool has_steps_ = false;
+  /// The furthest step of the attempt, as workers told this view, and when; -1: they told none.
   std::int64_t step_ = -1;
+  std::int64_t stepped_us_ = 0;
   std::array<double, time_use_names.size()> used_{};
   std::array<std::int64_t, attempt_end_names.size()> ends_{};
   std::map<std::string, std::int64_t> exits_;

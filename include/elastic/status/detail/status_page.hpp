@@ -165,7 +165,10 @@ function showHead() {
     facts.push(["epoch", epoch], ["replaced ranks", count]);
     if (abandoned) facts.push(["restarts of all instead", abandoned]);
   }
-  if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
+  if (job.goodput !== undefined) {
+    const basis = job.has_steps ? "" : " (no steps reported)";
+    facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %" + basis]);
+  }
   facts.push(["begun", clock(job.began_us)]);
   $("facts").replaceChildren(...pairsOf(facts));
 }

@@ -135,13 +135,15 @@ ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures) {
+ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures,
+                                               std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.what;
   if (change.on_other_node) event.elsewhere = 1;
   event.restarts = failures;
   event.step = group_.reports().furthest_step;
+  if (stepped) event.seconds = seconds_since(*stepped);
   journal_.record(std::move(event));
 }
 
@@ -160,6 +162,12 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
   }
   if (!event.ranks.empty()) event.rank = event.ranks.front();
   event.seconds = seconds_since(ended);
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_rollback(std::int64_t step) {
+  job_event event = about(job_event::type::rollback_started);
+  event.step = step;
   journal_.record(std::move(event));
 }
 

@@ -508,7 +508,7 @@ ELASTIC_DECL task<void> agent_run::report_wait() {
       log_.warning("still waiting after {} s: {}", waited.count(), obstacle);
       continue;
     }
-    log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
+    log_.warning("still waiting for other nodes after {} s: {}", waited.count(), meeting_);
   }
 }
 
@@ -700,7 +700,7 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
-  journal_.note_round_end(change, ledger_.failures());
+  journal_.note_round_end(change, ledger_.failures(), epochs_.stepped());
   if (change.is_pause) pause_.note(change.what);
   attempt_->change = std::move(change);
 }

@@ -61,6 +61,8 @@ ELASTIC_DECL void epoch_record::end() {
 ELASTIC_DECL time_point epoch_record::begin(time_point starting) {
   const time_point ended = std::exchange(ended_, std::nullopt).value_or(starting);
   behind_since_ = ended;
+  step_.reset();
+  stepped_.reset();
   return ended;
 }
 
@@ -90,7 +92,16 @@ ELASTIC_DECL void epoch_record::log_replacement(const std::vector<int>& replaced
 }
 
 ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
-  if (!behind_since_ || step < furthest_.value_or(step)) return;
+  const bool is_first = !step_;
+  if (step > step_.value_or(-1)) {
+    step_ = step;
+    stepped_ = time_.now();
+  }
+  if (!behind_since_) return;
+  if (step < furthest_.value_or(step)) {
+    if (is_first) journal_.note_rollback(step);
+    return;
+  }
   journal_.note_step(step, *std::exchange(behind_since_, std::nullopt));
 }
 

@@ -43,6 +43,10 @@ ELASTIC_DECL bool stall_watch::looked(const stall_look& found, time_point now) {
   if (is_stalled_) return false;
   if (shows_stall(found)) {
     is_stalled_ = true;
+    stalled_since_ = stepped_.value_or(now);
+    if (found.longest_wait) {
+      stalled_since_ = std::max(stepped_.value_or(time_point::min()), now - *found.longest_wait);
+    }
     return true;
   }
   // The earliest time at which an outstanding operation can have lasted that long.

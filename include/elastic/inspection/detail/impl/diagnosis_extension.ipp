@@ -53,6 +53,8 @@ ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round
   watch_.reset();
   history_.clear();
   ending_.clear();
+  step_ = -1;
+  is_stalled_elsewhere_ = false;
   rendezvous_round asked = round;
   // Without `opens_workers`, this node answers no questions of other nodes.
   if (!terms_.opens_workers) asked.agents = nullptr;
@@ -74,7 +76,10 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   const time_point deadline = context_.time->now() + limits::inspection_time;
   look seen;
   switch (asked.what) {
-    case question::digests: seen = co_await inspect_twice(deadline); break;
+    case question::digests:
+      note_stall_elsewhere();
+      seen = co_await inspect_twice(deadline);
+      break;
     case question::last_words:
     case question::stacks: seen = co_await inspect(deadline); break;
     case question::end_rank: end_rank(asked.rank, asked.reason); break;
@@ -172,7 +177,26 @@ ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
 
 ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
   inner_->stepped(step);
+  if (step > step_) {
+    step_ = step;
+    stepped_ = context_.time->now();
+    if (std::exchange(is_stalled_elsewhere_, false)) record(job_event::type::stall_ended, {});
+  }
   if (watch_ && watch_->step(step, context_.time->now())) end_stall();
+}
+
+/// The node of group rank 0 asks only during a stall, and records it. This one records how long its
+/// own workers have made no step, if they report steps, since nothing else shows here when it ends.
+ELASTIC_DECL void diagnosis_extension::note_stall_elsewhere() {
+  const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
+  if (is_known) return;
+  is_stalled_elsewhere_ = true;
+  job_event event;
+  event.kind = job_event::type::stall_found;
+  event.reason = "the node of group rank 0 has the reason";
+  event.elsewhere = 1;
+  event.seconds = std::chrono::duration<double>(context_.time->now() - stepped_).count();
+  context_.journal->record(std::move(event));
 }
 
 ELASTIC_DECL void diagnosis_extension::end_stall() {
@@ -259,6 +283,10 @@ ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_
     event.lines = fmt::format("{}", fmt::join(verdict.evidence, "\n"));
     event.count = static_cast<std::int64_t>(verdict.ranks.size());
     if (!verdict.ranks.empty()) event.rank = verdict.ranks.front();
+    if (watch_ && watch_->is_stalled()) {
+      const duration lasts = context_.time->now() - watch_->stalled_since();
+      event.seconds = std::chrono::duration<double>(lasts).count();
+    }
   }
   context_.journal->record(std::move(event));
 }

@@ -40,6 +40,7 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::checkpoint_ended:
     case kind::node_told:
     case kind::replacement_abandoned:
+    case kind::rollback_started:
     case kind::step_reached: break;
   }
   return before;

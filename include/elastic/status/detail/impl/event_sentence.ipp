@@ -172,6 +172,8 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
       return "the workers restart" + reason_in_parentheses(event);
     case kind::ranks_replaced: return replacement_sentence(event);
     case kind::replacement_abandoned: return "all workers of the job restart" + why;
+    case kind::rollback_started:
+      return fmt::format("the workers repeat steps, from step {} on", event.step.value_or(0));
     case kind::step_reached:
       return fmt::format("step {} was reached after {}", event.step.value_or(0),
                          span_words(seconds));

@@ -330,8 +330,10 @@ inline std::string headline(const job_view& view, std::int64_t now_us) {
                         view.group_rank(), last.nodes, one_line(view.node(), 100));
   }
   line += fmt::format("restarts {} of {}", view.restarts(), view.max_restarts());
-  if (const auto part = view.goodput(now_us))
-    line += fmt::format("  goodput {:.1f} %", *part * 100);
+  if (const auto part = view.goodput(now_us)) {
+    line += fmt::format("  goodput {:.1f} %{}", *part * 100,
+                        view.has_steps() ? "" : " (no steps reported)");
+  }
   return line + "\n";
 }
 
@@ -433,6 +435,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
   head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
+  head.add("has_steps", view.has_steps());
   std::vector<std::string> attempts;
   constexpr std::size_t with_lines = 8;
   for (std::size_t index = 0; index < view.attempts().size(); ++index) {

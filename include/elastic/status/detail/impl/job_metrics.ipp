@@ -177,13 +177,14 @@ inline void write_whole_job(metrics_writer& writer, const job_view& view) {
 }
 
 inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
-  writer.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
+  writer.family("elastic_productive_seconds", "counter",
+                "Time for new steps; if none are reported, for which the workers ran.");
   writer.sample(view.seconds(time_use::training, now_us));
   writer.family("elastic_lost_seconds", "counter", "Time that went to something else.");
-  for (const time_use use : {time_use::rendezvous, time_use::start, time_use::stop,
-                             time_use::exit_barrier, time_use::rollback}) {
-    writer.sample(view.seconds(use, now_us),
-                  label("phase", time_use_names[static_cast<std::size_t>(use)]));
+  for (std::size_t index = 0; index < time_use_names.size(); ++index) {
+    const auto use = static_cast<time_use>(index);
+    if (use == time_use::training) continue;
+    writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
   }
   writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
   writer.histogram(view.rendezvous_durations());

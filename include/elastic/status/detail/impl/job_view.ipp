@@ -25,6 +25,13 @@ inline std::string end_text(const job_event& event) {
   return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
 }
 
+/// When the span began that a record ends, whatever a file says.
+inline std::int64_t time_before(const journal_record& record) {
+  const double began_us =
+      static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
+  return static_cast<std::int64_t>(std::clamp(began_us, 0.0, 9e18));
+}
+
 ELASTIC_DECL void duration_histogram::add(double seconds) {
   ++count;
   sum += seconds;
@@ -44,9 +51,8 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
   if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
   sequence_ = record.sequence;
   node_ = record.node;
-  spend_time(record);
+  last_us_ = record.time_us;
   apply(record);
-  phase_ = phase_after(record.event, phase_);
 }
 
 ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
@@ -57,20 +63,10 @@ ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
   epoch_ = record.epoch;
   began_us_ = record.time_us;
   use_began_us_ = record.time_us;
-  last_us_ = record.time_us;
   // The beginning of the journal is lost.
   if (record.event.kind == job_event::type::agent_started) return;
   add_attempt(record);
   attempts_.back().round = record.event.round.value_or(-1);
-}
-
-/// What the agent did since the record before.
-ELASTIC_DECL void job_view::spend_time(const journal_record& record) {
-  const double span = seconds_between(last_us_, record.time_us);
-  last_us_ = record.time_us;
-  phase_seconds_[static_cast<std::size_t>(phase_)] += span;
-  const bool is_work = phase_ == agent_phase::work;
-  if (is_work && !attempts_.empty()) attempts_.back().work_seconds += span;
 }
 
 /// What belongs to an attempt also after its end.
@@ -137,6 +133,7 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       } else {
         end_attempt(record, attempt_end::failure);
       }
+      if (event.seconds) lose_last_step(time_before(record));
       break;
     case job_event::type::job_paused:
       pause_ = event.reason;
@@ -174,9 +171,7 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       end_agent(record);
       break;
     case job_event::type::stall_found: note_stall(record); break;
-    case job_event::type::stall_ended:
-      if (stall_) stall_->is_there = false;
-      break;
+    case job_event::type::stall_ended: end_stall(record); break;
     case job_event::type::checkpoint_ended:
     case job_event::type::fence_reached:
     case job_event::type::fault_injected:
@@ -187,11 +182,8 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       note_replacement(event);
       break;
     case job_event::type::replacement_abandoned: note_abandonment(event); break;
-    case job_event::type::step_reached:
-      if (attempts_.empty()) break;
-      attempts_.back().reached_seconds = event.seconds;
-      attempts_.back().reached_us = record.time_us;
-      break;
+    case job_event::type::rollback_started: note_rollback(record); break;
+    case job_event::type::step_reached: note_reached_step(record); break;
   }
   note_in_attempt(event);
 }
@@ -262,6 +254,11 @@ ELASTIC_DECL void job_view::show_replacements() {
 
 ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
   const job_event& event = record.event;
+  if (is_working() && use_ != time_use::stall) {
+    const std::int64_t from_us = std::max(time_before(record), use_began_us_);
+    stalled_use_ = use_;
+    use_time(time_use::stall, from_us);
+  }
   stall_.emplace();
   stall_->cause = event.state;
   stall_->sentence = event.reason;
@@ -270,6 +267,33 @@ ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
   stall_->rank = event.rank.value_or(-1);
   stall_->found_us = record.time_us;
   stall_->is_there = true;
+}
+
+ELASTIC_DECL void job_view::end_stall(const journal_record& record) {
+  if (stall_) stall_->is_there = false;
+  if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
+}
+
+/// The workers report steps, so that what came before the first one was their start.
+ELASTIC_DECL void job_view::note_first_step() {
+  if (std::exchange(has_steps_, true)) return;
+  if (use_ == time_use::training) use_ = time_use::start;
+  double& productive = used_[static_cast<std::size_t>(time_use::training)];
+  used_[static_cast<std::size_t>(time_use::start)] += std::exchange(productive, 0);
+}
+
+ELASTIC_DECL void job_view::note_rollback(const journal_record& record) {
+  note_first_step();
+  use_time(time_use::rollback, record.time_us);
+}
+
+ELASTIC_DECL void job_view::note_reached_step(const journal_record& record) {
+  note_first_step();
+  use_time(time_use::training, record.time_us);
+  if (attempts_.empty()) return;
+  attempts_.back().reached_seconds = record.event.seconds;
+  attempts_.back().reached_us = record.time_us;
+  note_lost_time(record.time_us);
 }
 
 /// The replicas have stopped for a pause.
@@ -338,21 +362,26 @@ ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
   const job_event& event = record.event;
   if (!is_open_ || workers_.empty()) join_round(record);
   if (event.seconds) starts_.add(*event.seconds);
-  use_time(time_use::training, record.time_us);
-  former_step_ = std::max(former_step_, std::exchange(step_, -1));
+  use_time(has_steps_ ? time_use::start : time_use::training, record.time_us);
+  step_ = -1;
+  is_last_step_open_ = false;
   activity_ = agent_activity::running;
   reason_.clear();
   is_stopping_ = false;
   attempts_.back().started_us = record.time_us;
   attempts_.back().workers = event.local_world_size.value_or(0);
-  if (attempts_.size() >= 2) {
-    viewed_attempt& last = attempts_[attempts_.size() - 2];
-    last.lost_seconds = seconds_between(last.ended_us, record.time_us);
-  }
+  note_lost_time(record.time_us);
   for (std::size_t index = 0; index < workers_.size(); ++index) {
     workers_[index].state = viewed_worker::condition::running;
     if (index < event.pids.size()) workers_[index].pid = event.pids[index];
   }
+}
+
+/// What the end of the attempt before this one has cost so far.
+ELASTIC_DECL void job_view::note_lost_time(std::int64_t now_us) {
+  if (attempts_.size() < 2) return;
+  viewed_attempt& last = attempts_[attempts_.size() - 2];
+  last.lost_seconds = seconds_between(last.ended_us, now_us);
 }
 
 ELASTIC_DECL viewed_worker* job_view::worker_of(const job_event& event) {
@@ -408,6 +437,7 @@ ELASTIC_DECL void job_view::suspect(const job_event& event) {
 ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
   if (will_restart_) activity_ = agent_activity::restarting;
+  if (will_restart_ && use_ == time_use::stop) use_time(time_use::wait, record.time_us);
   // They meet nobody, so that no rendezvous follows.
   if (!pause_.empty() && backend_ == "replicas") rest(record);
   for (viewed_worker& worker : workers_) {
@@ -423,6 +453,12 @@ ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_en
   viewed_attempt& attempt = attempts_.back();
   attempt.end = end;
   attempt.ended_us = record.time_us;
+  attempt.work_seconds = attempt.started_us == 0
+                             ? 0
+                             : seconds_between(attempt.started_us, attempt.ended_us);
+  if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
+    note_lost_time(record.time_us);
+  }
   const bool is_worker = record.event.rank.has_value();
   if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
   attempt.reason = record.event.reason;
@@ -432,7 +468,10 @@ ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_en
   }
   ++ends_[static_cast<std::size_t>(end)];
   if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
-  if (is_working()) use_time(time_use::stop, record.time_us);
+  if (is_working()) {
+    is_last_step_open_ = use_ == time_use::training;
+    use_time(time_use::stop, record.time_us);
+  }
   activity_ = agent_activity::stopping;
   reason_ = attempt.reason;
 }
@@ -442,11 +481,21 @@ ELASTIC_DECL void job_view::decide(const journal_record& record) {
   if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
   is_open_ = false;
   will_restart_ = record.event.kind == job_event::type::restart_decided;
-  if (will_restart_) activity_ = agent_activity::restarting;
+  if (!will_restart_) return;
+  activity_ = agent_activity::restarting;
+  const bool is_over = use_ == time_use::stop && !has_running_workers();
+  if (is_over) use_time(time_use::wait, record.time_us);
+}
+
+ELASTIC_DECL bool job_view::has_running_workers() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const viewed_worker& worker) {
+    return worker.state == viewed_worker::condition::running;
+  });
 }
 
 ELASTIC_DECL void job_view::end_agent(const journal_record& record) {
   use_time(use_, record.time_us);
+  is_last_step_open_ = false;
   const std::string& state = record.event.state;
   activity_ = state == "succeeded" ? agent_activity::succeeded
               : state == "stopped" ? agent_activity::stopped
@@ -457,39 +506,66 @@ ELASTIC_DECL void job_view::end_agent(const journal_record& record) {
 
 ELASTIC_DECL void job_view::use_time(time_use use, std::int64_t now_us) {
   used_[static_cast<std::size_t>(use_)] += seconds_between(use_began_us_, now_us);
+  if (use_ == time_use::training) {
+    trained_from_us_ = use_began_us_;
+    trained_to_us_ = now_us;
+  }
   use_ = use;
   use_began_us_ = now_us;
 }
 
-ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
-  const double before = used_[static_cast<std::size_t>(use)];
-  if (use != use_ || has_ended() || began_us_ == 0) return before;
-  return before + seconds_between(use_began_us_, now_us);
+/// What the workers did from then until their attempt ended has to be done again.
+ELASTIC_DECL void job_view::lose_last_step(std::int64_t from_us) {
+  is_last_step_open_ = false;
+  if (attempts_.empty()) return;
+  const double span = seconds_between(std::max(from_us, trained_from_us_), trained_to_us_);
+  trained_to_us_ = trained_from_us_;
+  const bool is_stalled = stall_ && stall_->is_there;
+  const bool stood_still = is_stalled || attempts_.back().end == attempt_end::hang;
+  used_[static_cast<std::size_t>(time_use::training)] -= span;
+  used_[static_cast<std::size_t>(stood_still ? time_use::stall : time_use::rollback)] += span;
 }
 
-ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
+/// How long workers have been at a step that may still be lost. Without it, productive time would
+/// be taken back, which a counter must never do.
+ELASTIC_DECL double job_view::unfinished_seconds(std::int64_t now_us) const {
+  if (!has_steps_ || step_ < 0) return 0;
+  if (is_last_step_open_) {
+    return seconds_between(std::max(stepped_us_, trained_from_us_), trained_to_us_);
+  }
+  const bool is_at_work = use_ == time_use::training && !has_ended();
+  return is_at_work ? seconds_between(std::max(stepped_us_, use_began_us_), now_us) : 0;
+}
+
+ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
+  double sum = used_[static_cast<std::size_t>(use)];
+  const bool goes_on = use == use_ && !has_ended() && began_us_ != 0;
+  if (goes_on) sum += seconds_between(use_began_us_, now_us);
+  return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
+}
+
+ELASTIC_DECL double job_view::all_seconds(std::int64_t now_us) const {
   double whole = 0;
   for (std::size_t use = 0; use < used_.size(); ++use) {
     whole += seconds(static_cast<time_use>(use), now_us);
   }
-  if (whole <= 0) return std::nullopt;
-  return seconds(time_use::training, now_us) / whole;
+  return whole;
 }
 
-/// What the workers did until their first step went to the same as that.
-ELASTIC_DECL void job_view::note_step(std::int64_t step, std::int64_t now_us) {
-  if (step <= step_) return;
-  const bool is_first = std::exchange(step_, step) < 0;
-  const bool repeats = step < former_step_;
-  if (is_first && repeats && use_ == time_use::training) use_ = time_use::rollback;
-  if (!repeats && use_ == time_use::rollback) use_time(time_use::training, now_us);
+ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
+  const double whole = all_seconds(now_us);
+  if (whole <= 0) return std::nullopt;
+  return seconds(time_use::training, now_us) / whole;
 }
 
 ELASTIC_DECL void job_view::take(const worker_observer::worker_progress& progress,
                                  std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;
-  note_step(progress.step, now_us);
+  if (progress.step > step_) {
+    step_ = progress.step;
+    stepped_us_ = now_us;
+  }
   viewed_worker& worker = workers_[place];
   const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
   if (worker.step >= 0 && steps > 0) {

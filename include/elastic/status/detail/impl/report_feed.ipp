@@ -20,7 +20,8 @@ inline bool matters_to_job(const job_event& event) {
   using kind = job_event::type;
   if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
-  return event.kind == kind::worker_hung || event.kind == kind::stall_found ||
+  if (event.kind == kind::stall_found) return event.elsewhere != 1;
+  return event.kind == kind::worker_hung ||
          event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
          event.kind == kind::failure_decided || event.kind == kind::agent_ended;
 }
