@@ -599,6 +599,16 @@ TEST_CASE("elasticrun: a job by itself listens on loopback alone", "[integration
   job.wait();
 }
 
+TEST_CASE("elasticrun: several nodes cannot meet at a port that only one of them knows",
+          "[integration][elasticrun]") {
+  const et::stage stage;
+  for (const char* backend : {"static", "c10d"}) {
+    stage.refuses({"--nnodes", "2", "--rdzv-backend", backend, "--rdzv-endpoint", "localhost:0",
+                   stage.script()},
+                  "--rdzv-endpoint 'localhost:0': several nodes need a port that they all know");
+  }
+}
+
 TEST_CASE("elasticrun: a misspelt setting of the rendezvous is refused",
           "[integration][elasticrun]") {
   const et::stage stage;

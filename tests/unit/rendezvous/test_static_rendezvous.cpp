@@ -57,6 +57,10 @@ TEST_CASE("static rendezvous: what it cannot serve is refused", "[rendezvous]") 
   bad = node(0, 1, 29500);
   bad.endpoint = "host:port";
   CHECK(refusal_of<static_rendezvous>(bad) == errc::invalid_argument);
+  // A single node may serve at any free port; several could not find it.
+  CHECK_FALSE(refusal_of<static_rendezvous>(node(0, 1, 0)));
+  CHECK(refusal_of<static_rendezvous>(node(0, 2, 0)) == errc::invalid_argument);
+  CHECK(refusal_of<static_rendezvous>(node(1, 2, 0)) == errc::invalid_argument);
   for (const char* seconds : {"", "soon", "0", "-1", "1e9", "nan", "5s"}) {
     CAPTURE(seconds);
     bad = node(0, 1, 29500);

@@ -60,6 +60,11 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
                              default_port);
+  if (endpoint_.port == 0 && parameters_.max_nodes > 1) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} '{}': several nodes need a port that they all know",
+                            parameters_.name_of("endpoint"), parameters_.endpoint));
+  }
   parameters_.listens_everywhere();
   timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
   parameters_.check_conf({"timeout", "listen"});
