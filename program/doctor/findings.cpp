@@ -104,6 +104,11 @@ finding temporary_finding(const host_facts& facts) {
             fmt::format("{} is not writable", facts.temporary_folder),
             "set TMPDIR, or --log-dir, to a writable folder"};
   }
+  if (!facts.temporary_problem.empty()) {
+    return {level::warning, "temporary folder",
+            fmt::format("{}: {} is used instead", facts.temporary_problem, facts.temporary_folder),
+            "set TMPDIR to a writable folder of this host"};
+  }
   const std::string text =
       fmt::format("{} has {} left", facts.temporary_folder, size_text(*facts.temporary_space));
   if (*facts.temporary_space >= gibibyte) return {level::ok, "temporary folder", text};

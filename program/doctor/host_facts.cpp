@@ -109,9 +109,10 @@ std::optional<std::uint64_t> file_system_bytes(const std::string& path, bool fre
 void read_folders(host_facts& facts) {
   facts.shared_memory = file_system_bytes("/dev/shm", false);
   facts.temporary_folder = elastic::detail::temporary_folder();
-  std::string pattern = facts.temporary_folder + "/elasticrun_doctor_XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) return;
-  ::rmdir(pattern.c_str());
+  if (const std::string problem = elastic::detail::folder_problem(preferred); !problem.empty()) {
+    facts.temporary_problem = fmt::format("{} cannot be used ({})", preferred, problem);
+    if (facts.temporary_folder == preferred) return;
+  }
   facts.temporary_space = file_system_bytes(facts.temporary_folder, true);
 }
 

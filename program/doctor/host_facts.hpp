@@ -49,9 +49,11 @@ struct host_facts {
   bool has_infiniband = false;
   /// The size of /dev/shm in bytes; empty: it is not mounted.
   std::optional<std::uint64_t> shared_memory;
-  /// The temporary folder, and its free space in bytes; empty: the folder is not writable.
+  /// The temporary folder, and its free space in bytes; empty: no file can be created in any.
   std::string temporary_folder;
   std::optional<std::uint64_t> temporary_space;
+  /// Why it is not the preferred one; empty: it is.
+  std::string temporary_problem;
   std::string host_name;
   /// The addresses to which the host's own name resolves.
   std::vector<std::string> host_addresses;

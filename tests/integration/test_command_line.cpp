@@ -536,6 +536,26 @@ TEST_CASE("elasticrun: without arguments of its own a job leaves nothing in the 
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
+TEST_CASE("elasticrun: a temporary folder that this host does not have is replaced, with a warning",
+          "[integration][elasticrun]") {
+  const elastic::test::temporary_directory folder;
+  std::ofstream(folder / "file").put('x');
+  for (const std::string& unusable : {folder / "absent", folder / "file", std::string("/proc")}) {
+    CAPTURE(unusable);
+    const std::string warning = "the temporary folder '" + unusable + "' cannot be used (";
+    const auto warnings = [&](et::arguments words) {
+      words.insert(words.end(), {"-r", "3", "--no-python", ELASTIC_PUPPET, "line", "x"});
+      const auto result =
+          elastic::test::run_program(et::elasticrun(words), {{"TMPDIR", unusable}});
+      CHECK(result.code == 0);
+      return elastic::test::occurrences(result.err, warning);
+    };
+    CHECK(warnings({}) == 1);
+    // A job that does not use the folder is not warned of it.
+    CHECK(warnings({"--log-dir", folder / "logs"}) == 0);
+  }
+}
+
 TEST_CASE("elasticrun: workers get variables of their own and take themselves for the only one",
           "[integration][elasticrun]") {
   const et::stage stage;

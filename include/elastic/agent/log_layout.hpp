@@ -23,7 +23,8 @@ class log_layout {
   log_layout() = default;
 
   /// Creates the directory of this run below `base`, which is created if it is missing. If `base`
-  /// is empty, a new directory in the temporary folder, which `discard` removes.
+  /// is empty, a new directory in the temporary folder, which `discard` removes: in that of TMPDIR,
+  /// or if no file can be created there, in /tmp or /var/tmp.
   /// @param name  the name of this run's directory, which may exist already; empty: the run id and
   ///              a random suffix
   /// Errors: `errc::file_access`, naming the directory.
@@ -33,6 +34,10 @@ class log_layout {
   /// Whether creating and using a directory below `base` may block on another machine or program,
   /// so that it must be done on a thread.
   ELASTIC_DECL static bool base_may_hang(const std::string& base);
+
+  /// Why the directory is not in the preferred temporary folder, for a warning; empty: it is, or
+  /// the user has named the directory.
+  const std::string& notice() const { return notice_; }
 
   bool enabled() const { return !root_.empty(); }
 
@@ -90,6 +95,9 @@ class log_layout {
  private:
   ELASTIC_DECL static void make(const std::filesystem::path& directory);
 
+  /// Errors: `errc::file_access` if no temporary folder can be used.
+  ELASTIC_DECL std::filesystem::path choose_temporary_folder();
+
   // Creates a new directory that only this user can access: others can neither read it nor have
   // created it beforehand.
   ELASTIC_DECL static std::filesystem::path make_own(const std::filesystem::path& begin);
@@ -104,6 +112,7 @@ class log_layout {
 
   std::filesystem::path root_;
   std::filesystem::path temporary_;
+  std::string notice_;
   bool may_hang_ = false;
   bool is_given_up_ = false;
   int attempt_ = 0;

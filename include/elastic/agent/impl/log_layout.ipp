@@ -12,6 +12,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <system_error>
@@ -25,17 +26,8 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
                                     const std::string& name) {
   std::filesystem::path parent = base;
   if (base.empty()) {
-    parent = detail::temporary_folder();
-    std::error_code failure;
-    if (!std::filesystem::is_directory(parent, failure)) {
-      if (!failure) failure = std::make_error_code(std::errc::not_a_directory);
-      throw error(errc::file_access,
-                  fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
-                              "directory",
-                              failure.message()));
-    }
-    parent = make_own(parent / "torchelastic_");
-    temporary_ = parent;
+    temporary_ = make_own(choose_temporary_folder() / "torchelastic_");
+    parent = temporary_;
   } else {
     make(parent);
   }
@@ -49,7 +41,9 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
 }
 
 ELASTIC_DECL bool log_layout::base_may_hang(const std::string& base) {
-  return detail::may_hang(base.empty() ? detail::temporary_folder() : base);
+  if (!base.empty()) return detail::may_hang(base);
+  const std::vector<std::string> folders = detail::temporary_folders();
+  return std::any_of(folders.begin(), folders.end(), detail::may_hang);
 }
 
 ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
@@ -142,6 +136,21 @@ ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) {
     throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
                                                directory.string(), failure.message()));
   }
+}
+
+ELASTIC_DECL std::filesystem::path log_layout::choose_temporary_folder() {
+  const std::string preferred = detail::temporary_folders().front();
+  const std::string problem = detail::folder_problem(preferred);
+  if (problem.empty()) return preferred;
+  const std::string folder = detail::temporary_folder();
+  if (folder == preferred) {
+    throw error(errc::file_access, fmt::format("no temporary folder can take log files (TMPDIR "
+                                               "'{}': {}); name a log directory",
+                                               preferred, problem));
+  }
+  notice_ = fmt::format("the temporary folder '{}' cannot be used ({}): {} is used instead",
+                        preferred, problem, folder);
+  return folder;
 }
 
 ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::path& begin) {

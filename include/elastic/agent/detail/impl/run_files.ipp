@@ -71,6 +71,7 @@ ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
   task<log_layout> making =
       make_log_layout(std::move(log_dir), std::move(run_id), std::move(log_name));
   layout_ = co_await std::move(making);
+  if (!layout_.notice().empty()) log_.warning("{}", layout_.notice());
   journal_file::options options;
   options.path = journal_path.empty() ? layout_.journal_file() : journal_path;
   options.log = log_;

@@ -213,6 +213,7 @@ ELASTIC_DECL task<void> role_run::open_logs() {
   } else {
     logs_ = making();
   }
+  if (!logs_.notice().empty()) log_.warning("{}", logs_.notice());
   open_journal();
 }
 
