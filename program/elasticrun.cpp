@@ -28,7 +28,7 @@
 #include <program/debugger/debugger_launcher.hpp>
 #include <program/debugger/silent_job.hpp>
 #include <program/lean_observer.hpp>
-#include <program/missing_torch.hpp>
+#include <program/missing_module.hpp>
 #include <program/output/merged_output.hpp>
 #include <program/preflight.hpp>
 #include <program/progress/kubeflow_progress.hpp>
@@ -157,12 +157,7 @@ void report(const elastic::program_config& config, const elastic::run_result& re
   const elastic::worker_spec& workers = config.job.workers;
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
-  if (elasticrun::is_torch_missing(result)) {
-    const std::string path = elastic::find_variable(workers.environment, "PATH").value_or("");
-    const std::string with_torch = elasticrun::find_python_with_torch(path + ":/usr/bin");
-    const std::string python = elasticrun::path_of_program(workers.program, path);
-    std::fputs(elasticrun::missing_torch_hint(python, with_torch).c_str(), stderr);
-  }
+  std::fputs(elasticrun::missing_module_hint(workers, result).c_str(), stderr);
   if (config.debugger.rank && result.state != elastic::worker_state::succeeded) {
     std::fputs((elasticrun::silence_notice(*config.debugger.rank) + '\n').c_str(), stderr);
   }

@@ -6,12 +6,12 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/cli/default_python.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guarded_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
-#include <program/missing_torch.hpp>
 
 #include <chrono>
 #include <memory>
@@ -66,7 +66,7 @@ elastic::task<void> demand_debugpy(elastic::worker_spec workers, int rank) {
   co_await process->end_tree();
   if (status.success()) co_return;
   const std::string path = elastic::find_variable(workers.environment, "PATH").value_or("");
-  const std::string python = path_of_program(workers.program, path);
+  const std::string python = elastic::path_of_program(workers.program, path);
   throw elastic::error(elastic::errc::invalid_argument,
                        fmt::format("--debug-rank {0}: {1} has no debugpy; install it with {1} -m "
                                    "pip install debugpy",

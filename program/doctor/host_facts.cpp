@@ -7,13 +7,14 @@
 #include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/cli/default_python.hpp>
 #include <elastic/cli/io_choice.hpp>
 #include <elastic/cli/machine.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/guarded_launcher.hpp>
 #include <program/listening_port.hpp>
-#include <program/missing_torch.hpp>
+#include <program/missing_module.hpp>
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -108,6 +109,7 @@ std::optional<std::uint64_t> file_system_bytes(const std::string& path, bool fre
 
 void read_folders(host_facts& facts) {
   facts.shared_memory = file_system_bytes("/dev/shm", false);
+  const std::string preferred = elastic::detail::temporary_folders().front();
   facts.temporary_folder = elastic::detail::temporary_folder();
   if (const std::string problem = elastic::detail::folder_problem(preferred); !problem.empty()) {
     facts.temporary_problem = fmt::format("{} cannot be used ({})", preferred, problem);
@@ -136,7 +138,8 @@ std::string version_of_package(const fs::path& packages, std::string_view begin)
 std::string python_of_scripts(const elastic::environment_map& environment) {
   const std::string path = elastic::find_variable(environment, "PATH").value_or("");
   const std::string named = elastic::find_variable(environment, "PYTHON_EXEC").value_or("");
-  return named.empty() ? find_python_with_torch(path + ":/usr/bin") : path_of_program(named, path);
+  return named.empty() ? find_python_with("torch", path + ":/usr/bin")
+                       : elastic::path_of_program(named, path);
 }
 
 void read_torch(host_facts& facts, const elastic::environment_map& environment) {

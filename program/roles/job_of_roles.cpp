@@ -15,6 +15,7 @@
 #include <elastic/python.hpp>
 #include <elastic/roles/detail/signalled_run.hpp>
 #include <elastic/wire.hpp>
+#include <program/missing_module.hpp>
 #include <program/preflight.hpp>
 #include <program/roles/joined_extensions.hpp>
 #include <program/roles/role_chaos.hpp>
@@ -23,6 +24,7 @@
 #include <program/roles/role_trace.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -171,7 +173,11 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
     for (const std::string& warning : line.warnings) {
       // The warning that there is no run id: a job file always gives one.
       if (warning.find("--rdzv-id") != std::string::npos) continue;
-      job.warnings.push_back(fmt::format("role '{}': {}", entry.name, warning));
+      const bool is_of_all = warning == facts.python_warning;
+      std::string text = is_of_all ? warning : fmt::format("role '{}': {}", entry.name, warning);
+      const auto& told = job.warnings;
+      if (std::find(told.begin(), told.end(), text) != told.end()) continue;
+      job.warnings.push_back(std::move(text));
     }
     job.signals = line.config.job.signals;
     job.program = line.config.program;
@@ -261,8 +267,11 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   const elastic::role_group::result result = co_await std::move(running);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(closing_words(file.name, result).c_str(), stderr);
-  for (const elastic::role_group::result::entry& role : result.roles) {
+  for (std::size_t place = 0; place < result.roles.size(); ++place) {
+    const elastic::role_group::result::entry& role = result.roles[place];
     if (role.name != result.decided_by || !role.run) continue;
+    const elastic::worker_spec& workers = job.options.roles[place].config.workers;
+    std::fputs(missing_module_hint(workers, *role.run).c_str(), stderr);
     elastic::leave_error_file(facts.environment, elastic::launcher_error_text(*role.run), log);
   }
   co_return exit_code(result);

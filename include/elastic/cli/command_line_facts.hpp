@@ -27,6 +27,8 @@ struct command_line_facts {
   int accelerators = 0;
   /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
   std::string python = "python3";
+  /// The warning for a user who expects another one: see python_warning. Empty: none.
+  std::string python_warning = {};
 
   // About the program, for messages and --help.
 

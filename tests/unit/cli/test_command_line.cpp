@@ -690,6 +690,24 @@ TEST_CASE("command_line: contradictions are refused", "[cli]") {
                     {{"PET_NO_PYTHON", "1"}});
 }
 
+TEST_CASE("command_line: a user of the default Python is warned if it may be the wrong one",
+          "[cli]") {
+  elastic::command_line_facts facts;
+  facts.python_warning = "another Python";
+  facts.reads_job_files = true;
+  const auto is_warned = [&](const t::arguments& words) {
+    const auto parsed = elastic::parse_command_line(words, facts);
+    const std::vector<std::string>& warnings = std::get<elastic::command_line>(parsed).warnings;
+    return std::count(warnings.begin(), warnings.end(), facts.python_warning);
+  };
+  CHECK(is_warned({"train.py"}) == 1);
+  CHECK(is_warned({"-m", "trainer"}) == 1);
+  CHECK(is_warned({"--no-python", "./train"}) == 0);
+  CHECK(is_warned({"--job", "job.toml"}) == 0);
+  facts.environment["PYTHON_EXEC"] = "/opt/python3";
+  CHECK(is_warned({"train.py"}) == 0);
+}
+
 TEST_CASE("command_line: one node is by itself unless a rendezvous is named", "[cli]") {
   struct row {
     t::arguments words;

@@ -345,6 +345,15 @@ nodes = 2
   CHECK(job.warnings.empty());
 }
 
+TEST_CASE("job file: a warning about the Python of all roles appears once", "[program][roles]") {
+  elastic::command_line_facts with_warning = facts();
+  with_warning.python_warning = "another Python";
+  const job_of_roles job = make_job(parse("[role.trainer]\ncommand = [\"-m\", \"train\"]\n"
+                                          "[role.rollout]\ncommand = [\"-m\", \"serve\"]\n"),
+                                    with_warning);
+  CHECK(job.warnings == std::vector<std::string>{"another Python"});
+}
+
 TEST_CASE("job file: a port whose name cannot be is refused at its line", "[program][roles]") {
   CHECK_THROWS_WITH(parse("[role.rollout]\nnproc_per_node = 2\n"
                           "command = [\"serve.py\", \"--port=${port.my-http}\"]\n"),

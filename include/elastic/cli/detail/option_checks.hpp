@@ -5,6 +5,7 @@
 // Checks across options: contradictions, consequences, and options without effect.
 
 #include <elastic/base/config.hpp>
+#include <elastic/cli/command_line_facts.hpp>
 #include <elastic/cli/detail/given_options.hpp>
 #include <elastic/cli/detail/option_row.hpp>
 #include <elastic/cli/program_config.hpp>
@@ -26,7 +27,9 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
 
 /// Sets the program of the workers: the interpreter with the script, or a program of its own.
 ELASTIC_DECL void settle_program(const given_options& options,
-                                 const std::vector<std::string>& operands, option_target& target);
+                                 const std::vector<std::string>& operands,
+                                 const command_line_facts& facts, option_target& target,
+                                 std::vector<std::string>& warnings);
 
 }  // namespace elastic::detail
 

@@ -145,7 +145,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   settle_nodes(options, job, result.warnings);
   check_workers(options, job);
   check_output(options, config, result.warnings);
-  settle_program(options, scanned.operands, target);
+  settle_program(options, scanned.operands, facts, target, result.warnings);
   if (!config.job_file.empty()) {
     for (const auto& [row, value] : options.all()) {
       result.options.push_back({row->long_name(), value.text, value.source});

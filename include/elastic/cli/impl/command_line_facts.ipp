@@ -17,6 +17,7 @@ ELASTIC_DECL command_line_facts gather_command_line_facts() {
   facts.processors = count_processors();
   facts.accelerators = count_accelerators(facts.environment);
   facts.python = default_python();
+  facts.python_warning = python_warning(facts.environment, facts.python);
   return facts;
 }
 

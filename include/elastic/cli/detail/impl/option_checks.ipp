@@ -317,7 +317,9 @@ inline void check_job_file(const given_options& options, const std::vector<std::
 }
 
 ELASTIC_DECL void settle_program(const given_options& options,
-                                 const std::vector<std::string>& operands, option_target& target) {
+                                 const std::vector<std::string>& operands,
+                                 const command_line_facts& facts, option_target& target,
+                                 std::vector<std::string>& warnings) {
   program_config& config = target.config;
   check_job_file(options, operands, config);
   if (!config.job_file.empty()) return;
@@ -342,7 +344,11 @@ ELASTIC_DECL void settle_program(const given_options& options,
     return;
   }
   const auto python = find_variable(workers.environment, "PYTHON_EXEC");
-  if (python && !python->empty()) workers.program = *python;
+  if (python && !python->empty()) {
+    workers.program = *python;
+  } else if (!facts.python_warning.empty()) {
+    warnings.push_back(facts.python_warning);
+  }
   workers.arguments.emplace_back("-u");
   if (target.module) workers.arguments.emplace_back("-m");
   if (!target.module) config.script = operands[0];
