@@ -233,6 +233,7 @@
 #include <elastic/rendezvous/detail/impl/gather.ipp>
 #include <elastic/rendezvous/detail/impl/listen_point.ipp>
 #include <elastic/rendezvous/detail/impl/master_keys.ipp>
+#include <elastic/rendezvous/detail/impl/name_wait.ipp>
 #include <elastic/rendezvous/detail/impl/node_id.ipp>
 #include <elastic/rendezvous/detail/impl/reachable_address.ipp>
 #include <elastic/rendezvous/detail/impl/registry_watch.ipp>

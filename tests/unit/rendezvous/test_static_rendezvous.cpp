@@ -20,6 +20,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -189,6 +190,15 @@ CO_TEST("static rendezvous: the wait for node 0 can be cancelled", "[rendezvous]
   const auto met = co_await elastic::with_deadline(time, time.now() + 50ms, second.next_round());
   CHECK_FALSE(met);
   co_await second.shutdown();
+}
+
+CO_TEST("static rendezvous: node 0 waits for its own name as the others do", "[rendezvous]") {
+  rendezvous_parameters parameters = node(0, 2, 29500);
+  parameters.endpoint = "no-such-host.invalid:29500";
+  parameters.conf["timeout"] = "0.2";
+  static_rendezvous first(std::move(parameters));
+  const std::error_code failure = co_await error_of(first.next_round());
+  CHECK(failure == errc::rendezvous_timeout);
 }
 
 CO_TEST("static rendezvous: a port in use is named", "[rendezvous]") {

@@ -10,6 +10,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/length_check.hpp>
+#include <elastic/rendezvous/detail/name_wait.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -50,6 +51,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   check_open();
   auto executor = co_await asio::this_coro::executor;
   if (endpoint_.port != 0 && !server_) {
+    co_await wait_for_name(endpoint_.host, parameters_.join_timeout, parameters_);
     tcp_store_server::options options;
     options.address = endpoint_.host;
     options.port = endpoint_.port;

@@ -10,6 +10,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
+#include <elastic/rendezvous/detail/name_wait.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -125,6 +126,7 @@ inline task<listen_point> point_of_server(std::string host) {
 ELASTIC_DECL task<void> static_rendezvous::connect() {
   auto executor = co_await asio::this_coro::executor;
   if (parameters_.node_rank == 0) {
+    co_await wait_for_name(endpoint_.host, timeout_, parameters_);
     auto table = new_shared<key_value_engine>();
     tcp_store_server::options options;
     listen_point point;
