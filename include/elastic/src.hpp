@@ -166,6 +166,7 @@
 #include <elastic/net/detail/impl/http_response_parser.ipp>
 #include <elastic/net/detail/impl/local_interface.ipp>
 #include <elastic/net/detail/impl/message_frame.ipp>
+#include <elastic/net/detail/impl/own_loopback.ipp>
 #include <elastic/net/detail/impl/port_choice.ipp>
 #include <elastic/net/detail/impl/port_lease.ipp>
 #include <elastic/net/detail/impl/secure_session.ipp>

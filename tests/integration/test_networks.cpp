@@ -340,6 +340,66 @@ TEST_CASE("network: a job runs if packets are late and lost", "[integration][net
   CHECK(other->wait().code == 0);
 }
 
+// ---- a host without IPv4 ------------------------------------------------------------------------
+
+/// A command as it is run on a host whose only address is ::1.
+words on_ipv6_alone(const words& command) {
+  const std::string enter =
+      "PATH=$PATH:/usr/sbin:/sbin; ip link set lo up && ip address del 127.0.0.1/8 dev lo && "
+      "exec \"$@\"";
+  words full_command{"unshare", "--net", "/bin/sh", "-c", enter, "sh"};
+  full_command.insert(full_command.end(), command.begin(), command.end());
+  return full_command;
+}
+
+TEST_CASE("network: the workers of one node reach each other without IPv4",
+          "[integration][network]") {
+  if (const auto result = run_program(on_ipv6_alone({"true"})); result.code != 0) {
+    return elastic::test::skip("it takes a network namespace with IPv6: " + result.err);
+  }
+  const words meetings[] = {
+      {"--standalone"},
+      {"--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", "[::1]:29411"},
+      {"--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", "[::1]:29411", "--rdzv-conf",
+       "dialect=2.6"},
+      {"--nnodes", "1", "--rdzv-endpoint", "[::1]:29411"},
+      {"--nnodes", "1", "--master-addr", "::1"},
+  };
+  for (const words& meeting : meetings) {
+    CAPTURE(meeting);
+    const leftovers remains;
+    words command{ELASTIC_ELASTICRUN, "--nproc-per-node", "2"};
+    command.insert(command.end(), meeting.begin(), meeting.end());
+    command.insert(command.end(),
+                   {"--no-python", "bash", "-c",
+                    "exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo \"reached $MASTER_ADDR\""});
+    const program_result result =
+        run_program(on_ipv6_alone(command), {{remains.name, remains.value}});
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK(elastic::test::occurrences(result.out, "reached ::1\n") == 2);
+    CHECK(remains.processes().empty());
+  }
+}
+
+TEST_CASE("network: two nodes of one host meet without IPv4", "[integration][network]") {
+  if (const auto result = run_program(on_ipv6_alone({"true"})); result.code != 0) {
+    return elastic::test::skip("it takes a network namespace with IPv6: " + result.err);
+  }
+  const leftovers remains;
+  const std::string node =
+      std::string("'") + ELASTIC_ELASTICRUN +
+      "' --nnodes 2 --rdzv-backend c10d --rdzv-endpoint [::1]:29411 --rdzv-id job --no-python bash "
+      "-c 'exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo \"reached $MASTER_ADDR\"'";
+  const program_result result =
+      run_program(on_ipv6_alone({"bash", "-c", node + " & " + node + "; wait $!"}),
+                  {{remains.name, remains.value}});
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(elastic::test::occurrences(result.out, "reached ::1\n") == 2);
+  CHECK(remains.processes().empty());
+}
+
 }  // namespace network_tests
 
 }  // namespace

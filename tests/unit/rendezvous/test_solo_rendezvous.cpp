@@ -5,6 +5,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/base/when_all.hpp>
+#include <elastic/net/local_address.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -12,8 +13,10 @@
 #include <support/fixed_rendezvous.hpp>
 #include <support/log_recorder.hpp>
 #include <support/reserved_port.hpp>
+#include <support/skip.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +56,34 @@ TEST_CASE("c10d rendezvous: what it cannot serve is refused", "[rendezvous]") {
   bad = standalone();
   bad.endpoint = "localhost:65536";
   CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
+}
+
+CO_TEST("c10d rendezvous: the workers of one node meet by IPv6 if the endpoint is of it",
+        "[rendezvous]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const elastic::asio::ip::address loopback = elastic::asio::ip::address_v6::loopback();
+  if (!elastic::is_local_address(executor, loopback)) {
+    elastic::test::skip("it takes IPv6");
+    co_return;
+  }
+  rendezvous_parameters parameters = standalone();
+  parameters.endpoint = "[::1]:0";
+  solo_rendezvous meeting(std::move(parameters));
+  const rendezvous_round round = co_await meeting.next_round();
+  CHECK(round.master.address == "::1");
+  elastic::tcp_store worker(executor, client_of(round.master));
+  const std::int64_t first = co_await worker.add("worker", 1);
+  CHECK(first == 1);
+  co_await meeting.shutdown();
+}
+
+CO_TEST("c10d rendezvous: one node, too, waits for the name of its endpoint", "[rendezvous]") {
+  rendezvous_parameters parameters = standalone();
+  parameters.endpoint = "no-such-host.invalid:29400";
+  parameters.join_timeout = 200ms;
+  solo_rendezvous meeting(std::move(parameters));
+  const std::error_code failure = co_await error_of(meeting.next_round());
+  CHECK(failure == errc::rendezvous_timeout);
 }
 
 CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[rendezvous]") {

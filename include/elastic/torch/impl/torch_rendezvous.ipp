@@ -9,6 +9,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
@@ -76,7 +77,7 @@ inline task<std::string> address_towards_store(std::string host) {
     const asio::ip::address own = address_towards(executor, address);
     if (!own.is_unspecified()) co_return own.to_string();
   }
-  co_return std::string("127.0.0.1");
+  co_return own_loopback(executor, host);
 }
 
 /// The store of a node of torchrun, or of a node of elasticrun with a dialect.

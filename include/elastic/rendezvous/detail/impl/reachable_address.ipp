@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
@@ -13,8 +14,8 @@ namespace elastic::detail {
 
 ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
                                                  std::vector<std::string> hosts) {
-  if (is_loopback(chosen)) co_return std::string("127.0.0.1");
   auto executor = co_await asio::this_coro::executor;
+  if (is_loopback(chosen)) co_return own_loopback(executor, chosen);
   // Documentation addresses: no host has them, and nothing is sent.
   hosts.push_back("192.0.2.1");
   hosts.push_back("2001:db8::1");
@@ -30,7 +31,7 @@ ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
   for (const auto& address : own) {
     if (!address.is_loopback()) co_return address.to_string();
   }
-  co_return std::string("127.0.0.1");
+  co_return own_loopback(executor);
 }
 
 }  // namespace elastic::detail

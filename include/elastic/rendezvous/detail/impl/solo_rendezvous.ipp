@@ -8,6 +8,7 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/length_check.hpp>
 #include <elastic/rendezvous/detail/name_wait.hpp>
@@ -69,7 +70,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       new_shared<memory_store>());
-  const std::string own_address = "127.0.0.1";
+  const std::string own_address = own_loopback(executor, endpoint_.host);
   const meeting_place nowhere;
   round.master = co_await workers_.serve(own_address, parameters_.local_addr.empty(), nowhere);
   if (parameters_.secret) {

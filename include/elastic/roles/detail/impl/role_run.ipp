@@ -16,6 +16,7 @@
 #include <elastic/base/when_all.hpp>
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/detail/local_interface.hpp>
+#include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
@@ -242,7 +243,8 @@ inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<r
 
 /// The address at which workers of other nodes reach those of this node.
 inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
-  if (!meeting) co_return std::string("127.0.0.1");
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  if (!meeting) co_return own_loopback(executor);
   if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
   std::vector<std::string> hosts;
   const std::string& endpoint = meeting->endpoint;

@@ -10,6 +10,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/net/detail/local_interface.hpp>
+#include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -69,7 +70,9 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
   const bool is_alone = round.group_world_size == 1;
   if (!is_alone) mine.address = local_address_named(terms_.address);
   const std::string master = round.master.address;
-  if (is_alone || (mine.address.empty() && is_loopback(master))) mine.address = "127.0.0.1";
+  if (is_alone || (mine.address.empty() && is_loopback(master))) {
+    mine.address = own_loopback(context_.strand);
+  }
   if (mine.address.empty()) {
     task<std::string> finding = reachable_address(std::string(), {master});
     mine.address = co_await std::move(finding);
