@@ -689,12 +689,42 @@ TEST_CASE("elasticrun: a node that waits alone says for whom, and stops no worke
                       "--rdzv-id", "lone", "--no-python", "/bin/true"}));
   job.await_err("still waiting for other nodes after 5 s: the job needs 2 to 4 nodes, which meet "
                 "at " +
-                endpoint + " (backend c10d, run id 'lone')");
+                endpoint +
+                " (backend c10d, run id 'lone') within 600 s (--rdzv-conf join_timeout)");
   job.signal(SIGINT);
   const auto result = job.wait();
   CHECK(result.code == 128 + SIGINT);
   CHECK_THAT(result.err, et::contains_text("SIGINT received: no worker is running"));
   CHECK_THAT(result.err, !et::contains_text("the workers"));
+}
+
+TEST_CASE("elasticrun: a node says at once for how long it waits for the others",
+          "[integration][elasticrun]") {
+  const std::string port = std::to_string(elastic::test::reserved_port());
+  struct row {
+    et::arguments options;
+    std::string within;
+  };
+  const row rows[] = {
+      {{"--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:" + port, "--rdzv-id", "lone"},
+       "(backend c10d, run id 'lone') within 600 s (--rdzv-conf join_timeout)"},
+      {{"--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:" + port, "--rdzv-conf",
+        "join_timeout=7.5"},
+       "(backend c10d, run id 'none') within 7.5 s (--rdzv-conf join_timeout)"},
+      {{"--node-rank", "1", "--master-port", port},
+       "(backend static, run id 'none') within 900 s (--rdzv-conf timeout)"},
+      {{"--node-rank", "1", "--master-port", port, "--rdzv-conf", "timeout=60"},
+       "(backend static, run id 'none') within 60 s (--rdzv-conf timeout)"},
+  };
+  for (const row& each : rows) {
+    et::arguments words = {"--nnodes", "2"};
+    words.insert(words.end(), each.options.begin(), each.options.end());
+    words.insert(words.end(), {"--no-python", "/bin/true"});
+    elastic::test::running_program job(et::elasticrun(words), {{"LOGLEVEL", "INFO"}});
+    job.await_err("2 nodes, which meet at 127.0.0.1:" + port + " " + each.within);
+    job.signal(SIGINT);
+    CHECK(job.wait().code == 128 + SIGINT);
+  }
 }
 
 }  // namespace

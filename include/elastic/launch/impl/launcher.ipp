@@ -12,9 +12,11 @@
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/detail/static_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
+#include <chrono>
 #include <string>
 
 #include <fmt/format.h>
@@ -68,17 +70,23 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
-/// "the job needs 2 to 4 nodes, which meet at host0:29400 (backend c10d, run id 'job1')"; empty for
-/// one node.
+/// "the job needs 2 to 4 nodes, which meet at host0:29400 (backend c10d, run id 'job1') within 600 s
+/// (join_timeout)"; empty for one node.
 inline std::string meeting_of(const rendezvous_parameters& parameters) {
   if (parameters.max_nodes == 1) return {};
   const std::string least = parameters.min_nodes == parameters.max_nodes
                                 ? std::string()
                                 : fmt::format("{} to ", parameters.min_nodes);
-  return fmt::format("the job needs {}{} nodes, which meet at {} (backend {}, run id '{}')", least,
-                     parameters.max_nodes,
+  const bool is_static = parameters.backend == "static";
+  const duration patience =
+      is_static ? static_rendezvous::patience_of(parameters) : parameters.join_timeout;
+  return fmt::format("the job needs {}{} nodes, which meet at {} (backend {}, run id '{}') within "
+                     "{:g} s ({})",
+                     least, parameters.max_nodes,
                      parameters.endpoint.empty() ? "the default endpoint" : parameters.endpoint,
-                     parameters.backend, parameters.run_id);
+                     parameters.backend, parameters.run_id,
+                     std::chrono::duration<double>(patience).count(),
+                     parameters.name_of(is_static ? "timeout" : "join_timeout"));
 }
 
 inline rendezvous_factory make_rendezvous(const rendezvous_parameters& parameters,

@@ -25,7 +25,7 @@ namespace elastic::detail {
 /// No node joins, leaves or is missed, and each node restarts on its own: the membership never
 /// changes. At the end, node 0 serves until the others know that all have reached the exit barrier,
 /// for at most 1 s.
-/// Settings: `timeout`, how long the nodes wait for each other, in seconds (900).
+/// Settings: `timeout`, see `patience_of`.
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
@@ -34,6 +34,10 @@ class static_rendezvous final : public fixed_membership {
   /// Errors: `errc::invalid_argument` for an invalid endpoint, a range of nodes, or a node
   /// rank outside of it.
   ELASTIC_DECL explicit static_rendezvous(rendezvous_parameters parameters);
+
+  /// How long the nodes wait for each other: the setting `timeout`, or 900 s.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds.
+  ELASTIC_DECL static duration patience_of(const rendezvous_parameters& parameters);
 
   std::string backend() const override { return "static"; }
   std::string run_id() const override { return parameters_.run_id; }

@@ -465,6 +465,7 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   if (meeting_.empty()) {
     co_await std::move(joining);
   } else {
+    log_.info("{}", meeting_);
     co_await race(std::move(joining), report_wait());
   }
   if (!joined || !*joined) co_return;

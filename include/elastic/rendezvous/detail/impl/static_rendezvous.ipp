@@ -67,8 +67,12 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
                             parameters_.name_of("endpoint"), parameters_.endpoint));
   }
   parameters_.listens_everywhere();
-  timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
+  timeout_ = patience_of(parameters_);
   parameters_.check_conf({"timeout", "listen"});
+}
+
+ELASTIC_DECL duration static_rendezvous::patience_of(const rendezvous_parameters& parameters) {
+  return parameters.seconds("timeout", std::chrono::seconds(900));
 }
 
 ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
