@@ -237,6 +237,23 @@ TEST_CASE("etcd-v2: a server without it is told at once", "[integration][etcd]")
   job.node()->check_failure(1, "does not offer the v2 API: it has to be started with --enable-v2");
 }
 
+TEST_CASE("etcd: a server of 3.6 or later, which has no v2 API, leads to etcd-v3",
+          "[integration][etcd]") {
+  const auto answer = [](int status, const std::string& body) {
+    return fmt::format("HTTP/1.1 {} X\r\nContent-Length: {}\r\n\r\n{}", status, body.size(), body);
+  };
+  const std::string version =
+      answer(200, R"({"etcdserver":"3.6.13","etcdcluster":"3.6.0","storage":"3.6.0"})");
+  const std::string absent = answer(404, "404 page not found\n");
+  const elastic::test::scripted_server server({{version, absent, absent, absent, absent}});
+  const std::string endpoint = fmt::format("127.0.0.1:{}", server.port());
+  const std::string names_v3 = "the rendezvous backend etcd-v3 uses the v3 API (HTTP status 404)";
+  job_of_nodes by_v2("2", at_v2(endpoint), "join_timeout=60");
+  by_v2.node()->check_failure(1, names_v3);
+  job_of_nodes as_torchrun("2", at(endpoint), "join_timeout=60,dialect=2.6");
+  as_torchrun.node()->check_failure(1, names_v3);
+}
+
 TEST_CASE("etcd: is v2 if the server has nothing else", "[integration][etcd]") {
   etcd_server server({"--enable-v2", "--enable-grpc-gateway=false"});
   job_of_nodes job("2:3", at(server.endpoint()), quick_v2);

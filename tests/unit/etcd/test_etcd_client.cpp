@@ -42,6 +42,15 @@ std::string refusal(int code, const std::string& text, int status = 400) {
                 status);
 }
 
+// The same by the gateway of etcd 3.6 and later.
+std::string newer_refusal(int code, const std::string& text, int status = 400) {
+  return answer(R"({"code":)" + std::to_string(code) + R"(, "message":")" + text +
+                    R"(", "details":[]})",
+                status);
+}
+
+using refuse = std::string (*)(int, const std::string&, int);
+
 etcd_options options_for(const std::vector<std::uint16_t>& ports) {
   etcd_options options;
   for (const std::uint16_t port : ports) options.members.push_back({"127.0.0.1", port});
@@ -191,13 +200,29 @@ CO_TEST("etcd client: a server that is not etcd is reported at once", "[store]")
   CHECK(problem.size() < 400);
 }
 
+CO_TEST("etcd client: a refusal is understood from any gateway", "[store]") {
+  const refuse form = GENERATE(&refusal, &newer_refusal);
+  const auto [reply, expected] = GENERATE_COPY(table<std::string, std::string>(
+      {{form(7, "etcdserver: permission denied", 403), "the user '' may not use these keys"},
+       {form(3, "etcdserver: user name is empty", 400), "it requires a user and a password"},
+       {form(5, "etcdserver: requested lease not found", 404), "refuses: etcdserver: requested"}}));
+  CAPTURE(reply);
+  scripted_server server({{reply}});
+  const auto client = client_of(server);
+  const std::string problem = co_await call_outcome(client);
+  contains(problem, expected);
+}
+
 CO_TEST("etcd client: a token that has ended is renewed, once", "[store]") {
   etcd_options options;
-  scripted_server server(
-      {{answer(R"({"token":"one"})"), answer(R"({"a":"1"})"),
-        refusal(16, "etcdserver: invalid auth token", 401), answer(R"({"token":"two"})"),
-        answer(R"({"a":"2"})"), refusal(16, "etcdserver: invalid auth token", 401),
-        answer(R"({"token":"three"})"), refusal(16, "etcdserver: invalid auth token", 401)}});
+  const refuse form = GENERATE(&refusal, &newer_refusal);
+  const std::string text =
+      GENERATE("etcdserver: invalid auth token", "etcdserver: revision of auth store is old");
+  const int code = text.ends_with("token") ? 16 : 3;
+  const std::string ended = form(code, text, code == 16 ? 401 : 400);
+  scripted_server server({{answer(R"({"token":"one"})"), answer(R"({"a":"1"})"), ended,
+                           answer(R"({"token":"two"})"), answer(R"({"a":"2"})"), ended,
+                           answer(R"({"token":"three"})"), ended}});
   options = options_for({server.port()});
   options.user = "me";
   options.password = "secret";
@@ -207,7 +232,7 @@ CO_TEST("etcd client: a token that has ended is renewed, once", "[store]") {
   const std::string second_reply = co_await call_outcome(client);
   CHECK(second_reply == R"({"a":"2"})");
   const std::string third_reply = co_await call_outcome(client);
-  contains(third_reply, "refuses: etcdserver: invalid auth token");
+  contains(third_reply, "refuses: " + text);
   contains(server.heard(), R"({"name":"me","password":"secret"})");
   contains(server.heard(), "Authorization: one\r\n");
   contains(server.heard(), "Authorization: two\r\n");

@@ -48,6 +48,18 @@ ELASTIC_DECL task<std::string> etcd_client::version() & {
                                                     name_of(current_), shown(response)));
 }
 
+/// The gateway of etcd 3.6 and later has "code" and "message" in place of "error".
+inline bool holds_refusal(const nlohmann::json& answer) {
+  return answer.contains("error") || (answer.contains("code") && answer.contains("message"));
+}
+
+/// What a refusal says, by any gateway.
+inline std::string text_of_refusal(const nlohmann::json& answer) {
+  const nlohmann::json& problem = etcd_client::part_of(answer, "error");
+  if (problem.is_object()) return etcd_client::text_in(problem, "message");
+  return etcd_client::text_in(answer, problem.is_null() ? "message" : "error");
+}
+
 ELASTIC_DECL auto etcd_client::call(std::string target, json body) & -> task<json> {
   const std::string text = to_text(body);
   bool is_renewed = false;
@@ -62,7 +74,7 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) & -> task<jso
     // change.
     const bool may_be_old =
         !token_.empty() && (refusal->reason() == etcd_refusal::unauthenticated ||
-                            text_in(answer, "error").find("auth store") != std::string::npos);
+                            text_of_refusal(answer).find("auth store") != std::string::npos);
     if (!may_be_old || is_renewed) throw *refusal;
     is_renewed = true;
     token_.clear();
@@ -298,8 +310,7 @@ ELASTIC_DECL auto etcd_client::read_answer(const http_response& response,
                                            const std::string& target) const -> json {
   // For a stream, this is the first and only message.
   json answer = json::parse(response.body, nullptr, false);
-  const bool is_ours = answer.is_object() && (response.status == 200 || answer.contains("error"));
-  if (is_ours) return answer;
+  if (answer.is_object() && (response.status == 200 || holds_refusal(answer))) return answer;
   if (response.status == 404) {
     throw error(errc::not_supported,
                 fmt::format("the etcd at {} does not offer {}: version 3.4 or later is needed, "
@@ -311,12 +322,11 @@ ELASTIC_DECL auto etcd_client::read_answer(const http_response& response,
 }
 
 ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& answer) const {
-  const json& problem = part_of(answer, "error");
-  if (problem.is_null()) return std::nullopt;
+  if (!holds_refusal(answer)) return std::nullopt;
   // The error of a stream is an object.
+  const json& problem = part_of(answer, "error");
   const json& holder = problem.is_object() ? problem : answer;
-  const std::string text =
-      problem.is_object() ? text_in(problem, "message") : text_in(answer, "error");
+  const std::string text = text_of_refusal(answer);
   const int reason =
       static_cast<int>(number_in(holder, holder.contains("grpc_code") ? "grpc_code" : "code"));
   std::string advice;

@@ -264,7 +264,8 @@ ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const
   }
   throw error(errc::not_supported,
               fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
-                          "--enable-v2, and be older than 3.6 (HTTP status {})",
+                          "--enable-v2, and be older than 3.6; the rendezvous backend etcd-v3 uses "
+                          "the v3 API (HTTP status {})",
                           client_->name(), response.status));
 }
 
