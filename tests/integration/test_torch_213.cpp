@@ -145,6 +145,17 @@ TEST_CASE("PyTorch 2.13: what tests of its launcher ask of it", "[integration]")
   CHECK(result.code == 0);
 }
 
+TEST_CASE("PyTorch 2.13: each option, variable and setting of torchrun is taken", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const elasticrun_stage stage;
+  const std::string table = ELASTIC_SOURCE_DIR "/tests/vectors/torchrun_options.json";
+  const auto result =
+      stage.run_command({python, scripts + "torchrun_options.py", ELASTIC_ELASTICRUN, table});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+}
+
 // ---- what others build on it ------------------------------------------------------------------
 
 // An interpreter with a package as well as PyTorch 2.13; the test is skipped if it has none.

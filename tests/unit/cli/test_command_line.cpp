@@ -1182,8 +1182,19 @@ TEST_CASE("command_line: completions and the manual page name every option", "[c
   CHECK_THAT(condition, Catch::StartsWith("complete -c elasticrun -n "
                                           "'not __fish_seen_subcommand_from "));
   CHECK_THAT(condition.substr(0, condition.find('\n')), elastic::test::contains_text(" explain"));
-  t::check_refusals({{{"--print-completion", "tcsh"},
-                      "--print-completion 'tcsh': must be bash, zsh or fish"}});
+  t::check_refusals({{{"--print-completion", "csh"},
+                      "--print-completion 'csh': must be bash, zsh, fish or tcsh"}});
+}
+
+TEST_CASE("command_line: tcsh completes options, their choices, and files", "[cli]") {
+  const std::string text = t::early_exit_of({"--print-completion", "tcsh"}).text;
+  std::string names;
+  for (const auto& row : elastic::detail::option_rows()) {
+    names += (names.empty() ? "" : " ") + row.long_name().substr(2);
+  }
+  CHECK_THAT(text, elastic::test::contains_text("'c/--/(" + names + ")/'"));
+  CHECK_THAT(text, elastic::test::contains_text("'n/--start-method/(spawn fork forkserver)/'"));
+  CHECK_THAT(text, Catch::EndsWith("'p/*/f/'\n"));
 }
 
 TEST_CASE("command_line: a launcher of one's own has its name, its commands and no faults",

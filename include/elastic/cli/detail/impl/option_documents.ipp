@@ -197,8 +197,23 @@ inline std::string fish_completion(const std::vector<command_line_facts::command
   return script;
 }
 
+// ---- tcsh ---------------------------------------------------------------------------------------
+
+/// Completes no commands: at one place, tcsh completes either words or files, and the first word is
+/// a script more often.
+inline std::string tcsh_completion() {
+  std::string script = "# The output of elasticrun --print-completion tcsh\ncomplete elasticrun";
+  std::string options;
+  for (const option_row& row : option_rows()) {
+    options += (options.empty() ? "" : " ") + row.long_name().substr(2);
+    if (row.type.choices.empty()) continue;
+    script += fmt::format(" \\\n  'n/{}/({})/'", row.long_name(), fmt::join(row.type.choices, " "));
+  }
+  return script + fmt::format(" \\\n  'c/--/({})/' \\\n  'p/*/f/'\n", options);
+}
+
 ELASTIC_DECL const std::vector<std::string>& completion_shells() {
-  static const std::vector<std::string> shells = {"bash", "zsh", "fish"};
+  static const std::vector<std::string> shells = {"bash", "zsh", "fish", "tcsh"};
   return shells;
 }
 
@@ -206,8 +221,9 @@ ELASTIC_DECL std::string completion_script(
     std::string_view shell, const std::vector<command_line_facts::command>& commands) {
   if (shell == "bash") return bash_completion(commands);
   if (shell == "zsh") return zsh_completion(commands);
-  ELASTIC_ASSERT(shell == "fish");
-  return fish_completion(commands);
+  if (shell == "fish") return fish_completion(commands);
+  ELASTIC_ASSERT(shell == "tcsh");
+  return tcsh_completion();
 }
 
 // ---- man ----------------------------------------------------------------------------------------

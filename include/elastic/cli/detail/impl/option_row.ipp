@@ -734,7 +734,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--print-completion",
        .value = "SHELL",
        .heading = heading_other,
-       .help = "Print the completion script for a shell (bash, zsh or fish), and exit.",
+       .help = "Print the completion script for a shell (bash, zsh, fish or tcsh), and exit.",
        .type = ignored_choice_type(completion_shells()),
        .shows = true},
       {.names = "--print-man-page",
