@@ -3,6 +3,7 @@
 #include <elastic/process/detail/guard_image.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
+#include <support/text.hpp>
 #include <support/running_program.hpp>
 #include <support/reserved_port.hpp>
 

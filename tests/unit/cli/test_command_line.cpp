@@ -685,6 +685,9 @@ TEST_CASE("command_line: contradictions are refused", "[cli]") {
       {{"--nnodes", "2", "--node-rank", "2", "a.py"}, "--node-rank 2: with --nnodes 2"},
       {{"--rdzv-backend", "static", "--node-rank", "1", "a.py"}, "--node-rank 1"},
       {{"--nnodes", "2", "--master-port", "0", "a.py"}, "--master-port 0"},
+      {{"--rdzv-backend", "c10d", "--rdzv-endpoint", "/shared/job", "--rdzv-conf",
+        "store_type=file", "a.py"},
+       "--rdzv-conf store_type=file: use --rdzv-backend file"},
   });
   t::check_refusals({{{"-m", "x"}, "--module and PET_NO_PYTHON exclude each other"}},
                     {{"PET_NO_PYTHON", "1"}});
@@ -1107,6 +1110,7 @@ TEST_CASE("command_line: quotes that no shell took away are none of a setting", 
   CHECK(conf("'host_grace=10,timeout=5'") == both_settings);
   CHECK(conf("\"host_grace=10,timeout=5\"") == both_settings);
   CHECK(conf("host_grace='10', timeout=\"5\"") == both_settings);
+  CHECK(conf("'host_grace'=10, \"timeout\"=5") == both_settings);
   CHECK(conf("''").empty());
   t::check_refusals({{{"--rdzv-conf", "'a'", "a.py"}, "key=value,key=value"}});
 }

@@ -32,6 +32,11 @@ namespace elastic::detail {
 /// another form, or several of them, and check them by themselves.
 inline void check_endpoint(const given_options& options, const rendezvous_parameters& rendezvous) {
   const auto text = options.find("--rdzv-endpoint");
+  const auto store = rendezvous.conf.find("store_type");
+  if (rendezvous.backend == "c10d" && store != rendezvous.conf.end() && store->second == "file") {
+    refuse_options(fmt::format("{}=file: use --rdzv-backend file, whose endpoint is a directory",
+                               rendezvous.name_of("store_type")));
+  }
   if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
   try {
     if (rendezvous.backend == "c10d") {

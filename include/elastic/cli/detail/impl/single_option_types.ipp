@@ -307,7 +307,7 @@ ELASTIC_DECL option_type settings_type() {
       comma = rest.find(',');
       const std::string_view pair = rest.substr(0, comma);
       const std::size_t equals = pair.find('=');
-      const std::string_view key = trimmed(pair.substr(0, equals));
+      const std::string_view key = without_quotes(trimmed(pair.substr(0, equals)));
       std::string_view value;
       if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
       if (key.empty() || value.empty()) {
