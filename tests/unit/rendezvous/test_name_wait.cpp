@@ -65,6 +65,13 @@ TIME_TEST("name wait: a name that resolves takes no time", "[rendezvous]") {
   CHECK(now.log->text().empty());
 }
 
+TIME_TEST("name wait: a host without an entry for localhost serves there at once",
+          "[rendezvous]") {
+  scene now(time);
+  co_await elastic::detail::wait_for_name("localhost", 10s, now.parameters, now.server.look_up());
+  CHECK(now.server.look_ups == 0);
+}
+
 TIME_TEST("name wait: a name that resolves later is waited for, with one warning",
           "[rendezvous]") {
   scene now(time);

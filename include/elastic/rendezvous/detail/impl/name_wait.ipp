@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/detail/name_wait.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/net/local_address.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +19,8 @@ namespace elastic::detail {
 ELASTIC_DECL task<void> wait_for_name(
     std::string host, duration patience, rendezvous_parameters parameters,
     std::function<task<std::vector<asio::ip::address>>(std::string)> look_up) {
+  // A server at "localhost" needs no resolver.
+  if (is_loopback(host)) co_return;
   constexpr std::chrono::seconds longest_pause(2);
   time_source& time = *parameters.time;
   const time_point deadline = time.now() + patience;
