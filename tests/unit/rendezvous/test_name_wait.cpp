@@ -46,8 +46,8 @@ struct scene {
     parameters.time = time.share();
     parameters.log = log->log();
   }
-  task<void> wait(elastic::duration patience) {
-    return elastic::detail::wait_for_name("node0", patience, parameters, server.look_up());
+  task<void> wait(elastic::duration patience, std::string host = "node0") {
+    return elastic::detail::wait_for_name(std::move(host), patience, parameters, server.look_up());
   }
 
   std::shared_ptr<elastic::test::log_recorder> log =
@@ -68,7 +68,7 @@ TIME_TEST("name wait: a name that resolves takes no time", "[rendezvous]") {
 TIME_TEST("name wait: a host without an entry for localhost serves there at once",
           "[rendezvous]") {
   scene now(time);
-  co_await elastic::detail::wait_for_name("localhost", 10s, now.parameters, now.server.look_up());
+  co_await now.wait(10s, "localhost");
   CHECK(now.server.look_ups == 0);
 }
 

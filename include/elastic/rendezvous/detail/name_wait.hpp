@@ -22,7 +22,11 @@ namespace elastic::detail {
 /// Errors: `errc::rendezvous_timeout`, which names the host. Cancellation: all types, at once.
 ELASTIC_DECL task<void> wait_for_name(
     std::string host, duration patience, rendezvous_parameters parameters,
-    std::function<task<std::vector<asio::ip::address>>(std::string)> look_up = resolve_addresses);
+    std::function<task<std::vector<asio::ip::address>>(std::string)> look_up);
+
+/// The same with the resolver of this host.
+ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
+                                      rendezvous_parameters parameters);
 
 }  // namespace elastic::detail
 

@@ -45,4 +45,9 @@ ELASTIC_DECL task<void> wait_for_name(
                           parameters.name_of("endpoint"), seconds));
 }
 
+ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
+                                      rendezvous_parameters parameters) {
+  return wait_for_name(std::move(host), patience, std::move(parameters), resolve_addresses);
+}
+
 }  // namespace elastic::detail
