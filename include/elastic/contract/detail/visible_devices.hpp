@@ -16,7 +16,8 @@ namespace elastic::detail {
 ELASTIC_DECL std::string_view device_variable(const environment_map& environment);
 
 /// The entries of a variable such as CUDA_VISIBLE_DEVICES, without surrounding spaces; no entries
-/// if it is not set. If it is set to the empty text, which hides all GPUs, there is one empty entry.
+/// if it is not set. If it is set to the empty text, which hides all GPUs, there is one empty
+/// entry.
 ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment,
                                                       std::string_view variable);
 
