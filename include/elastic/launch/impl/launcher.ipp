@@ -70,8 +70,8 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
-/// "the job needs 2 to 4 nodes, which meet at host0:29400 (backend c10d, run id 'job1') within 600 s
-/// (join_timeout)"; empty for one node.
+/// "the job needs 2 to 4 nodes, which meet at host0:29400 (backend c10d, run id 'job1') within
+/// 600 s (join_timeout)"; empty for one node.
 inline std::string meeting_of(const rendezvous_parameters& parameters) {
   if (parameters.max_nodes == 1) return {};
   const std::string least = parameters.min_nodes == parameters.max_nodes
