@@ -26,6 +26,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import os
 import sys
 import threading
@@ -261,7 +262,7 @@ def run(train: _Function) -> _Function:
             next_epoch()
         finished()
         if _epochs.holds_group:
-            _destroy_groups()
+            _destroy_groups(is_last=True)
         return result
 
     return cast(_Function, survive)
@@ -594,19 +595,47 @@ def _end_if_stuck() -> None:
         os._exit(1)
 
 
-def _destroy_groups() -> None:
-    """DDP must be gone before: it would release its group last, and PyTorch 2.13 may then hang."""
+def _destroy_groups(is_last: bool = False) -> None:
+    """DDP must be gone before: it would release its group last, and PyTorch 2.13 may then hang.
+    Says that something holds a group, unless it is the last one of this process."""
     _epochs.store = None
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():
+        _forget_meshes()
         if _traces.count_holders() > _traces.holders:
             gc.collect()
         group = weakref.ref(dist.group.WORLD)
         dist.destroy_process_group()
-        if group() is not None:
-            _say(f"the process group of epoch {_epochs.current} is still in use: something outside "
-                 f"of the function under survive.run holds it")
+        if group() is not None and not is_last:
+            _say(f"the process group of epoch {_epochs.current} is still in use: {_holder()} "
+                 f"outside of the function under survive.run holds it")
     if _epochs.holds_group:
         _traces.remove(sys.modules["torch.distributed.distributed_c10d"])
     _epochs.hold_group(False)
     _epochs.sockets.forget()
+
+
+# PyTorch's functions that empty caches of DTensor, by their modules.
+_CLEARERS = {"torch.distributed.tensor.debug": "_clear_sharding_prop_cache",
+             "torch.distributed.tensor._redistribute": "clear_redistribute_planner_cache"}
+
+
+def _forget_meshes() -> None:
+    """DTensor keeps what it has found out about a mesh, and with it the mesh and its groups, which
+    it would give to equal meshes of later epochs."""
+    if "torch.distributed.tensor" not in sys.modules:
+        return
+    for name, clearer in _CLEARERS.items():
+        with contextlib.suppress(ImportError, AttributeError):  # other releases of PyTorch
+            getattr(importlib.import_module(name), clearer)()
+    for each in gc.get_objects():
+        if type(each) is functools._lru_cache_wrapper and (
+                each.__module__ or "").startswith("torch.distributed.tensor."):
+            each.cache_clear()
+
+
+def _holder() -> str:
+    mesh = getattr(sys.modules.get("torch.distributed.device_mesh"), "DeviceMesh", None)
+    if mesh is not None and any(type(each) is mesh for each in gc.get_objects()):
+        return "a DeviceMesh"
+    return "something"

@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
+#include <support/text.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -263,6 +264,28 @@ TEST_CASE("survive: what a script does that cannot survive is named", "[integrat
     CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == processes);
     CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 6") ==
           std::set<std::string>{"0", "1"});
+  }
+}
+
+TEST_CASE("survive: a DeviceMesh keeps no process group, but one outside of train, which is named",
+          "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const std::string undisturbed = job().train(python, {"--steps", "6"}, "2");
+  for (const bool is_held : {false, true}) {
+    const job job;
+    words script{"survive_worker.py", "--folder", job.marks(), "--steps", "6",
+                 "--do",              "kill@3:1", "--mesh"};
+    if (is_held) script.push_back("--hold");
+    const auto result = job.run(python, "2", script);
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK(all_of(result.out, "checksum (\\S+)") == all_of(undisturbed, "checksum (\\S+)"));
+    CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == 1);
+    // Nothing is said at the end of the job, where it does no harm.
+    CHECK(all_of(result.err, "group of (epoch \\d) is still in use: a DeviceMesh outside") ==
+          (is_held ? std::set<std::string>{"epoch 0"} : std::set<std::string>{}));
+    CHECK(test::occurrences(result.err, "is still in use") == (is_held ? 1 : 0));
   }
 }
 

@@ -37,7 +37,9 @@ def parse_arguments():
     parser.add_argument("--compile", action="store_true",
                         help="compiles the model, and says each time that it is done")
     parser.add_argument("--own-group", action="store_true", help="not by survive")
-    parser.add_argument("--hold", action="store_true", help="keeps DDP outside of train")
+    parser.add_argument("--mesh", action="store_true", help="computes with a DeviceMesh, too")
+    parser.add_argument("--hold", action="store_true",
+                        help="keeps DDP outside of train, or the mesh")
     parser.add_argument("--no-commit", action="store_true")
     parser.add_argument("--careless", action="store_true",
                         help="goes on after every exception in a step, as if it were the data's")
@@ -166,6 +168,15 @@ def do_step(state, ddp, group, batch):
     act("late", state.step)
 
 
+def use_mesh():
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Shard
+    mesh = init_device_mesh("cpu", (survive.world_size(),))
+    whole = DTensor.from_local(torch.ones(2), mesh, [Shard(0)]) + 1
+    assert float(whole.sum().full_tensor()) == 4 * survive.world_size()
+    return mesh
+
+
 def wait_until_rank_0_left(step):
     while (OPTIONS.leave and step == OPTIONS.steps and survive.rank() != 0
            and not survive._epochs.sockets.have_lost_peer()):
@@ -194,8 +205,9 @@ def train(state):
         groups = [survive.new_group(range(at, survive.world_size(), 2)) for at in (0, 1)]
         group = groups[survive.rank() % 2]
     ddp = DistributedDataParallel(state.model)
+    mesh = use_mesh() if OPTIONS.mesh else None
     if OPTIONS.hold:
-        HELD.append(ddp)
+        HELD.append(mesh or ddp)
     for batch in batches(state.step):
         time.sleep(OPTIONS.pause)
         if OPTIONS.gate:
