@@ -53,7 +53,7 @@ struct worker_spec {
   };
 
   /// The role of these workers: a name for ranks, logs, events and metrics, of up to
-  /// `limits::worker_role_bytes` bytes.
+  /// `limits::worker_role_bytes` bytes, without control characters.
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
   int nproc_per_node = 1;
@@ -65,7 +65,7 @@ struct worker_spec {
   /// A command in front of the program, for all workers or some.
   wrapper wrap;
   /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
-  /// agent adds the variables that it promises to its workers.
+  /// agent adds the variables that it promises to its workers. A name is not empty and has no '='.
   environment_map environment;
   /// A function of the program to run: the program's main must begin with `run_entrypoint`. The
   /// standard input of each worker then carries the call. Empty: the program runs normally.

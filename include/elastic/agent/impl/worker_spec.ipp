@@ -11,6 +11,7 @@
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -35,8 +36,30 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                        std::chrono::duration<double>(chosen.timeout).count(),
                        limits::shell_command_timeout.count()));
   };
+  // What the kernel takes as a text ends at its first zero byte.
+  const auto demand_whole = [&](std::string_view field, const std::string& text) {
+    demand(text.find('\0') == std::string::npos,
+           fmt::format("{}: {} has a zero byte in it", spec.name_of(field), in_quotes(text)));
+  };
   demand(!spec.program.empty(), "the worker's program is not named");
+  demand_whole("program", spec.program);
+  demand_whole("directory", spec.directory);
+  for (const std::string& argument : spec.arguments) demand_whole("arguments", argument);
+  for (const auto& [name, value] : spec.environment) {
+    demand(!name.empty() && name.find('=') == std::string::npos,
+           fmt::format("{}: {} is not a name for a variable", spec.name_of("environment"),
+                       in_quotes(name)));
+    demand_whole("environment", name);
+    demand_whole("environment", value);
+  }
+  for (const int number : spec.ignored_signals) {
+    detail::require_signal(number, spec.name_of("ignored_signals"));
+  }
   if (spec.function) validate(*spec.function);
+  demand(std::none_of(spec.role.begin(), spec.role.end(),
+                      [](unsigned char letter) { return letter < ' ' || letter == 127; }),
+         fmt::format("{}: {} has control characters, such as a line end, in it",
+                     spec.name_of("role"), in_quotes(spec.role)));
   demand(spec.role.size() <= limits::worker_role_bytes,
          fmt::format("role: the name has {} bytes: up to {} are allowed", spec.role.size(),
                      limits::worker_role_bytes));
@@ -51,7 +74,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   for (const auto& [name, value] : spec.env) {
     if (detail::changes_by_epoch(value)) changing_bytes += name.size() + value.size();
     demand(!name.empty() && name.find('=') == std::string::npos,
-           fmt::format("'{}' is not a name for a variable", name));
+           fmt::format("{} is not a name for a variable", in_quotes(name)));
+    demand_whole("env", name);
+    demand_whole("env", value);
     demand(!is_set_by_agent(name),
            fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
   }
