@@ -61,8 +61,8 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 # "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
-    "agent": ["agent_journal", "agent_telemetry", "command_reply", "inbox_service", "line_template",
-              "pending_command", "request_inbox", "role_link", "run_files"],
+    "agent": ["agent_journal", "agent_telemetry", "async_run", "command_reply", "inbox_service",
+              "line_template", "pending_command", "request_inbox", "role_link", "run_files"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tcp", "base64", "blocking",
              "concurrent_run", "descriptor_share", "endless", "executor_work", "joined_text",
@@ -75,7 +75,7 @@ SHARED = {
                   "stack_frame", "stack_groups", "stall_history", "stall_judge", "stall_text",
                   "stall_watch", "thread_stack", "user_frame"],
     "health": ["control_message", "line_intake", "worker_liveness"],
-    "launch": ["function_preparer", "node_journal", "signal_relay", "worker_preparation"],
+    "launch": ["function_preparer", "node_journal", "signalled_run", "worker_preparation"],
     "net": ["byte_stream", "http_connection", "local_interface", "message_channel",
             "message_frame", "own_loopback", "port_lease", "secure_session", "socket_hook",
             "stream_listener", "tcp_message_channel", "tcp_stream", "tls_options", "tls_stream"],

@@ -11,6 +11,7 @@
 #include <elastic/agent/detail/impl/agent_step.ipp>
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
 #include <elastic/agent/detail/impl/arrivals.ipp>
+#include <elastic/agent/detail/impl/async_run.ipp>
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
 #include <elastic/agent/detail/impl/default_logs_specs.ipp>
 #include <elastic/agent/detail/impl/epoch_exchange.ipp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/detail/async_run.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_request.hpp>
@@ -14,11 +15,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace elastic {
 
 namespace detail {
 class request_inbox;
+struct agent_parts;
+struct inbox_access;
 }  // namespace detail
 
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them, and
@@ -26,10 +30,13 @@ class request_inbox;
 /// restarts are used up.
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
+/// The run needs nothing of the object: the destructor asks it to stop, as `stop({})` does, and
+/// does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `ask` and `carry_out` from any thread; the rest from one thread
-/// at a time. `run` creates a strand on its caller's executor and does everything there, so the
-/// executor may be a thread pool's (but see agent_services::worker_parent).
+/// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out` and the destructor from any
+/// thread; the rest from one thread at a time. `run` creates a strand on its caller's executor and
+/// does everything there, so the executor may be a thread pool's (but see
+/// agent_services::process_options::parent).
 class local_agent {
  public:
   /// The parts of a local_agent.
@@ -52,6 +59,7 @@ class local_agent {
   /// Errors: `errc::invalid_argument` if the worker_spec is out of bounds or there is no
   /// rendezvous.
   ELASTIC_DECL explicit local_agent(options settings);
+  ELASTIC_DECL ~local_agent();
 
   local_agent(const local_agent&) = delete;
   local_agent& operator=(const local_agent&) = delete;
@@ -63,31 +71,53 @@ class local_agent {
   /// was called.
   /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::start_failed`,
   /// `errc::file_access` (a worker could not be started, or the log directory not be created), and
-  /// those of the rendezvous.
+  /// those of the rendezvous; `errc::invalid_argument` for a second run.
   /// Cancellation: partial and total stop gracefully, as `stop({})` does; only terminal kills the
   /// workers now. If several types are combined, the gentlest applies, since the loser of `run() ||
   /// timer` is sent all of them. A further request during a graceful stop kills. Then it throws
   /// `operation_aborted`. Afterwards, the caller's cancellation state is Asio's default: terminal
-  /// only, nothing pending.
+  /// only, nothing pending. With `co_spawn`, a request that comes before the task has begun is
+  /// Asio's: terminal throws `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: name the agent in a separate statement. g++ 12 destroys its options twice in this
   /// expression.
   task<run_result> run() && = delete;
 
+  /// Runs the job as `run` does, on the executor, with any completion token of Asio. The signature
+  /// is `void(std::exception_ptr, run_result)`. The handler is called on its associated executor,
+  /// by default on that of the run, and never within this call.
+  ///
+  /// Result: as `run`; a run that was cancelled has a result, too, whose state is `stopped`.
+  /// Errors: those of `run`.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end.
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) & {
+    return detail::async_run<run_result>(std::move(executor), inbox_, run(),
+                                         std::forward<CompletionToken>(token));
+  }
+  /// Deleted: the destructor of a temporary would stop the run.
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
+
   /// Asks the agent to stop: the workers get the request's signal, its grace period, and then
   /// SIGKILL. A second request kills at once if it escalates, and has no effect otherwise. May be
   /// called before `run`; has no effect after it.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request);
 
   /// Passes on a signal, such as SIGUSR1, to every running worker and its process group, and to
   /// workers that are being started as soon as they run. If there are none, it is lost. May be
   /// called before `run`; has no effect after it.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
   /// Sends a signal to the worker of this rank of the job, and to its process group, if it runs on
   /// this node. As with any external signal, a worker that it ends has failed.
   /// @param reason  logged with it, and recorded in the journal as an injected fault; empty: logged
   ///                at debug level only
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal_rank(int rank, int number, std::string reason = {});
 
   /// Sends a request to the workers over the control channel, one request after the other. Only
@@ -98,16 +128,18 @@ class local_agent {
   /// Carries out a command, such as one from a status_server. May be awaited before `run`, for
   /// which it then waits, and after it, even if the agent no longer exists.
   ///
-  /// Result: the outcome when the command is done, or why it was not carried out. `drain` is done
-  /// once the agent has begun to leave.
+  /// Result: the outcome when the command is done, or why it was not carried out, at the latest
+  /// when the run ends, or when the agent is destroyed and has not run. `drain` is done once the
+  /// agent has begun to leave.
   /// Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
-  ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);
+  friend detail::inbox_access;
 
-  options options_;
   std::shared_ptr<detail::request_inbox> inbox_;
+  /// What the run takes; null afterwards.
+  std::unique_ptr<detail::agent_parts> parts_;
 };
 
 }  // namespace elastic

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_state.hpp>
-#include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
@@ -24,7 +24,6 @@
 namespace elastic {
 
 class job_journal;
-class local_agent;
 struct job_event;
 namespace detail {
 class job_tracker;
@@ -38,9 +37,12 @@ class job_tracker;
 ///     …
 ///     training.stop();      // on_end gets a result whose state is `stopped`
 ///
-/// One object runs once. It must live until its run has ended.
+/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// `stop()` does, and does not wait. The handler is still called, with a result whose state is
+/// `stopped`. Whoever waits for the end keeps the context running until then.
 ///
-/// Thread-safety: `stop`, `kill` and `view` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `kill`, `view` and the destructor from any thread; the rest from one
+/// thread at a time.
 class job {
  public:
   /// The state of a job on this node at one moment. It does not change.
@@ -95,23 +97,28 @@ class job {
   /// Cancellation: partial and total stop the job as `stop` does; only terminal kills its workers.
   /// If several types are combined, the gentlest applies. A further request kills. Then it returns
   /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
-  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending. With
+  /// `co_spawn`, a request that comes before the task has begun is Asio's: terminal throws
+  /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
-  /// Deleted: the job must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   task<run_result> run() && = delete;
 
   /// Runs the job as `run` does, with any completion token of Asio: a function, `use_future`,
-  /// `use_awaitable`, `deferred`. The signature is `void(std::exception_ptr, run_result)`.
+  /// `use_awaitable`, `deferred`. The signature is `void(std::exception_ptr, run_result)`. The
+  /// handler is called on its associated executor, by default on the job's, and never within this
+  /// call.
   ///
   /// Result, errors: those of `run`.
-  /// Cancellation: that of `run`, by the cancellation slot of the token's handler. From another
-  /// thread than those of the job's executor, call `stop` or `kill` instead.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end. `asio::cancel_after(time, token)` kills: it sends terminal unless it
+  /// is given another type, as in `cancel_after(time, asio::cancellation_type::partial, token)`.
   template <class CompletionToken>
   auto async_run(CompletionToken&& token) & {
-    return asio::co_spawn(asio::make_strand(executor_), run(),
-                          std::forward<CompletionToken>(token));
+    return agent_->async_run(executor_, std::forward<CompletionToken>(token));
   }
-  /// Deleted: the job must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
   auto async_run(CompletionToken&& token) && = delete;
 
@@ -122,6 +129,7 @@ class job {
   /// worker_spec, unless the request says otherwise. A request that does not escalate has no effect
   /// on a job that is already stopping. No effect on a job that has ended. If called before `run`,
   /// no worker starts.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Kills the workers now, even if they are being stopped.
@@ -134,7 +142,7 @@ class job {
   asio::any_io_executor executor_;
   std::shared_ptr<job_journal> journal_;
   std::shared_ptr<detail::job_tracker> tracker_;
-  std::shared_ptr<local_agent> agent_;
+  std::unique_ptr<local_agent> agent_;
 };
 
 }  // namespace elastic

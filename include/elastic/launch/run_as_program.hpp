@@ -52,7 +52,8 @@ class program_run {
   ///                    cancellation. A task that ends before the agent stops the job, as if the
   ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
-  /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension.
+  /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension, and
+  /// `errc::invalid_argument` at once if `agent` is null.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
   /// watched.
   /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The

@@ -11,8 +11,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/launch/signal_plan.hpp>
 
-#include <vector>
-
 namespace elastic {
 
 /// Runs an agent as a program does. Each signal of the plan either stops the agent cleanly, and its
@@ -25,17 +23,6 @@ namespace elastic {
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan);
 /// The same with the default signal_plan.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
-
-namespace detail {
-
-/// The same with concurrent watchers, which end only when they are cancelled. One that fails ends
-/// the run.
-///
-/// Errors: also that of a watcher. Cancellation: requests go only to the agent.
-ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
-                                          std::vector<task<void>> watchers);
-
-}  // namespace detail
 
 }  // namespace elastic
 

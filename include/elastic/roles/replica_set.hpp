@@ -3,10 +3,10 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/detail/async_run.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
-#include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
@@ -15,12 +15,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace elastic {
 
 namespace detail {
 class request_inbox;
-struct prepared_workers;
+struct inbox_access;
+struct replica_parts;
 }  // namespace detail
 
 /// Replicas of one program on this node, such as an inference server. They form no world and do not
@@ -28,7 +30,7 @@ struct prepared_workers;
 /// not restarted.
 ///
 ///     replica_set servers(config);
-///     co_spawn(context, servers.run(), on_end);
+///     servers.async_run(context.get_executor(), on_end);
 ///
 /// A set provides for each replica what an agent provides for a worker: a guard, log files, the
 /// control channel, hang detection with its hook, and restarts with their delays. A replica gets
@@ -36,10 +38,11 @@ struct prepared_workers;
 /// it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
-/// It must live until its run has ended.
+/// The run needs nothing of the object: the destructor asks it to stop, as `stop()` does, and does
+/// not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `signal_replica` and `carry_out` from any thread; the rest from
-/// one thread at a time.
+/// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out` and the destructor from any
+/// thread; the rest from one thread at a time.
 class replica_set {
  public:
   /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
@@ -67,18 +70,39 @@ class replica_set {
   /// Cancellation: partial and total stop the replicas as `stop` does; only terminal kills them. If
   /// several types are combined, the gentlest applies. A further request kills. Then it returns a
   /// result whose state is `stopped`, unless the replicas had ended by themselves. Afterwards, the
-  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending. With
+  /// `co_spawn`, a request that comes before the task has begun is Asio's: terminal throws
+  /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
-  /// Deleted: the set must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   task<run_result> run() && = delete;
+
+  /// Runs the replicas as `run` does, on the executor, with any completion token of Asio. The
+  /// signature is `void(std::exception_ptr, run_result)`. The handler is called on its associated
+  /// executor, by default on that of the run, and never within this call.
+  ///
+  /// Result, errors: those of `run`.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end.
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) & {
+    return detail::async_run<run_result>(std::move(executor), inbox_, run(),
+                                         std::forward<CompletionToken>(token));
+  }
+  /// Deleted: the destructor of a temporary would stop the run.
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
 
   /// Asks all replicas to end: with the signal of the request, and with SIGKILL after its grace
   /// period or else the `shutdown_timeout`. A second request kills at once if it escalates, and has
   /// no effect otherwise. No effect on a set that has ended. If called before `run`, no replica
   /// starts.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Passes a signal on to every running replica, as `local_agent::signal` does.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
   /// The same for one replica and its process group.
@@ -92,14 +116,17 @@ class replica_set {
   /// that replica again. `drain` stops the set. `stacks` needs the agent_extension of
   /// `add_diagnosis`.
   ///
-  /// Result: the outcome when the command is done, or why it was not carried out.
+  /// Result: the outcome when the command is done, or why it was not carried out, at the latest
+  /// when the run ends, or when the set is destroyed and has not run.
   /// Errors: none of its own. Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
-  std::unique_ptr<detail::prepared_workers> prepared_;
-  std::string run_id_;
+  friend detail::inbox_access;
+
   std::shared_ptr<detail::request_inbox> inbox_;
+  /// What the run takes; null afterwards.
+  std::unique_ptr<detail::replica_parts> parts_;
 };
 
 /// Runs replicas as a program does: each signal of the plan either stops them cleanly or is passed

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/detail/async_run.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_state.hpp>
-#include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace elastic {
@@ -23,7 +24,8 @@ namespace elastic {
 class role_extension;
 namespace detail {
 class request_inbox;
-class role_plan;
+struct group_parts;
+struct inbox_access;
 }  // namespace detail
 
 /// A job of several roles on this node, each with its own workers, world and lifetime. An agent
@@ -31,13 +33,15 @@ class role_plan;
 /// the others. On several nodes, each node runs a group of the same roles.
 ///
 ///     role_group job(context.get_executor(), options);
-///     co_spawn(context, job.run(), on_end);
+///     job.async_run(on_end);
 ///
 /// The job succeeds when every role without `stops_with` has succeeded; the rest are then stopped.
 ///
-/// One object runs once. It must live until its run has ended.
+/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `signal` and the destructor from any thread; the rest from one thread at
+/// a time.
 class role_group {
  public:
   /// The parameters of a group.
@@ -115,24 +119,57 @@ class role_group {
   /// Cancellation: partial and total stop the job as `stop` does; only terminal kills the workers.
   /// If several types are combined, the gentlest applies. A further request kills. Then it returns
   /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
-  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending. With
+  /// `co_spawn`, a request that comes before the task has begun is Asio's: terminal throws
+  /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<result> run() &;
-  /// Deleted: the group must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   task<result> run() && = delete;
+
+  /// Runs the job as `run` does, with any completion token of Asio. The signature is
+  /// `void(std::exception_ptr, role_group::result)`. The handler is called on its associated
+  /// executor, by default on the group's, and never within this call.
+  ///
+  /// Result, errors: those of `run`.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end.
+  template <class CompletionToken>
+  auto async_run(CompletionToken&& token) & {
+    return detail::async_run<result>(executor_, inbox_, run(),
+                                     std::forward<CompletionToken>(token));
+  }
+  /// Deleted: the destructor of a temporary would stop the run.
+  template <class CompletionToken>
+  auto async_run(CompletionToken&& token) && = delete;
 
   /// Asks the workers of all roles to end at the same time: with the signal of the request, and
   /// with SIGKILL after its grace period or else the role's `shutdown_timeout`. A request that does
   /// not escalate has no effect on a job that is already stopping. No effect on a job that has
   /// ended. If called before `run`, no worker starts.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Passes a signal on to every worker of every role that runs, as `local_agent::signal` does.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
  private:
-  std::shared_ptr<const detail::role_plan> plan_;
+  friend detail::inbox_access;
+
+  asio::any_io_executor executor_;
   std::shared_ptr<detail::request_inbox> inbox_;
+  /// What the run takes; null afterwards.
+  std::unique_ptr<detail::group_parts> parts_;
 };
+
+namespace detail {
+
+/// For `role_group::async_run`.
+ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<role_group::result> work,
+                            run_handler<role_group::result> on_end);
+
+}  // namespace detail
 
 /// Runs a group as a program does: each signal of the plan either stops the group cleanly, and its
 /// workers get the same signal, or is passed on to its workers. See `run_with_signals` for an

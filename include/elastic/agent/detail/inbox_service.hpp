@@ -12,18 +12,12 @@
 
 namespace elastic::detail {
 
-/// Closes the inbox, even if the context is destroyed while the run goes on.
-struct inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~inbox_closer() { inbox->close(); }
-};
-
 /// Gives each request of the inbox to the run, while `work` runs, which is a part of it.
 template <class Run, class Result>
-task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
+task<Result> serve_inbox(asio::any_io_executor strand, inbox_reader requests,
                          std::shared_ptr<Run> run, task<Result> work) {
-  const inbox_closer closer{inbox};
-  inbox->open(strand, [&run](const agent_request& request) {
+  const inbox_reader reader = std::move(requests);
+  reader.inbox()->open(strand, [&run](const agent_request& request) {
     std::visit([&](const auto& content) { run->take(content); }, request);
   });
   co_return co_await std::move(work);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <variant>
 
 namespace elastic::detail {
@@ -41,14 +42,12 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
   /// From any thread.
   ELASTIC_DECL void push(agent_request request);
 
-  /// Makes what `run_shielded` calls if its caller is cancelled: the request for a stop.
-  ELASTIC_DECL std::function<void(asio::cancellation_type)> cancel_handler();
-
   /// On the strand: passes each request to `take` from now on, there.
   ELASTIC_DECL void open(asio::any_io_executor strand,
                          std::function<void(const agent_request&)> take);
 
-  /// On the strand: accepts no more requests and releases the strand, whose context may then end.
+  /// On the strand, or if the inbox was never opened: accepts no more requests and releases the
+  /// strand, whose context may then end.
   ELASTIC_DECL void close();
 
  private:
@@ -61,8 +60,36 @@ class request_inbox : public std::enable_shared_from_this<request_inbox> {
   std::function<void(const agent_request&)> take_;
 };
 
+/// The end of an inbox that belongs to a run. It closes the inbox when the run has ended, when it
+/// is destroyed with its context, and when it never begins.
+class inbox_reader {
+ public:
+  explicit inbox_reader(std::shared_ptr<request_inbox> inbox) : inbox_(std::move(inbox)) {}
+  inbox_reader(inbox_reader&&) noexcept = default;
+  inbox_reader& operator=(inbox_reader&&) = delete;
+  ~inbox_reader() {
+    if (inbox_) inbox_->close();
+  }
+
+  const std::shared_ptr<request_inbox>& inbox() const { return inbox_; }
+
+ private:
+  std::shared_ptr<request_inbox> inbox_;
+};
+
+/// Reaches the inbox of an object whose run may outlive the object.
+struct inbox_access {
+  template <class Runner>
+  static std::shared_ptr<request_inbox> of(const Runner& runner) {
+    return runner.inbox_;
+  }
+};
+
 /// The stop that a cancellation requests: that of its gentlest type.
 ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
+
+/// The stop that the destructor of an object requests for its run.
+ELASTIC_DECL stop_request stop_by_destructor(const char* type);
 
 }  // namespace elastic::detail
 

@@ -13,43 +13,82 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 namespace elastic {
 
-ELASTIC_DECL local_agent::local_agent(options settings)
-    : options_(std::move(settings)), inbox_(detail::new_shared<detail::request_inbox>()) {
-  validate(options_.workers);
-  if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
+namespace detail {
+
+/// What an agent leaves to its run, which may outlive it.
+struct agent_parts {
+  agent_parts(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
+      : options(std::move(settings)), requests(inbox) {}
+
+  local_agent::options options;
+  inbox_reader requests;
+};
+
+inline task<run_result> serve_agent(asio::any_io_executor strand,
+                                    std::unique_ptr<agent_parts> parts) {
+  local_agent::options& options = parts->options;
+  agent_services services = complete(std::move(options.services), strand);
+  const auto run = new_shared<agent_run>(strand, options.workers, std::move(options.rendezvous),
+                                         std::move(services), std::move(options.notice),
+                                         std::move(options.meeting), options.job_may_grow);
+  task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
+  co_return co_await std::move(serving);
 }
 
-ELASTIC_DECL task<run_result> local_agent::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  const auto is_cancelled = detail::new_shared<bool>(false);
+inline task<run_result> run_agent_once(std::unique_ptr<agent_parts> parts) {
+  if (!parts) throw error(errc::invalid_argument, "an agent runs once");
+  const auto is_cancelled = new_shared<bool>(false);
   std::function<void(asio::cancellation_type)> on_cancel =
-      [is_cancelled, ask_for_stop = inbox_->cancel_handler()](asio::cancellation_type requested) {
+      [is_cancelled, stop = stop_by_cancellation(parts->requests.inbox())](
+          asio::cancellation_type requested) {
         *is_cancelled = true;
-        ask_for_stop(requested);
+        stop(requested);
       };
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  task<run_result> serving = serve(strand);
   task<run_result> running =
-      detail::run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
+      run_shielded<run_result>(strand, serve_agent(strand, std::move(parts)), std::move(on_cancel));
   run_result result = co_await std::move(running);
   if (*is_cancelled && result.state == worker_state::stopped) {
-    throw detail::asio_system_error(asio::error::operation_aborted);
+    throw asio_system_error(asio::error::operation_aborted);
   }
   co_return result;
 }
 
-ELASTIC_DECL void local_agent::stop(stop_request request) { inbox_->push(std::move(request)); }
+}  // namespace detail
 
-ELASTIC_DECL void local_agent::signal(int number) { inbox_->push(detail::signal_request{number}); }
+ELASTIC_DECL local_agent::local_agent(options settings)
+    : inbox_(detail::new_shared<detail::request_inbox>()) {
+  validate(settings.workers);
+  if (!settings.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
+  parts_ = std::make_unique<detail::agent_parts>(std::move(settings), inbox_);
+}
+
+ELASTIC_DECL local_agent::~local_agent() { inbox_->push(detail::stop_by_destructor("agent")); }
+
+ELASTIC_DECL task<run_result> local_agent::run() & {
+  return detail::run_agent_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL void local_agent::stop(stop_request request) {
+  detail::require_signal(request.signal, "stop_request::signal");
+  inbox_->push(std::move(request));
+}
+
+ELASTIC_DECL void local_agent::signal(int number) {
+  detail::require_signal(number, "local_agent::signal");
+  inbox_->push(detail::signal_request{number});
+}
 
 ELASTIC_DECL void local_agent::signal_rank(int rank, int number, std::string reason) {
+  detail::require_signal(number, "local_agent::signal_rank");
   inbox_->push(detail::rank_signal_request{rank, number, std::move(reason)});
 }
 
@@ -57,18 +96,6 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 
 ELASTIC_DECL task<job_command::outcome> local_agent::carry_out(job_command command) & {
   return detail::command_by_inbox(std::move(command), inbox_);
-}
-
-ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
-  if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  agent_services services = complete(std::exchange(options_.services, {}), strand);
-  // Moved into the run: they may refer to the context, which this object may outlive.
-  const auto run = detail::new_shared<detail::agent_run>(
-      strand, options_.workers, std::exchange(options_.rendezvous, nullptr), std::move(services),
-      std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}),
-      options_.job_may_grow);
-  task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
-  co_return co_await std::move(serving);
 }
 
 }  // namespace elastic

@@ -73,7 +73,8 @@ using end_handler = single_call<std::exception_ptr>;
 ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work);
 ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, executor_work work);
 
-/// Runs `work` on the strand; within this call if the caller is on the strand.
+/// Runs `work` on the executor; within this call if the caller is on it.
+ELASTIC_DECL void dispatch_work(const asio::any_io_executor& executor, executor_work work);
 ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& strand,
                                 executor_work work);
 

@@ -14,8 +14,9 @@
 namespace elastic::detail {
 
 /// Runs `work` on the executor to its end, so that it has a result in any case. A request to cancel
-/// the caller calls `on_cancel` on the caller's executor instead, which may ask the work to end.
-/// The caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
+/// the caller, of any type and also one that it has received before, calls `on_cancel` on the
+/// caller's executor instead, which may ask the work to end. The caller's cancellation state is
+/// afterwards as Asio makes it: terminal only, nothing pending.
 ///
 /// Errors: those of `work`.
 ELASTIC_DECL task<void> run_shielded(asio::any_io_executor executor, task<void> work,

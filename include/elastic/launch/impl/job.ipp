@@ -19,7 +19,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -136,19 +135,15 @@ ELASTIC_DECL void job::prepare(const launch_config& config, agent_services servi
   journal_->add(tracker_);
 }
 
-ELASTIC_DECL job::~job() { journal_->remove(tracker_); }
+ELASTIC_DECL job::~job() {
+  journal_->remove(tracker_);
+  agent_->stop(detail::stop_by_destructor("job"));
+}
 
 ELASTIC_DECL task<run_result> job::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  std::function<void(asio::cancellation_type)> on_cancel =
-      [agent = agent_](asio::cancellation_type requested) {
-        agent->stop(detail::as_stop_request(requested));
-      };
   // Only `stop` ends the agent, so it always has a result.
-  task<run_result> running = detail::run_shielded<run_result>(executor_, agent_->run(),
-                                                              std::move(on_cancel));
-  co_return co_await std::move(running);
+  return detail::run_shielded<run_result>(
+      executor_, agent_->run(), detail::stop_by_cancellation(detail::inbox_access::of(*agent_)));
 }
 
 ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const { return tracker_->view(); }

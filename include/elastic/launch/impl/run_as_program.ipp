@@ -7,13 +7,14 @@
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/launch/detail/signalled_run.hpp>
 #include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/launcher.hpp>
-#include <elastic/launch/run_with_signals.hpp>
 #include <elastic/launch/signal_plan.hpp>
 
 #include <string>
@@ -85,7 +86,8 @@ inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
   if (!drain_file.empty()) {
     companions.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
-  task<run_result> running = run_watched(*agent, plan->signals, std::move(companions));
+  task<run_result> running =
+      run_signalled<run_result>(*agent, plan->signals, std::move(companions));
   if (!plan->extension) co_return co_await std::move(running);
   task<void> ending = plan->extension->close();
   co_return co_await with_cleanup(std::move(running), std::move(ending));
@@ -101,7 +103,8 @@ ELASTIC_DECL const agent_services& program_run::services() const { return plan_-
 
 ELASTIC_DECL task<run_result> program_run::run(std::shared_ptr<local_agent> agent,
                                                std::vector<task<void>> companions) const {
-  return detail::run_planned(plan_, std::move(agent), std::move(companions));
+  return detail::run_planned(plan_, detail::required(std::move(agent), "program_run: the agent"),
+                             std::move(companions));
 }
 
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,

@@ -12,10 +12,12 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/launch/detail/signalled_run.hpp>
 #include <elastic/launch/detail/worker_preparation.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 #include <elastic/roles/detail/replica_run.hpp>
-#include <elastic/roles/detail/signalled_run.hpp>
 
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,10 +41,10 @@ inline void check_replicas(const worker_spec& workers) {
          "for workers that start together");
 }
 
-inline std::unique_ptr<prepared_workers> prepare_replicas(const launch_config& config,
-                                                          const agent_services& services) {
-  auto prepared = std::make_unique<prepared_workers>(prepare_workers(config, services));
-  check_replicas(prepared->workers);
+inline prepared_workers prepare_replicas(const launch_config& config,
+                                         const agent_services& services) {
+  prepared_workers prepared = prepare_workers(config, services);
+  check_replicas(prepared.workers);
   return prepared;
 }
 
@@ -51,39 +53,58 @@ inline std::string run_id_of(const launch_config& config) {
   return given.empty() || given == rendezvous_parameters().run_id ? random_uuid() : given;
 }
 
-}  // namespace detail
+/// What a replica_set leaves to its run, which may outlive it.
+struct replica_parts {
+  replica_parts(const launch_config& config, const agent_services& services,
+                const std::shared_ptr<request_inbox>& inbox)
+      : prepared(prepare_replicas(config, services)), run_id(run_id_of(config)), requests(inbox) {}
 
-ELASTIC_DECL replica_set::replica_set(named<launch_config> config, named<agent_services> services)
-    : prepared_(detail::prepare_replicas(*config, *services)),
-      run_id_(detail::run_id_of(*config)),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
+  prepared_workers prepared;
+  std::string run_id;
+  inbox_reader requests;
+};
 
-ELASTIC_DECL replica_set::replica_set(named<launch_config> config)
-    : prepared_(detail::prepare_replicas(*config, agent_services())),
-      run_id_(detail::run_id_of(*config)),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
-
-ELASTIC_DECL replica_set::~replica_set() = default;
-
-ELASTIC_DECL task<run_result> replica_set::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  const auto prepared = std::exchange(prepared_, nullptr);
-  if (!prepared) throw error(errc::invalid_argument, "a replica_set runs once");
+inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) {
+  if (!parts) throw error(errc::invalid_argument, "a replica_set runs once");
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  // Moved into the run: they may refer to the context, which this object may outlive.
-  const auto run = detail::new_shared<detail::replica_run>(strand, std::move(*prepared), run_id_);
-  task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
+  const auto run = new_shared<replica_run>(strand, std::move(parts->prepared), parts->run_id);
+  auto on_cancel = stop_by_cancellation(parts->requests.inbox());
+  task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
   task<run_result> running =
-      detail::run_shielded<run_result>(strand, std::move(serving), inbox_->cancel_handler());
+      run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
   co_return co_await std::move(running);
 }
 
-ELASTIC_DECL void replica_set::stop(stop_request request) { inbox_->push(std::move(request)); }
+}  // namespace detail
 
-ELASTIC_DECL void replica_set::signal(int number) { inbox_->push(detail::signal_request{number}); }
+ELASTIC_DECL replica_set::replica_set(named<launch_config> config, named<agent_services> services)
+    : inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::replica_parts>(*config, *services, inbox_)) {}
+
+ELASTIC_DECL replica_set::replica_set(named<launch_config> config)
+    : inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::replica_parts>(*config, agent_services(), inbox_)) {}
+
+ELASTIC_DECL replica_set::~replica_set() {
+  inbox_->push(detail::stop_by_destructor("replica_set"));
+}
+
+ELASTIC_DECL task<run_result> replica_set::run() & {
+  return detail::run_replicas_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL void replica_set::stop(stop_request request) {
+  detail::require_signal(request.signal, "stop_request::signal");
+  inbox_->push(std::move(request));
+}
+
+ELASTIC_DECL void replica_set::signal(int number) {
+  detail::require_signal(number, "replica_set::signal");
+  inbox_->push(detail::signal_request{number});
+}
 
 ELASTIC_DECL void replica_set::signal_replica(int replica, int number, std::string reason) {
+  detail::require_signal(number, "replica_set::signal_replica");
   inbox_->push(detail::rank_signal_request{replica, number, std::move(reason)});
 }
 

@@ -10,11 +10,13 @@
 #include <elastic/base/detail/shielded_run.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
+#include <elastic/launch/detail/signalled_run.hpp>
 #include <elastic/launch/job_outcome.hpp>
+#include <elastic/process/detail/signal_number.hpp>
 #include <elastic/roles/detail/role_plan.hpp>
 #include <elastic/roles/detail/role_run.hpp>
-#include <elastic/roles/detail/signalled_run.hpp>
 
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -59,38 +61,62 @@ inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
   co_return group_result(*run, *plan);
 }
 
-}  // namespace detail
+/// What a group leaves to its run, which may outlive it.
+struct group_parts {
+  group_parts(asio::any_io_executor executor, const role_group::options& options,
+              agent_services services, const std::shared_ptr<request_inbox>& inbox)
+      : plan(new_shared<role_plan>(std::move(executor), job_of(options), std::move(services))),
+        requests(inbox) {}
 
-ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job)
-    : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
-                                                  agent_services())),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
+  std::shared_ptr<const role_plan> plan;
+  inbox_reader requests;
+};
 
-ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job,
-                                    named<agent_services> services)
-    : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
-                                                  *services)),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
-
-ELASTIC_DECL role_group::~role_group() = default;
-
-ELASTIC_DECL task<role_group::result> role_group::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  const auto plan = std::exchange(plan_, nullptr);
-  if (!plan) throw error(errc::invalid_argument, "a role_group runs once");
-  const asio::any_io_executor strand = asio::make_strand(plan->executor());
-  const auto run = detail::new_shared<detail::role_run>(strand, plan);
-  task<result> serving =
-      detail::serve_inbox(strand, inbox_, run, detail::run_to_result(run, plan));
-  task<result> running =
-      detail::run_shielded<result>(strand, std::move(serving), inbox_->cancel_handler());
+inline task<role_group::result> run_group_once(std::unique_ptr<group_parts> parts) {
+  if (!parts) throw error(errc::invalid_argument, "a role_group runs once");
+  const asio::any_io_executor strand = asio::make_strand(parts->plan->executor());
+  const auto run = new_shared<role_run>(strand, parts->plan);
+  auto on_cancel = stop_by_cancellation(parts->requests.inbox());
+  task<role_group::result> serving =
+      serve_inbox(strand, std::move(parts->requests), run, run_to_result(run, parts->plan));
+  task<role_group::result> running =
+      run_shielded<role_group::result>(strand, std::move(serving), std::move(on_cancel));
   co_return co_await std::move(running);
 }
 
-ELASTIC_DECL void role_group::stop(stop_request request) { inbox_->push(std::move(request)); }
+ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<role_group::result> work,
+                            run_handler<role_group::result> on_end) {
+  start_uncancelled(executor, std::move(work), std::move(on_end));
+}
 
-ELASTIC_DECL void role_group::signal(int number) { inbox_->push(detail::signal_request{number}); }
+}  // namespace detail
+
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job)
+    : executor_(std::move(executor)),
+      inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::group_parts>(executor_, *job, agent_services(), inbox_)) {}
+
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job,
+                                    named<agent_services> services)
+    : executor_(std::move(executor)),
+      inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::group_parts>(executor_, *job, *services, inbox_)) {}
+
+ELASTIC_DECL role_group::~role_group() { inbox_->push(detail::stop_by_destructor("role_group")); }
+
+ELASTIC_DECL task<role_group::result> role_group::run() & {
+  return detail::run_group_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL void role_group::stop(stop_request request) {
+  detail::require_signal(request.signal, "stop_request::signal");
+  inbox_->push(std::move(request));
+}
+
+ELASTIC_DECL void role_group::signal(int number) {
+  detail::require_signal(number, "role_group::signal");
+  inbox_->push(detail::signal_request{number});
+}
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {
   return detail::run_signalled<role_group::result>(group, *plan, {});

@@ -9,6 +9,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace elastic::detail {
 
 ELASTIC_DECL void request_inbox::push(agent_request request) {
@@ -16,12 +18,6 @@ ELASTIC_DECL void request_inbox::push(agent_request request) {
   if (closed_) return;
   waiting_.push_back(std::move(request));
   if (strand_) post_work(*strand_, [self = this->shared_from_this()] { self->deliver(); });
-}
-
-ELASTIC_DECL std::function<void(asio::cancellation_type)> request_inbox::cancel_handler() {
-  return [inbox = shared_from_this()](asio::cancellation_type requested) {
-    inbox->push(as_stop_request(requested));
-  };
 }
 
 ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
@@ -64,6 +60,12 @@ ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
   request.signal = kill ? SIGKILL : SIGTERM;
   request.reason = "cancelled";
   request.escalates = true;
+  return request;
+}
+
+ELASTIC_DECL stop_request stop_by_destructor(const char* type) {
+  stop_request request;
+  request.reason = fmt::format("the {} was destroyed", type);
   return request;
 }
 

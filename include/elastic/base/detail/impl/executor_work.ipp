@@ -16,6 +16,10 @@ ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, e
   asio::post(strand, std::move(work));
 }
 
+ELASTIC_DECL void dispatch_work(const asio::any_io_executor& executor, executor_work work) {
+  asio::dispatch(executor, std::move(work));
+}
+
 ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& strand,
                                 executor_work work) {
   asio::dispatch(strand, std::move(work));

@@ -13,6 +13,11 @@ namespace elastic::detail {
 
 ELASTIC_DECL task<void> run_shielded(asio::any_io_executor executor, task<void> work,
                                      std::function<void(asio::cancellation_type)> on_cancel) {
+  const asio::cancellation_state before = co_await asio::this_coro::cancellation_state;
+  const asio::cancellation_type received = before.cancelled();
+  if (received != asio::cancellation_type::none) on_cancel(received);
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(false);
   const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
   asio::cancellation_slot slot = cancellation.slot();
   if (slot.is_connected()) slot.assign(std::move(on_cancel));
