@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/local_agent.hpp>
+#include <elastic/launch/job.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/roles/replica_set.hpp>
+#include <elastic/roles/role_group.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
+#include <support/asio.hpp>
+#include <support/catch.hpp>
+#include <support/leftovers.hpp>
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace wrong_uses {
+
+using elastic::run_result;
+using elastic::task;
+using elastic::worker_state;
+using words = std::vector<std::string>;
+
+/// The objects that run workers.
+enum class kind { job, agent, replicas, roles };
+
+constexpr const char* name_of(kind what) {
+  switch (what) {
+    case kind::job: return "job";
+    case kind::agent: return "local_agent";
+    case kind::replicas: return "replica_set";
+    case kind::roles: return "role_group";
+  }
+  return "";
+}
+
+/// How a run ended, as its handler was told.
+struct outcome {
+  int calls = 0;
+  std::exception_ptr failure;
+  worker_state state = worker_state::init;
+
+  /// Takes the place of a handler.
+  void take(std::exception_ptr thrown, worker_state ended) {
+    ++calls;
+    failure = std::move(thrown);
+    state = ended;
+  }
+  bool is_once(worker_state expected) const {
+    return calls == 1 && !failure && state == expected;
+  }
+  std::string text() const {
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const std::exception& thrown) {
+      return thrown.what();
+    }
+    return "";
+  }
+};
+
+/// One of the objects, by what all of them can do.
+class runner {
+ public:
+  using handler = std::function<void(std::exception_ptr, worker_state)>;
+
+  virtual ~runner() = default;
+  /// `async_run` with a handler that has this slot and this executor.
+  virtual void start(asio::any_io_executor executor, asio::cancellation_slot slot,
+                     asio::any_io_executor handlers, handler on_end) = 0;
+  /// `run`. The task is made within this call.
+  virtual task<worker_state> run() = 0;
+  virtual void stop(elastic::stop_request request) = 0;
+};
+
+template <class Result>
+task<worker_state> state_of(task<Result> running) {
+  const Result result = co_await std::move(running);
+  co_return result.state;
+}
+
+template <class Object>
+class runner_of final : public runner {
+ public:
+  template <class... Arguments>
+  explicit runner_of(Arguments&&... arguments) : object_(std::forward<Arguments>(arguments)...) {}
+
+  void start(asio::any_io_executor executor, asio::cancellation_slot slot,
+             asio::any_io_executor handlers, handler on_end) override {
+    auto take = [on_end = std::move(on_end)](std::exception_ptr failure, const auto& result) {
+      on_end(std::move(failure), result.state);
+    };
+    auto token =
+        asio::bind_executor(handlers, asio::bind_cancellation_slot(slot, std::move(take)));
+    constexpr bool has_executor =
+        std::is_same_v<Object, elastic::job> || std::is_same_v<Object, elastic::role_group>;
+    if constexpr (has_executor) {
+      object_.async_run(std::move(token));
+    } else {
+      object_.async_run(std::move(executor), std::move(token));
+    }
+  }
+  task<worker_state> run() override { return state_of(object_.run()); }
+  void stop(elastic::stop_request request) override { object_.stop(std::move(request)); }
+
+ private:
+  Object object_;
+};
+
+/// Calls somebody when the workers run.
+struct starter final : elastic::worker_observer {
+  std::function<void()> on_start = [] {};
+  int starts = 0;
+  void started(const elastic::worker_observer::started_workers&) override {
+    ++starts;
+    on_start();
+  }
+};
+
+/// A program that runs puppets, each of which does `acts`. In the end none of them may be left.
+class host {
+ public:
+  explicit host(words acts = {"hang"}) {
+    elastic::worker_spec& workers = config.workers;
+    workers.program = ELASTIC_PUPPET;
+    workers.arguments = std::move(acts);
+    workers.nproc_per_node = 2;
+    workers.environment["OMP_NUM_THREADS"] = "1";
+    workers.environment[remains_.name] = remains_.value;
+    workers.shutdown_timeout = std::chrono::hours(1);
+    workers.log_dir = "/dev/null";
+    config.standalone = true;
+    services.observer = observer;
+  }
+  host(const host&) = delete;
+  host& operator=(const host&) = delete;
+  ~host() {
+    context.reset();
+    CHECK(remains_.processes_become(0));
+  }
+
+  elastic::launch_config config;
+  std::shared_ptr<starter> observer = std::make_shared<starter>();
+  elastic::agent_services services;
+  std::optional<asio::io_context> context{std::in_place};
+  asio::cancellation_signal cancel;
+  outcome ended;
+
+  asio::any_io_executor executor() { return context->get_executor(); }
+
+  std::unique_ptr<runner> make(kind what) { return make(what, executor()); }
+
+  std::unique_ptr<runner> make(kind what, asio::any_io_executor its_executor) {
+    switch (what) {
+      case kind::job:
+        return std::make_unique<runner_of<elastic::job>>(its_executor, config, services);
+      case kind::agent: {
+        elastic::local_agent::options options;
+        options.workers = config.workers;
+        options.services = services;
+        elastic::rendezvous_parameters meeting;
+        meeting.backend = "c10d";
+        meeting.endpoint = "localhost:0";
+        meeting.run_id = "wrong";
+        options.rendezvous = elastic::rendezvous_registry().make(meeting);
+        return std::make_unique<runner_of<elastic::local_agent>>(options);
+      }
+      case kind::replicas:
+        return std::make_unique<runner_of<elastic::replica_set>>(config, services);
+      case kind::roles: break;
+    }
+    elastic::role_group::options options;
+    options.log_dir = "/dev/null";
+    elastic::role& only = options.roles.emplace_back();
+    only.name = "only";
+    only.config = config;
+    only.config.workers.log_dir.clear();
+    return std::make_unique<runner_of<elastic::role_group>>(its_executor, options, services);
+  }
+
+  /// Starts a run whose end is noted in `ended`.
+  void start(runner& object) { start(object, executor()); }
+
+  void start(runner& object, asio::any_io_executor handlers) {
+    object.start(executor(), cancel.slot(), std::move(handlers),
+                 [this](std::exception_ptr failure, worker_state state) {
+                   ended.take(std::move(failure), state);
+                 });
+  }
+
+  /// Does it in the context when the workers have been started, once.
+  void when_workers_run(std::function<void()> act) {
+    observer->on_start = [this, act = std::move(act)]() mutable {
+      if (act) asio::post(*context, std::exchange(act, nullptr));
+    };
+  }
+
+  void run() {
+    context->restart();
+    context->run();
+  }
+
+  /// Runs what can run without waiting.
+  void poll() {
+    context->restart();
+    context->poll();
+  }
+
+ private:
+  elastic::test::leftovers remains_;
+};
+
+/// Every kind in turn, each in a section of its name.
+#define FOR_EACH_KIND(what)                                                                  \
+  const kind what = GENERATE(kind::job, kind::agent, kind::replicas, kind::roles);           \
+  DYNAMIC_SECTION(name_of(what))
+
+}  // namespace wrong_uses
