@@ -238,7 +238,6 @@
 #include <elastic/rendezvous/detail/impl/name_wait.ipp>
 #include <elastic/rendezvous/detail/impl/node_id.ipp>
 #include <elastic/rendezvous/detail/impl/reachable_address.ipp>
-#include <elastic/rendezvous/detail/impl/registry_watch.ipp>
 #include <elastic/rendezvous/detail/impl/round_machine.ipp>
 #include <elastic/rendezvous/detail/impl/solo_rendezvous.ipp>
 #include <elastic/rendezvous/detail/impl/static_rendezvous.ipp>
@@ -268,6 +267,7 @@
 #include <elastic/rendezvous/native/detail/impl/node_contact.ipp>
 #include <elastic/rendezvous/native/detail/impl/registered_leader.ipp>
 #include <elastic/rendezvous/native/detail/impl/registry_connector.ipp>
+#include <elastic/rendezvous/native/detail/impl/registry_watch.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>
 #include <elastic/rendezvous/native/detail/impl/round_register.ipp>
 #include <elastic/rendezvous/native/detail/impl/vote_machine.ipp>

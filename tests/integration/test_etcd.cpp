@@ -152,13 +152,8 @@ TEST_CASE("etcd: one that cannot be reached is told at once, and waited for",
 
 TEST_CASE("etcd: a restart that waits for a silent etcd says so, though all nodes are there",
           "[integration][etcd]") {
-  const auto [backend, options, settings] =
-      GENERATE(table<std::string, std::vector<std::string>, std::string>(
-          {{"etcd-v3", {}, quick}, {"etcd-v2", {"--enable-v2"}, "last_call_timeout=1"}}));
-  CAPTURE(backend);
-  etcd_server server(options);
-  job_of_nodes job("2", {"--rdzv-backend", backend, "--rdzv-endpoint", server.endpoint()},
-                   settings);
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
   const auto first = job.node();
   const auto second = job.node();
   for (const auto* node : {&first, &second}) (*node)->await_world(2);

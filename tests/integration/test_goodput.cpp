@@ -24,11 +24,11 @@ namespace {
 namespace goodput_test {
 
 using elastic::test::contains_text;
+using elastic::test::elasticrun_stage;
 using elastic::test::program_result;
 using elastic::test::run_program;
 using elastic::test::running_program;
 using words = std::vector<std::string>;
-using stage = elastic::test::elasticrun_stage;
 
 double sum_in(const std::string& path) {
   std::ifstream file(path);
@@ -50,7 +50,7 @@ TEST_CASE("goodput: of a real job, within two points of what it did", "[integrat
        {"hang", {"--heartbeat-timeout", "4"}, "stall", 3.5},
        {"stall", {"--diagnose", "--stall-after", "1.5"}, "stall", 4.5}}));
   CAPTURE(job.fault);
-  const stage stage;
+  const elasticrun_stage stage;
   const std::string folder = stage.folder / "marks";
   std::filesystem::create_directory(folder);
   const program_result result = run_program(
@@ -83,7 +83,7 @@ TEST_CASE("goodput: of a real job, within two points of what it did", "[integrat
 
 TEST_CASE("goodput: each node of a job that stalled has lost the time", "[integration][goodput]") {
   const std::string endpoint = "127.0.0.1:" + std::to_string(elastic::test::reserved_port());
-  const stage stage;
+  const elasticrun_stage stage;
   const std::string folder = stage.folder / "marks";
   std::filesystem::create_directory(folder);
   const auto node = [&](const std::string& name) {

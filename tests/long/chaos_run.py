@@ -269,10 +269,13 @@ class Judge:
         productive = float(agent.metrics["elastic_productive_seconds_total"])
         lost = sum(float(value) for name, value in agent.metrics.items()
                    if name.startswith("elastic_lost_seconds_total"))
-        # Steps that are made again are not progress, but the workers ran.
-        again = float(agent.metrics.get('elastic_lost_seconds_total{phase="rollback"}', 0))
-        self.near(agent, "productive time", productive + again, worked, 0.5)
-        self.near(agent, "all time", productive + lost, whole, 0.5)
+        # The workers also ran until their first step, when they made steps again, and when they
+        # stood still. The step in progress, of a second, belongs to nothing yet.
+        ran = productive + sum(
+            float(agent.metrics[f'elastic_lost_seconds_total{{phase="{phase}"}}'])
+            for phase in ["start", "rollback", "stall"])
+        self.near(agent, "time of workers", ran, worked, 1.5)
+        self.near(agent, "all time", productive + lost, whole, 1.5)
 
     def judge_trace(self, agent, records):
         # Its end is left open, so that it can be read at any time.
@@ -295,14 +298,15 @@ def code_of(record):
 
 
 def times_of(records, until):
-    """For how long the workers ran and the agent lived, by the journal, up to a time of day."""
+    """For how long the workers started and ran and the agent lived, by the journal, up to a time of
+    day."""
     worked, began = 0.0, None
     last = until
     if records[-1]["kind"] == "agent_ended":
         last = min(until, records[-1]["time_us"] / 1e6)
     for record in records:
         at = min(record["time_us"] / 1e6, last)
-        if record["kind"] == "workers_started":
+        if record["kind"] == "round_joined":
             began = at
         elif began is not None and record["kind"] in (
                 "worker_ended", "worker_hung", "round_ended", "stop_requested", "workers_stopping"):

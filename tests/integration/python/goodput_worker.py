@@ -41,16 +41,18 @@ def main():
     checkpoint = FOLDER / "checkpoint"
     step = int(checkpoint.read_text()) if checkpoint.exists() else 0
     furthest = 0 if IS_FIRST else FAULT_STEP
+    began = time.monotonic()
     while step < STEPS:
         if step == FAULT_STEP and IS_FIRST:
             suffer()
-        began = time.monotonic()
+            began = time.monotonic()
         time.sleep(STEP_SECONDS)
         step += 1
         agent.progress(step, STEPS)
+        seconds, began = time.monotonic() - began, time.monotonic()
         if RANK == 0 and step > furthest:
             with open(FOLDER / "new_steps", "a", encoding="ascii") as file:
-                file.write(f"{time.monotonic() - began}\n")
+                file.write(f"{seconds}\n")
         if RANK == 0 and step == SAVED_STEP:
             checkpoint.write_text(str(step))
 

@@ -493,6 +493,13 @@ TEST_CASE("job view: until the first step workers start, as soon as one was repo
   // Nobody knows yet whether they will report any.
   CHECK_FALSE(view_of(story.records).has_steps());
   CHECK(productive(view_of(story.records), story) == approximately(12));
+  if (GENERATE(false, true)) {
+    // A long start may look like a stall.
+    job_event found = journal_story::of(job_event::type::stall_found, "the cause is unknown");
+    found.seconds = 5;
+    story.tell(found);
+    CHECK(view_of(story.records).seconds(time_use::stall, story.now_us) == approximately(5));
+  }
   story.tell(step_event(job_event::type::step_reached, 1, 12)).wait(3);
   const job_view view = view_of(story.records);
   CHECK(view.has_steps());

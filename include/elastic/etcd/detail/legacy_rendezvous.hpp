@@ -9,7 +9,6 @@
 #include <elastic/etcd/detail/legacy_lease.hpp>
 #include <elastic/etcd/detail/legacy_round.hpp>
 #include <elastic/etcd/detail/legacy_state.hpp>
-#include <elastic/rendezvous/detail/registry_watch.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -67,7 +66,6 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
-  std::string obstacle() const override { return watch_.obstacle(); }
 
  private:
   using view = legacy_round::view;
@@ -114,7 +112,6 @@ class legacy_rendezvous final : public rendezvous_handler {
   worker_store_host workers_;
   std::shared_ptr<legacy_lease> lease_;
   legacy_round shared_;
-  registry_watch watch_;
   /// The version that this node is in.
   std::int64_t round_ = -1;
   std::string version_;

@@ -42,9 +42,6 @@ class legacy_round {
 
   const legacy_standing& me() const { return me_; }
 
-  /// The name of the state in messages.
-  std::string name() const { return keys_->place_of(state_key); }
-
   ELASTIC_DECL task<view> look();
 
   /// Waits until something may have changed since `token`, at most until `deadline`.

@@ -6,7 +6,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
-#include <elastic/rendezvous/detail/registry_watch.hpp>
 #include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
@@ -83,7 +82,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
-  std::string obstacle() const override { return watch_.obstacle(); }
 
  private:
   using view = torch_round::view;
@@ -225,7 +223,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::shared_ptr<rendezvous_host> host_;
   std::string address_;
   worker_store_host workers_;
-  registry_watch watch_;
   std::shared_ptr<torch_round> shared_;
   /// The round that this node is in: its nodes with their ranks.
   std::map<node_id, int> members_;

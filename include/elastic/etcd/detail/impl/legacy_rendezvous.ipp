@@ -33,8 +33,7 @@ ELASTIC_DECL legacy_rendezvous::legacy_rendezvous(legacy_rendezvous_options opti
       workers_(parameters_),
       lease_(new_shared<legacy_lease>(options.keys, std::move(options.keep_job),
                                       parameters_.time, parameters_.log)),
-      shared_(options.keys, std::move(options.path), settings_, parameters_.time, lease_),
-      watch_(shared_.name(), [this] { return look_once(); }, parameters_.time) {}
+      shared_(options.keys, std::move(options.path), settings_, parameters_.time, lease_) {}
 
 ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
   co_await workers_.stop();
@@ -43,7 +42,7 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
   co_await come_back();
   change_.reset();
   exit_ = {};
-  co_await with_rollback(race(join(), watch_.run()), give_up());
+  co_await with_rollback(join(), give_up());
   co_return co_await placed_round();
 }
 

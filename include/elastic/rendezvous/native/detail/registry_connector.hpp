@@ -7,12 +7,12 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/message_channel.hpp>
-#include <elastic/rendezvous/detail/registry_watch.hpp>
 #include <elastic/rendezvous/native/detail/job_file_record.hpp>
 #include <elastic/rendezvous/native/detail/job_file_registry.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/registered_leader.hpp>
+#include <elastic/rendezvous/native/detail/registry_watch.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store.hpp>
 

@@ -277,9 +277,11 @@ ELASTIC_DECL void job_view::end_stall(const journal_record& record) {
 /// The workers report steps, so that what came before the first one was their start.
 ELASTIC_DECL void job_view::note_first_step() {
   if (std::exchange(has_steps_, true)) return;
-  if (use_ == time_use::training) use_ = time_use::start;
-  double& productive = used_[static_cast<std::size_t>(time_use::training)];
-  used_[static_cast<std::size_t>(time_use::start)] += std::exchange(productive, 0);
+  for (const time_use use : {time_use::training, time_use::stall}) {
+    if (use_ == use) use_ = time_use::start;
+    double& seconds = used_[static_cast<std::size_t>(use)];
+    used_[static_cast<std::size_t>(time_use::start)] += std::exchange(seconds, 0);
+  }
 }
 
 ELASTIC_DECL void job_view::note_rollback(const journal_record& record) {

@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -27,11 +26,6 @@
 #include <fmt/format.h>
 
 namespace elastic::detail {
-
-/// Reads the state, whatever is in it.
-inline std::function<task<void>()> reading_of(std::shared_ptr<rendezvous_backend> backend) {
-  return [backend]() -> task<void> { co_await backend->get(); };
-}
 
 ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options options)
     : parameters_(std::move(options.parameters)),
@@ -41,8 +35,6 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
       host_(std::move(options.host)),
       address_(std::move(options.address)),
       workers_(with_sharing(parameters_, dialect_), worker_store_host::ports::kept),
-      watch_(fmt::format("{} at {}", parameters_.backend, parameters_.endpoint),
-             reading_of(options.backend), parameters_.time),
       shared_(new_shared<torch_round>(
           parameters_.run_id, std::move(options.node), settings_, dialect_,
           required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
@@ -53,10 +45,9 @@ ELASTIC_DECL task<void> dynamic_rendezvous::meet() { met_ = co_await next_round(
 
 ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
   if (met_) co_return *std::exchange(met_, std::nullopt);
-  std::optional<rendezvous_round> round;
-  co_await race(keep(another_round(), round), watch_.run());
-  if (host_) host_->forget_rounds(run_id(), round->round - 1);
-  co_return std::move(*round);
+  rendezvous_round round = co_await another_round();
+  if (host_) host_->forget_rounds(run_id(), round.round - 1);
+  co_return round;
 }
 
 ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {

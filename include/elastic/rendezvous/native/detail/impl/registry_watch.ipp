@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/detail/registry_watch.hpp>
+#include <elastic/rendezvous/native/detail/registry_watch.hpp>
 
 #include <elastic/base/error.hpp>
 
