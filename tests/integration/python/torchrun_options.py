@@ -36,8 +36,8 @@ VALUES = {
     "master_addr": "localhost", "master_port": "0", "local_addr": "localhost",
     "logs_specs": "default", "signals_to_handle": "SIGTERM", "shutdown_timeout": "30",
 }
-# Where another option is needed, too.
-COMPANIONS = {"master_addr": ["--master-port=0"], "node_rank": ["--master-port=0"]}
+# With these options a job would use the port 29500, of which there is only one.
+COMPANIONS = dict.fromkeys(("master_addr", "node_rank", "rdzv_backend"), ["--master-port=0"])
 # A value for each setting of --rdzv-conf; 60 for all others.
 SETTINGS = {
     "is_host": "1", "store_type": "tcp", "protocol": "http", "etcd_prefix": "/jobs",
