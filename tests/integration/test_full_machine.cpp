@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Machines on which no further process can start or no further file can be opened, at the start and
-// at a restart: one line names the limit, and nothing is left running.
+// at a restart: one line names the limit, and nothing is left running. A disk without room for log
+// files costs a restart those files, and nothing else.
 
 #include <support/bounded_cgroup.hpp>
 #include <support/catch.hpp>
@@ -10,15 +11,18 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
+#include <support/small_disk.hpp>
 #include <support/text.hpp>
 
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -150,6 +154,80 @@ TEST_CASE("full machine: an agent that may open no more files at a restart ends 
     check_end(here, result, "Too many open files");
     CHECK(occurrences(result.out, "attempt 1") == 0);
   }
+}
+
+// ---- a full disk -------------------------------------------------------------------------------
+
+/// A job of two workers that keeps its logs on a disk of its own.
+///
+/// @param work  what each worker does in `sh`; the disk is its working directory
+program_result run_on(const elastic::test::small_disk& disk, const stage& here,
+                      const words& options, const std::string& work) {
+  const std::string place = disk.folder.path();
+  return here.run_command(stage::elasticrun(
+      {{"--standalone", "--nproc-per-node", "2", "--max-restarts", "1", "--log-dir", place},
+       options,
+       {"--no-python", "sh", "-c", "cd " + place + " && " + work}}));
+}
+
+const std::string fail_once = "echo attempt $TORCHELASTIC_RESTART_COUNT >&2; "
+                              "exit $((1 - $TORCHELASTIC_RESTART_COUNT))";
+
+TEST_CASE("full machine: a restart on a full disk goes on without log files, and shows the output",
+          "[integration][full-machine]") {
+  const std::string fill = "head -c 200000 /dev/zero > filler 2> /dev/null; ";
+  const std::string use_up = "i=0; while ( : > more$RANK.$i ) 2> /dev/null; do i=$((i+1)); done; ";
+  for (const auto& [limits, eat] : {std::pair<const char*, std::string>{"size=64k", fill},
+                                    {"nr_inodes=40", use_up}}) {
+    INFO(limits);
+    const stage here;
+    const elastic::test::small_disk disk(limits);
+    if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
+    const bool makes_directories = limits == std::string("size=64k");
+    const program_result result = run_on(disk, here, {"--redirects", "3"}, eat + fail_once);
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK(occurrences(result.err, "has no log files") == (makes_directories ? 0 : 1));
+    CHECK(occurrences(result.err, "attempt 1\n") == (makes_directories ? 0 : 2));
+  }
+}
+
+TEST_CASE("full machine: a job that writes no file restarts on a full disk as on any other",
+          "[integration][full-machine]") {
+  const stage here;
+  const elastic::test::small_disk disk("nr_inodes=20");
+  if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
+  const program_result result =
+      run_on(disk, here, {}, "i=0; while ( : > more$RANK.$i ) 2> /dev/null; do i=$((i+1)); done; " +
+                                 fail_once);
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(occurrences(result.err, "attempt 1\n") == 2);
+}
+
+TEST_CASE("full machine: a disk that is full before workers have run is an error of usage",
+          "[integration][full-machine]") {
+  const stage here;
+  const elastic::test::small_disk disk("nr_inodes=2");
+  if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
+  const program_result result = run_on(disk, here, {}, "exit 0");
+  CHECK(result.code == 2);
+  CHECK_THAT(result.err, contains_text("No space left on device"));
+}
+
+TEST_CASE("full machine: restarts that write nothing leave no directory",
+          "[integration][full-machine]") {
+  const stage here;
+  const program_result result = here.run_command(stage::elasticrun(
+      {{"--standalone", "--nproc-per-node", "2", "--max-restarts", "5", "--log-dir", here.logs(),
+        "--no-python", "false"}}));
+  CHECK(result.code == 1);
+  words left;
+  for (const auto& entry : std::filesystem::directory_iterator(here.log_root())) {
+    left.push_back(entry.path().filename());
+  }
+  std::sort(left.begin(), left.end());
+  CHECK(left == words{"journal.jsonl", "report.json"});
 }
 
 }  // namespace full_machine_test

@@ -10,10 +10,10 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
+#include <support/small_disk.hpp>
 #include <support/text.hpp>
 
 #include <signal.h>
-#include <sys/mount.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -798,24 +798,9 @@ TEST_CASE("job file: a job that waits for a port can be stopped", "[integration]
   CHECK(stage.left.processes_become(0));
 }
 
-/// A file system that is full; not every container may mount one.
-struct small_disk {
-  explicit small_disk(const char* size) {
-    is_there = ::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, size) == 0;
-  }
-  small_disk(const small_disk&) = delete;
-  small_disk& operator=(const small_disk&) = delete;
-  ~small_disk() {
-    if (is_there) ::umount2(folder.path().c_str(), MNT_DETACH);
-  }
-
-  elastic::test::temporary_directory folder;
-  bool is_there = false;
-};
-
 TEST_CASE("job file: a disk that becomes full costs the log files, and no role",
           "[integration][roles]") {
-  const small_disk disk("size=64k");
+  const elastic::test::small_disk disk("size=64k");
   if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
   const job_stage stage(R"(
 tee = "3"
@@ -835,7 +820,7 @@ processes_per_node = 2
 }
 
 TEST_CASE("job file: on a disk that is full, no role starts", "[integration][roles]") {
-  const small_disk disk("size=64k,nr_inodes=1");
+  const elastic::test::small_disk disk("size=64k,nr_inodes=1");
   if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
   const job_stage stage(trainer_and_rollout);
   const program_result result =

@@ -71,7 +71,9 @@ class local_agent {
   /// was called.
   /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::start_failed`,
   /// `errc::file_access` (a worker could not be started, or the log directory not be created), and
-  /// those of the rendezvous; `errc::invalid_argument` for a second run.
+  /// those of the rendezvous; `errc::invalid_argument` for a second run. Once workers have run,
+  /// those that the caller could correct (`errc::invalid_argument`, `errc::file_access`,
+  /// `errc::address_in_use`) become `errc::start_failed`.
   /// Cancellation: partial and total stop gracefully, as `stop({})` does; only terminal kills the
   /// workers now. If several types are combined, the gentlest applies, since the loser of `run() ||
   /// timer` is sent all of them. A further request during a graceful stop kills. Then it throws

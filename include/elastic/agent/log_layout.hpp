@@ -14,7 +14,8 @@ namespace elastic {
 /// Names the files of a job's workers on this node: `<base>/<run_id>_<8 random>/attempt_<restart
 /// count>/<local_rank>/`, with `stdout.log`, `stderr.log` and `error.json`. A worker that outlives
 /// an attempt keeps its files. `filtered_stdout.log` and `filtered_stderr.log`, with lines of all
-/// workers, are beside the workers' directories. `journal.jsonl` is beside the attempts.
+/// workers, are beside the workers' directories. `journal.jsonl` is beside the attempts. When an
+/// attempt is over, its directories are removed if nothing was written there.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -54,15 +55,26 @@ class log_layout {
   /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;
 
-  /// Creates the directories of an attempt. A directory of the same attempt is removed first: a
-  /// restart after a membership change has the same number as the previous attempt.
-  /// Errors: `errc::file_access`, naming the directory.
+  /// Creates the directories of an attempt, after those of the previous one that are empty were
+  /// removed. A directory of the same attempt is removed, too: a restart after a membership change
+  /// has the same number as the previous attempt.
+  /// Errors: `errc::file_access`, naming the directory; none of the attempt is left then.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
   /// Creates a directory for one worker that is started beside others, which keep theirs: the one
   /// of the attempt or, if that already exists, one whose name ends with the number of the epoch.
+  /// The one that the worker's slot had before is removed if it is empty.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void add_worker(int attempt, int local_rank, std::int64_t epoch);
+
+  /// The worker has no files in this attempt, because its directory cannot be created.
+  ELASTIC_DECL void go_without_files(int attempt, int local_rank);
+
+  /// Whether the worker has no files although there is a directory for them.
+  ELASTIC_DECL bool lacks_files(int local_rank) const;
+
+  /// Removes the directories of the last attempt in which nothing was written.
+  ELASTIC_DECL void remove_empty();
 
   /// The files of a worker that was started last; empty if there is no directory.
   ELASTIC_DECL std::string stdout_file(int local_rank) const;
@@ -102,6 +114,9 @@ class log_layout {
   // created it beforehand.
   ELASTIC_DECL static std::filesystem::path make_own(const std::filesystem::path& begin);
 
+  // Removes a worker's directory and that of its attempt, if they are empty.
+  ELASTIC_DECL static void remove_if_empty(const std::filesystem::path& worker);
+
   // A run id may be any text. As part of a file name it must not lead to another directory, and
   // must not end the line that shows it.
   ELASTIC_DECL static std::string file_name_of(std::string run_id);
@@ -116,7 +131,7 @@ class log_layout {
   bool may_hang_ = false;
   bool is_given_up_ = false;
   int attempt_ = 0;
-  /// By local rank.
+  /// By local rank; empty: no files.
   std::vector<std::filesystem::path> workers_;
 };
 

@@ -20,6 +20,7 @@
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/descriptor_share.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/named.hpp>
@@ -174,7 +175,8 @@ class worker_group {
   /// Starts every worker for a round. The workers of the previous round must have been stopped
   /// (`stop`).
   ///
-  /// Result: all workers run.
+  /// Result: all workers run. If workers have run before and log files cannot be created, such as
+  /// on a full disk, they run without those, their output is shown, and the log says so.
   /// Errors: those of the launcher and `errc::file_access`; then no worker runs.
   /// `errc::invalid_argument` if workers run or are being started; these are not affected.
   /// Cancellation: all types; then no worker runs.
@@ -287,6 +289,14 @@ class worker_group {
   /// How many workers run.
   std::size_t running() const { return processes_.running(); }
 
+  /// Whether workers have run, in any attempt.
+  bool has_run() const { return has_run_; }
+
+  /// The error with which a run ends. Before workers have run, the caller can correct some errors
+  /// (a value, a file, a port) and try again; afterwards, each is the failure of a running job:
+  /// `errc::start_failed`, with the same text.
+  ELASTIC_DECL std::exception_ptr error_of_run(std::exception_ptr failure) const;
+
   /// How many are being started.
   std::size_t starting() const { return processes_.starting(); }
 
@@ -366,6 +376,16 @@ class worker_group {
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
+  // Whether workers start without log files after this failure.
+  ELASTIC_DECL bool may_lack_files(const error& failure) const;
+  ELASTIC_DECL void go_without_files(const std::string& problem, int restart_count,
+                                     const std::vector<std::size_t>& slots);
+  ELASTIC_DECL std::vector<logs_specs::worker_output> plan_outputs(
+      const std::vector<worker_identity>& identities, int restart_count,
+      const std::vector<std::size_t>& slots);
+  ELASTIC_DECL task<void> start_process(std::size_t slot, process_set::process process,
+                                        int restart_count);
+
   // Warns once about streams that are redirected to files although there is no log directory.
   ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
   // Starts the workers concurrently: each start waits for the first message of its guard, and the
@@ -404,6 +424,8 @@ class worker_group {
                                      std::string run_id, std::vector<int> restart_counts);
   ELASTIC_DECL task<void> make_directories(int restart_count);
   ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
+  ELASTIC_DECL task<void> make_or_lack(int restart_count, std::vector<std::size_t> slots,
+                                       std::function<void(log_layout&)> make);
   ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
   ELASTIC_DECL detail::worker_leftovers::source source_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
@@ -493,6 +515,7 @@ class worker_group {
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
+  bool has_run_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   worker_channels channels_;

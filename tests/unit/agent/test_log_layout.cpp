@@ -68,6 +68,46 @@ TEST_CASE("log layout: an attempt that starts again with its number is empty", "
   CHECK_FALSE(fs::exists(layout.error_file(0)));
 }
 
+TEST_CASE("log layout: an attempt that writes nothing leaves nothing", "[agent]") {
+  const scratch_directory scratch;
+  elastic::log_layout layout(scratch.path, "job");
+  const fs::path root = layout.root();
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    layout.start_attempt(attempt, 2);
+    if (attempt == 1) std::ofstream(layout.error_file(1)) << "{}";
+  }
+  CHECK_FALSE(fs::exists(root / "attempt_0"));
+  CHECK_FALSE(fs::exists(root / "attempt_1" / "0"));
+  CHECK(fs::exists(root / "attempt_1" / "1" / "error.json"));
+  // A worker that is started alone, too.
+  layout.add_worker(3, 1, 5);
+  CHECK_FALSE(fs::exists(root / "attempt_2" / "1"));
+  CHECK(fs::exists(root / "attempt_2" / "0"));
+  layout.remove_empty();
+  CHECK_FALSE(fs::exists(root / "attempt_2"));
+  CHECK_FALSE(fs::exists(root / "attempt_3"));
+}
+
+TEST_CASE("log layout: an attempt that cannot be made leaves nothing, and has no files",
+          "[agent]") {
+  const scratch_directory scratch;
+  elastic::log_layout layout(scratch.path, "job", "run");
+  layout.start_attempt(0, 2);
+  CHECK_FALSE(layout.lacks_files(0));
+  fs::remove_all(scratch.path + "/run");
+  std::ofstream(scratch.path + "/run") << "no directory";
+  CHECK_THROWS_AS(layout.start_attempt(1, 2), elastic::error);
+  for (const int rank : {0, 1}) layout.go_without_files(1, rank);
+  CHECK(layout.attempt() == 1);
+  CHECK(layout.lacks_files(1));
+  CHECK(layout.error_file(1).empty());
+  CHECK(layout.directory(1).empty());
+  fs::remove(scratch.path + "/run");
+  layout.start_attempt(2, 2);
+  CHECK_FALSE(layout.lacks_files(1));
+  CHECK(fs::is_directory(layout.directory(1)));
+}
+
 TEST_CASE("log layout: a worker that is started alone has a directory of its own", "[agent]") {
   const scratch_directory scratch;
   elastic::log_layout layout(scratch.path, "job");

@@ -687,4 +687,73 @@ TIME_TEST("worker group: a log file that cannot be opened ends the start", "[age
   stage.layout.discard();
 }
 
+/// Starts workers that write to both streams, and ends them.
+task<void> run_attempt(group_stage& stage, int attempt) {
+  stage.launcher->on_start = [](fake_process& process) {
+    for (const int stream : {process.spec.stdout_fd, process.spec.stderr_fd}) {
+      if (stream >= 0) REQUIRE(::write(stream, "words\n", 6) == 6);
+    }
+  };
+  co_await stage.start(attempt);
+  co_await stage.kill_all();
+}
+
+TIME_TEST("worker group: a restart goes on without log files if their directory cannot be made",
+          "[agent]") {
+  namespace fs = std::filesystem;
+  group_stage stage(time, 2, log_layout("", "a job"));
+  stage.spec.redirects = elastic::stream_selection(std_streams::both);
+  stage.spec.logs.duplicate_stdout_filters = {"words"};
+  co_await run_attempt(stage, 0);
+  CHECK(stage.console_err->text.empty());
+  const std::string root = stage.layout.root();
+  fs::remove_all(root);
+  std::ofstream(root) << "no directory";
+  co_await run_attempt(stage, 1);
+  CHECK(stage.console_err->text == "words\nwords\n");
+  CHECK(stage.worker(3).variable("TORCHELASTIC_ERROR_FILE").empty());
+  CHECK(stage.records->count("attempt 1 has no log files for 2 workers") == 1);
+  // Once there is room again, the next attempt has files.
+  fs::remove(root);
+  co_await run_attempt(stage, 2);
+  CHECK(text_of(stage.layout.stderr_file(1)) == "words\n");
+  stage.layout.discard();
+}
+
+TIME_TEST("worker group: a restart goes on without a log file that cannot be opened", "[agent]") {
+  group_stage stage(time, 2, log_layout("", "a job"));
+  stage.spec.redirects = elastic::stream_selection(std_streams::both);
+  co_await run_attempt(stage, 0);
+  // A directory in the place of the second worker's log file.
+  stage.launcher->on_start = [&stage](fake_process& process) {
+    if (process.index == 2) std::filesystem::create_directory(stage.layout.stdout_file(1));
+  };
+  co_await stage.start(1);
+  CHECK(stage.group().running() == 2);
+  CHECK(stage.records->count("attempt 1 has no log files for 1 worker") == 1);
+  co_await stage.kill_all();
+  stage.layout.discard();
+}
+
+TIME_TEST("worker group: what could be corrected before workers ran is a failed start afterwards",
+          "[agent]") {
+  group_stage stage(time, 1);
+  const auto code_of = [&](errc code) {
+    const auto failure = std::make_exception_ptr(elastic::error(code, "why"));
+    try {
+      std::rethrow_exception(stage.group().error_of_run(failure));
+    } catch (const elastic::error& thrown) {
+      CHECK(thrown.what() == std::string("why"));
+      return static_cast<errc>(thrown.code().value());
+    }
+  };
+  CHECK(code_of(errc::file_access) == errc::file_access);
+  co_await stage.start();
+  for (const errc code : {errc::invalid_argument, errc::file_access, errc::address_in_use}) {
+    CHECK(code_of(code) == errc::start_failed);
+  }
+  CHECK(code_of(errc::program_not_found) == errc::program_not_found);
+  co_await stage.kill_all();
+}
+
 }  // namespace worker_group_tests

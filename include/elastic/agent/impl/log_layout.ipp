@@ -11,6 +11,7 @@
 #include <elastic/telemetry/journal_file.hpp>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,12 +53,18 @@ ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   attempt_ = attempt;
   is_given_up_ = false;
   if (!enabled()) return;
+  remove_empty();
   std::error_code ignored;
   std::filesystem::remove_all(attempt_directory(), ignored);
   workers_.clear();
-  for (int rank = 0; rank < local_world_size; ++rank) {
-    workers_.push_back(attempt_directory() / std::to_string(rank));
-    make(workers_.back());
+  try {
+    for (int rank = 0; rank < local_world_size; ++rank) {
+      workers_.push_back(attempt_directory() / std::to_string(rank));
+      make(workers_.back());
+    }
+  } catch (...) {
+    remove_empty();
+    throw;
   }
 }
 
@@ -65,15 +72,31 @@ ELASTIC_DECL void log_layout::add_worker(int attempt, int local_rank, std::int64
   attempt_ = attempt;
   is_given_up_ = false;
   if (!enabled()) return;
+  const auto slot = static_cast<std::size_t>(local_rank);
+  if (workers_.size() <= slot) workers_.resize(slot + 1);
+  remove_if_empty(workers_[slot]);
   std::error_code ignored;
   std::filesystem::path directory = attempt_directory() / std::to_string(local_rank);
   if (std::filesystem::exists(directory, ignored)) {
     directory = attempt_directory() / fmt::format("{}_epoch_{}", local_rank, epoch);
   }
   make(directory);
+  workers_[slot] = std::move(directory);
+}
+
+ELASTIC_DECL void log_layout::go_without_files(int attempt, int local_rank) {
+  attempt_ = attempt;
   const auto slot = static_cast<std::size_t>(local_rank);
   if (workers_.size() <= slot) workers_.resize(slot + 1);
-  workers_[slot] = std::move(directory);
+  workers_[slot].clear();
+}
+
+ELASTIC_DECL bool log_layout::lacks_files(int local_rank) const {
+  return enabled() && worker_directory(local_rank).empty();
+}
+
+ELASTIC_DECL void log_layout::remove_empty() {
+  for (const std::filesystem::path& worker : workers_) remove_if_empty(worker);
 }
 
 ELASTIC_DECL std::string log_layout::stdout_file(int local_rank) const {
@@ -164,6 +187,10 @@ ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::p
   }
 }
 
+ELASTIC_DECL void log_layout::remove_if_empty(const std::filesystem::path& worker) {
+  if (!worker.empty() && ::rmdir(worker.c_str()) == 0) ::rmdir(worker.parent_path().c_str());
+}
+
 ELASTIC_DECL std::string log_layout::file_name_of(std::string run_id) {
   for (char& letter : run_id) {
     const bool is_control = static_cast<unsigned char>(letter) < ' ' || letter == '\x7f';
@@ -183,7 +210,8 @@ ELASTIC_DECL std::filesystem::path log_layout::worker_directory(int local_rank) 
 }
 
 ELASTIC_DECL std::string log_layout::file(int local_rank, const char* name) const {
-  return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
+  const std::filesystem::path worker = enabled() ? worker_directory(local_rank) : "";
+  return worker.empty() ? std::string() : (worker / name).string();
 }
 
 ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {

@@ -10,6 +10,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
@@ -77,6 +78,15 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
 /// The path if it is in the log directory; else empty: whether files elsewhere hang is unknown.
 inline std::string path_in(const log_layout& layout, const std::string& path) {
   return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
+}
+
+/// The plan without its file: what was to go there is shown.
+inline output_plan without_file(output_plan plan) {
+  if (plan.file.empty()) return plan;
+  plan.file.clear();
+  plan.kind = output_plan::how::copy;
+  plan.console = true;
+  return plan;
 }
 
 /// How many descriptors the workers of an agent need.
@@ -178,6 +188,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 
 /// Some workers may have become hung or ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
+  has_run_ = true;
   notify_roles();
   if (on_start_) on_start_();
   note_early_events();
@@ -782,18 +793,62 @@ ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> id
                                                  std::vector<std::size_t> slots,
                                                  const job_context& job) {
   std::vector<logs_specs::worker_output> outputs =
-      logs_->plan({spec_, identities, layout_, host_name()});
+      plan_outputs(identities, job.restart_count, slots);
+  std::vector<task<void>> starts;
+  for (const std::size_t slot : slots) {
+    starts.push_back(start_worker(std::move(identities[slot]), job, std::move(outputs[slot])));
+  }
+  co_await when_all(std::move(starts));
+}
+
+ELASTIC_DECL std::vector<logs_specs::worker_output> worker_group::plan_outputs(
+    const std::vector<worker_identity>& identities, int restart_count,
+    const std::vector<std::size_t>& slots) {
+  const logs_specs::attempt_logs logs{spec_, identities, layout_, host_name()};
+  std::vector<logs_specs::worker_output> outputs;
+  try {
+    outputs = logs_->plan(logs);
+  } catch (const error& failure) {
+    if (!may_lack_files(failure)) throw;
+    go_without_files(failure.what(), restart_count, slots);
+    outputs = logs_->plan(logs);
+  }
   if (outputs.size() != identities.size()) {
     throw error(errc::invalid_argument,
                 fmt::format("the logs specs plan the output of {} workers, and there are {}",
                             outputs.size(), identities.size()));
   }
   warn_of_discarded_output(outputs);
-  std::vector<task<void>> starts;
+  return outputs;
+}
+
+/// A full disk must not end a job that runs.
+ELASTIC_DECL bool worker_group::may_lack_files(const error& failure) const {
+  return has_run_ && layout_.enabled() && failure.code() == errc::file_access;
+}
+
+ELASTIC_DECL void worker_group::go_without_files(const std::string& problem, int restart_count,
+                                                 const std::vector<std::size_t>& slots) {
+  log_.warning("{}; attempt {} has no log files for {}, whose output is shown", problem,
+               restart_count, detail::quantity(slots.size(), "worker"));
   for (const std::size_t slot : slots) {
-    starts.push_back(start_worker(std::move(identities[slot]), job, std::move(outputs[slot])));
+    layout_.go_without_files(restart_count, static_cast<int>(slot));
   }
-  co_await when_all(std::move(starts));
+}
+
+ELASTIC_DECL std::exception_ptr worker_group::error_of_run(std::exception_ptr failure) const {
+  if (!has_run_) return failure;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const error& thrown) {
+    for (const errc correctable :
+         {errc::invalid_argument, errc::file_access, errc::address_in_use}) {
+      if (thrown.code() != correctable) continue;
+      return std::make_exception_ptr(error(errc::start_failed, thrown.what()));
+    }
+  } catch (...) {
+  }
+  return failure;
 }
 
 ELASTIC_DECL void worker_group::warn_of_discarded_output(
@@ -834,17 +889,34 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   process_set::process process;
   process.process = builder_.make(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
-  attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
-  attempt_.files.at(slot).err = detail::path_in(layout_, output.err.file);
   process.out = std::move(output.out);
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
   attempt_.workers.at(slot).identity = identity;
   attempt_.workers.at(slot).restart_count = job.restart_count;
   survivors_.started(slot, identity.rank);
-  co_await processes_.start(slot, process);
+  co_await start_process(slot, std::move(process), job.restart_count);
   attempt_.workers.at(slot).pid = processes_.pid(slot);
   if (!attempt_.workers.at(slot).end) channels_.started(identity.local_rank);
+}
+
+ELASTIC_DECL task<void> worker_group::start_process(std::size_t slot, process_set::process process,
+                                                    int restart_count) {
+  attempt::output_files& files = attempt_.files.at(slot);
+  files.out = detail::path_in(layout_, process.out.file);
+  files.err = detail::path_in(layout_, process.err.file);
+  try {
+    co_await processes_.start(slot, process);
+    co_return;
+  } catch (const error& failure) {
+    const bool has_files = !process.out.file.empty() || !process.err.file.empty();
+    if (!has_files || !may_lack_files(failure)) throw;
+    go_without_files(failure.what(), restart_count, {slot});
+  }
+  attempt_.files.at(slot) = {};
+  process.out = detail::without_file(std::move(process.out));
+  process.err = detail::without_file(std::move(process.err));
+  co_await processes_.start(slot, process);
 }
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
@@ -1007,19 +1079,34 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
 }
 
 ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
-  return change_layout([restart_count, count = spec_.nproc_per_node](log_layout& layout) {
-    layout.start_attempt(restart_count, count);
-  });
+  std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return make_or_lack(restart_count, std::move(all),
+                      [restart_count, count = spec_.nproc_per_node](log_layout& layout) {
+                        layout.start_attempt(restart_count, count);
+                      });
 }
 
 ELASTIC_DECL task<void> worker_group::make_directories(int restart_count,
                                                        std::vector<std::size_t> slots) {
-  return change_layout([restart_count, slots = std::move(slots),
-                        epoch = attempt_.round](log_layout& layout) {
-    for (const std::size_t slot : slots) {
-      layout.add_worker(restart_count, static_cast<int>(slot), epoch);
-    }
-  });
+  return make_or_lack(restart_count, slots,
+                      [restart_count, slots, epoch = attempt_.round](log_layout& layout) {
+                        for (const std::size_t slot : slots) {
+                          layout.add_worker(restart_count, static_cast<int>(slot), epoch);
+                        }
+                      });
+}
+
+ELASTIC_DECL task<void> worker_group::make_or_lack(int restart_count,
+                                                   std::vector<std::size_t> slots,
+                                                   std::function<void(log_layout&)> make) {
+  try {
+    co_await change_layout(std::move(make));
+    co_return;
+  } catch (const error& failure) {
+    if (!may_lack_files(failure)) throw;
+    go_without_files(failure.what(), restart_count, slots);
+  }
 }
 
 ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layout&)> change) {

@@ -160,7 +160,7 @@ ELASTIC_DECL task<run_result> agent_run::run() {
   co_await std::move(leaving);
   if (failure) {
     telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(failure);
+    std::rethrow_exception(group_.error_of_run(failure));
   }
   if (result->state == worker_state::stopped) timer.fail();
   report(*result);

@@ -16,11 +16,14 @@ namespace elastic::detail {
 ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
     const logs_specs::attempt_logs& attempt) {
   const log_options& options = attempt.spec.logs;
+  const bool has_files = std::none_of(
+      attempt.workers.begin(), attempt.workers.end(),
+      [&](const worker_identity& who) { return attempt.layout.lacks_files(who.local_rank); });
   std::shared_ptr<log_file> matches[2];
-  if (!options.duplicate_stdout_filters.empty()) {
+  if (has_files && !options.duplicate_stdout_filters.empty()) {
     matches[0] = open(attempt.layout, attempt.layout.filtered_stdout_file(), options.rotation);
   }
-  if (!options.duplicate_stderr_filters.empty()) {
+  if (has_files && !options.duplicate_stderr_filters.empty()) {
     matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
   std::vector<logs_specs::worker_output> outputs;
@@ -46,7 +49,9 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attem
   const log_options& options = spec.logs;
   const bool is_err = stream == std_streams::err;
   const bool teed = contains(spec.tee.of(who.local_rank), stream);
-  const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
+  // Output that no file can take is shown.
+  const bool redirected = contains(spec.redirects.of(who.local_rank), stream) &&
+                          !attempt.layout.lacks_files(who.local_rank);
   const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
   const bool as_json = options.format == log_options::line_format::json;
 

@@ -45,6 +45,7 @@ inline left_log_directory leave_log_directory(log_layout layout,
                                               std::optional<worker_state> outcome,
                                               const std::string& report) {
   left_log_directory closed;
+  layout.remove_empty();
   if (outcome == worker_state::succeeded) {
     layout.discard();
   } else if (outcome != worker_state::failed) {

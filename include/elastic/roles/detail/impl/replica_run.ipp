@@ -94,7 +94,7 @@ ELASTIC_DECL task<run_result> replica_run::run() {
   co_await std::move(leaving);
   if (failure) {
     telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(failure);
+    std::rethrow_exception(group_.error_of_run(failure));
   }
   report(*result);
   co_return std::move(*result);
