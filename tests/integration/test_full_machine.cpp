@@ -230,6 +230,21 @@ TEST_CASE("full machine: restarts that write nothing leave no directory",
   CHECK(left == words{"journal.jsonl", "report.json"});
 }
 
+TEST_CASE("full machine: the report of a worker whose log files fill the disk says so",
+          "[integration][full-machine]") {
+  const stage here;
+  const elastic::test::small_disk disk("size=64k");
+  if (!disk.is_there) return elastic::test::skip("it takes the right to mount a file system");
+  const program_result result =
+      run_on(disk, here, {"--redirects", "1", "--max-restarts", "0"},
+             "exec 2> /dev/null; head -c 200000 /dev/zero || exit 1");
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("  reason    : the disk of its log file '" +
+                                       disk.folder.path()));
+  CHECK_THAT(result.err, contains_text("stdout.log' is full: "));
+}
+
 }  // namespace full_machine_test
 
 }  // namespace

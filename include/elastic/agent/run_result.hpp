@@ -49,6 +49,8 @@ struct run_result {
     bool out_of_memory = false;
     /// Where its core is, or how to get it; empty if it left none or that is not known.
     std::string core_file;
+    /// That the disk of its log files was full when it failed, one sentence; otherwise empty.
+    std::string full_disk;
     /// Why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s (allowed 10
     /// s)"; otherwise empty.
     std::string hung;

@@ -309,8 +309,10 @@ TEST_CASE("failure report: failures that differ make separate entries", "[agent]
   failures[4].core_file = "/core";
   failures[5].hung = "nothing said for 5 s";
   failures[6].pid = 7;
+  failures.push_back(one);
+  failures[7].full_disk = "full";
   const std::string report = elastic::failure_report("x", failures);
-  for (const std::string entry : {"[0]:", "[1]:", "[2]:", "[3]:", "[4]:", "[5]:"}) {
+  for (const std::string entry : {"[0]:", "[1]:", "[2]:", "[3]:", "[4]:", "[5]:", "[7]:"}) {
     CHECK_THAT(report, elastic::test::contains_text(entry));
   }
   CHECK(report.find("[6]:") == std::string::npos);
@@ -337,6 +339,18 @@ TEST_CASE("failure report: memory that ran out and the core file are named", "[a
   crash_failure.core_file = "/cores/core.7";
   CHECK_THAT(elastic::failure_report("x", {crash_failure}),
              elastic::test::contains_text("  core      : /cores/core.7\n"));
+}
+
+TEST_CASE("failure report: a full disk of the log files is named", "[agent]") {
+  auto failure = failure_of(0, exit_status::exited(1), 5);
+  failure.full_disk = "the disk of its log file '/logs/0/stdout.log' is full: 0 bytes are free";
+  CHECK_THAT(elastic::failure_report("x", {failure}),
+             elastic::test::contains_text("  reason    : the disk of its log file "
+                                          "'/logs/0/stdout.log' is full: 0 bytes are free\n"));
+  elastic::run_result result;
+  result.failures = {failure};
+  const auto report = nlohmann::json::parse(elastic::failure_report_json(result));
+  CHECK(report["failures"][0]["full_disk"] == failure.full_disk);
 }
 
 TEST_CASE("failure report: programs get the same as JSON", "[agent]") {

@@ -22,6 +22,10 @@
 
 namespace elastic::detail {
 
+/// That the file system of a file has no room for more, one sentence; empty: it has, or that is not
+/// known. A process that wrote there has failed because of that, or its output is incomplete.
+ELASTIC_DECL std::string full_disk_of(const std::string& file);
+
 /// What failed workers left in files: error files, the end of their output, core files. What lies
 /// on a file system that may hang is read beforehand, on a thread and within a time limit.
 ///
@@ -31,6 +35,8 @@ class worker_leftovers {
   struct content {
     std::optional<error_file_content> error;
     std::vector<std::string> last_stderr;
+    /// See `run_result::failure`.
+    std::string full_disk;
     std::string core_file;
   };
 
@@ -39,6 +45,8 @@ class worker_leftovers {
     std::size_t slot = 0;
     pid_t pid = 0;
     std::string error_file;
+    /// A log file of its output; empty: none.
+    std::string log_file;
     /// Callable from any thread.
     std::function<std::vector<std::string>()> read_tail;
     bool core_dumped = false;

@@ -135,6 +135,7 @@ ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std:
   if (failure.out_of_memory) {
     text += "  reason    : out of memory: the kernel killed processes here when it died\n";
   }
+  if (!failure.full_disk.empty()) text += fmt::format("  reason    : {}\n", failure.full_disk);
   if (!failure.stall.empty()) text += fmt::format("  stall     : {}\n", failure.stall);
   if (!failure.core_file.empty()) text += fmt::format("  core      : {}\n", failure.core_file);
   return text;
@@ -148,7 +149,8 @@ inline std::string name_of_kind(const run_result::failure& failure) {
        {failure.status.text(), failure.role, failure.core_file, message}) {
     name += fmt::format("{} {}", part.size(), part);
   }
-  return name + (failure.out_of_memory ? " out of memory" : "");
+  return name + (failure.out_of_memory ? " out of memory" : "") +
+         (failure.full_disk.empty() ? "" : " full disk");
 }
 
 inline std::string report_stderr(const run_result::failure& failure) {

@@ -42,6 +42,7 @@ inline nlohmann::ordered_json failure_json(const run_result::failure& failure) {
   object["end"] = end_json(failure.status);
   object["stopped_by_agent"] = failure.stopped_by_agent;
   object["out_of_memory"] = failure.out_of_memory;
+  if (!failure.full_disk.empty()) object["full_disk"] = failure.full_disk;
   if (!failure.stall.empty()) object["stall"] = failure.stall;
   if (!failure.core_file.empty()) object["core"] = failure.core_file;
   if (failure.error) {

@@ -1069,6 +1069,7 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   failure.error = std::move(content.error);
   if (!failure.error) failure.error = failure_of_call(slot);
   failure.last_stderr = std::move(content.last_stderr);
+  failure.full_disk = std::move(content.full_disk);
   failure.stopped_by_agent = failed.stopped_by_agent;
   failure.out_of_memory = failed.out_of_memory;
   failure.hung = failed.hung;
@@ -1129,6 +1130,8 @@ ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
   source.slot = slot;
   source.pid = failed.pid;
   source.error_file = failed.error_file;
+  const attempt::output_files& files = attempt_.files.at(slot);
+  source.log_file = files.err.empty() ? files.out : files.err;
   source.read_tail = processes_.tail_reader(slot);
   source.core_dumped = failed.end->status.core_dumped();
   source.since = std::chrono::system_clock::to_time_t(attempt_.started);

@@ -8,12 +8,35 @@
 #include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/base/when_all.hpp>
 #include <elastic/process/detail/core_file.hpp>
 
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace elastic::detail {
+
+ELASTIC_DECL std::string full_disk_of(const std::string& file) {
+  struct statvfs disk{};
+  if (file.empty() || ::statvfs(file.c_str(), &disk) != 0) return {};
+  // A process may leave less than it could not write.
+  constexpr std::uint64_t least = 16 * 1024;
+  const bool is_root = ::geteuid() == 0;
+  const std::uint64_t room = (is_root ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
+  const std::uint64_t files = is_root ? disk.f_ffree : disk.f_favail;
+  // A file system without a fixed number of files reports none.
+  const bool lacks_files = disk.f_files > 0 && files == 0;
+  if (room >= least && !lacks_files) return {};
+  return fmt::format("the disk of its log file {} is full: {}", in_quotes(file),
+                     lacks_files ? "no further file can be created"
+                                 : fmt::format("{} bytes are free", room));
+}
 
 ELASTIC_DECL worker_leftovers::worker_leftovers(log_layout& layout, std::string directory,
                                                 std::shared_ptr<time_source> time, logger log)
@@ -66,9 +89,11 @@ ELASTIC_DECL worker_leftovers::content worker_leftovers::read(const source& fail
 // Both readers may run on any thread.
 
 ELASTIC_DECL worker_leftovers::reader worker_leftovers::log_reader_of(const source& failed) const {
-  return [error_file = failed.error_file, read_tail = failed.read_tail](content& left) {
+  return [error_file = failed.error_file, log_file = failed.log_file,
+          read_tail = failed.read_tail](content& left) {
     left.error = read_error_file(error_file);
     left.last_stderr = read_tail();
+    left.full_disk = full_disk_of(log_file);
   };
 }
 
