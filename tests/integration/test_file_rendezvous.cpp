@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
+#include <support/text.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -42,6 +43,20 @@ TEST_CASE("file rendezvous: a state that is damaged is named, and left as it is"
   job_of_nodes job("2", in(place.path()), quick);
   job.node()->check_failure(1, "the file '" + state + "' was not written by elasticrun");
   CHECK(elastic::test::file_text(state) == before);
+}
+
+TEST_CASE("file rendezvous: a lock that others may read is warned of once", "[integration][file]") {
+  temporary_directory place;
+  std::filesystem::create_directory(place / "job");
+  const std::string lock = place / "job/.lock";
+  std::ofstream(lock) << "";
+  std::filesystem::permissions(lock, std::filesystem::perms(0644));
+  job_of_nodes job("1:2", in(place.path()), quick);
+  const auto node = job.node();
+  node->await_world(1);
+  job.finish();
+  node->check_success();
+  CHECK(elastic::test::occurrences((*node)->err(), "chmod go-r " + lock) == 1);
 }
 
 TEST_CASE("file rendezvous: a job of an earlier release is named", "[integration][file]") {

@@ -51,6 +51,10 @@ class file_keys final : public versioned_keys {
 
   /// Creates the directory. Must be called before all other members.
   ELASTIC_DECL task<void> prepare();
+
+  /// The files in the directory that users can read who cannot write them. Such a user can keep the
+  /// lock from the nodes of the job, and learn the keys' values.
+  ELASTIC_DECL task<std::vector<std::string>> exposed_files();
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;

@@ -6,14 +6,18 @@
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>
+#include <support/skip.hpp>
 #include <support/slow_clock.hpp>
 #include <support/standing_clock.hpp>
 
 #include <unit/store/store_conformance.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -268,6 +272,56 @@ CO_TEST("file keys: a directory that cannot be used is told", "[store]") {
   const std::optional<error> refusal = co_await error_of(std::move(read_task));
   REQUIRE(refusal);
   CHECK(refusal->code() == errc::connection_failed);
+}
+
+CO_TEST("file keys: who may not write the lock and the keys cannot read them", "[store]") {
+  for (const mode_t mask : {0077, 0022, 0002, 0000}) {
+    INFO("umask " << mask);
+    const temporary_directory place;
+    const mode_t before = ::umask(mask);
+    const auto keys = co_await keys_in(place / "job");
+    co_await keys->put("leader", "a password");
+    ::umask(before);
+    for (const char* name : {"job/.lock", "job/leader"}) {
+      struct stat facts{};
+      REQUIRE(::stat((place / name).c_str(), &facts) == 0);
+      const mode_t writers = 0222 & ~mask;
+      CHECK((facts.st_mode & 0222) == writers);
+      CHECK((facts.st_mode & 0444 & ~(writers << 1)) == 0);
+    }
+    const versioned_keys::entry own_value = co_await keys->get("leader");
+    CHECK(own_value.value == "a password");
+    CHECK_AWAITED(true, keys->erase("leader"));
+  }
+}
+
+CO_TEST("file keys: a stranger who may read the directory cannot hold the lock", "[store]") {
+  if (::geteuid() != 0) co_return elastic::test::skip("it takes root");
+  const temporary_directory place;
+  REQUIRE(::chmod(place.path().c_str(), 0755) == 0);
+  const auto keys = co_await keys_in(place / "job");
+  const std::string lock = place / "job/.lock";
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    constexpr uid_t nobody = 65534;
+    if (::setgid(nobody) != 0 || ::setuid(nobody) != 0) ::_exit(1);
+    const bool is_refused = ::open(lock.c_str(), O_RDONLY) < 0 && errno == EACCES;
+    ::_exit(is_refused ? 0 : 2);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(stranger, &status, 0) == stranger);
+  CHECK(status == 0);
+}
+
+CO_TEST("file keys: files that others may only read are named", "[store]") {
+  const temporary_directory place;
+  const auto keys = co_await keys_in(place / "job");
+  co_await keys->put("leader", "a password");
+  const std::vector<std::string> none = co_await keys->exposed_files();
+  CHECK(none.empty());
+  REQUIRE(::chmod((place / "job/.lock").c_str(), 0644) == 0);
+  const std::vector<std::string> lock = co_await keys->exposed_files();
+  CHECK(lock == std::vector<std::string>{place / "job/.lock"});
 }
 
 TEST_CASE("file keys: every key has a file name of its own", "[store]") {

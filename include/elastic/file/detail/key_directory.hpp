@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace elastic::detail {
 
@@ -18,6 +19,9 @@ namespace elastic::detail {
 /// A change holds a lock on one file of the directory. The lock belongs to an open file, so that
 /// the kernel, or the server of a network file system, releases it if the process is killed. A
 /// value becomes visible by a rename, so no reader sees an incomplete one.
+///
+/// The umask decides who may write the files; nobody else can read them. Who may only read a lock
+/// could hold a read lock for ever, and values include a password.
 ///
 /// Errors of every call: `errc::connection_failed` for a failure that may pass, `errc::file_access`
 /// for a permanent one, `errc::store_value` for a file that this class did not write, or that was
@@ -32,6 +36,10 @@ class key_directory {
 
   /// Makes the directory, whose parent must exist, and checks that it is writable.
   ELASTIC_DECL void prepare() const;
+
+  /// Which of the lock and the keys' files users can read that cannot write them, one after the
+  /// other: files of a former release, or files whose mode was changed. Empty: none.
+  ELASTIC_DECL std::vector<std::string> exposed_files() const;
 
   /// Whether the kernel reports every change, because only this host can make one.
   ELASTIC_DECL bool is_local() const;
@@ -68,7 +76,7 @@ class key_directory {
   // The descriptor is -1 if another process holds the lock.
   ELASTIC_DECL descriptor take_lock() const;
 
-  // A new file that replaces an existing one.
+  // A new file that replaces an existing one. Who may write it may read it.
   ELASTIC_DECL static descriptor create(const std::string& path);
   ELASTIC_DECL static void write_file(const std::string& path, std::string_view text);
   ELASTIC_DECL std::optional<key_file> read_once(const std::string& key) const;

@@ -32,6 +32,14 @@ ELASTIC_DECL task<void> file_keys::prepare() {
   co_await in_time<bool>(work);
 }
 
+ELASTIC_DECL task<std::vector<std::string>> file_keys::exposed_files() {
+  const auto directory = directory_;
+  const std::function<std::vector<std::string>()> work = [directory] {
+    return directory->exposed_files();
+  };
+  co_return co_await in_time<std::vector<std::string>>(work);
+}
+
 ELASTIC_DECL task<bool> file_keys::is_local() {
   if (is_local_) co_return *is_local_;
   const auto directory = directory_;

@@ -14,17 +14,30 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace elastic {
 
 namespace detail {
 
+/// Makes a directory for keys, and warns of files in it that others can read.
+inline task<void> prepare_keys(std::shared_ptr<file_keys> keys, logger log) {
+  co_await keys->prepare();
+  const std::vector<std::string> exposed = co_await keys->exposed_files();
+  if (exposed.empty()) co_return;
+  log.warning(
+      "users who may not write in the directory of the job can read {}, so they can hold up the "
+      "job, or take part in it without a secret; as its owner, run: chmod go-r {}",
+      fmt::join(exposed, ", "), fmt::join(exposed, " "));
+}
+
 /// Makes the job's directory, and refuses one of a former release.
 inline task<void> prepare_directory(std::string directory, rendezvous_parameters parameters) {
   const auto keys = new_shared<file_keys>(directory, parameters.time);
-  co_await keys->prepare();
+  co_await prepare_keys(keys, parameters.log);
   const std::string former = "rendezvous";
   const std::string remedy = "remove the directory";
   co_await refuse_former_state(keys, former, remedy);
@@ -33,10 +46,10 @@ inline task<void> prepare_directory(std::string directory, rendezvous_parameters
 
 /// The same, and the directory that all roles of the job share.
 inline task<void> prepare_directories(std::function<task<void>()> prepare, std::string shared,
-                                      std::shared_ptr<time_source> time) {
+                                      std::shared_ptr<time_source> time, logger log) {
   co_await prepare();
-  file_keys keys(std::move(shared), std::move(time));
-  co_await keys.prepare();
+  const auto keys = new_shared<file_keys>(std::move(shared), std::move(time));
+  co_await prepare_keys(keys, std::move(log));
 }
 
 }  // namespace detail
@@ -66,8 +79,9 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   };
   if (const std::string job = detail::compared_job(parameters); !job.empty()) {
     const std::string shared = parameters.endpoint + "/" + key_directory_name(job);
-    place.prepare = [prepare = place.prepare, shared, time = parameters.time] {
-      return detail::prepare_directories(prepare, shared, time);
+    place.prepare = [prepare = place.prepare, shared, time = parameters.time,
+                     log = parameters.log] {
+      return detail::prepare_directories(prepare, shared, time, log);
     };
     place.shared_keys = [shared, time = parameters.time] {
       return detail::new_shared<file_keys>(shared, time);

@@ -31,6 +31,21 @@ ELASTIC_DECL void key_directory::prepare() const {
   const descriptor lock = open_lock();
 }
 
+ELASTIC_DECL std::vector<std::string> key_directory::exposed_files() const {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(path_.c_str()), &::closedir);
+  if (!entries) refuse("the directory", path_, errno);
+  std::vector<std::string> exposed;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string file = path_ + "/" + entry->d_name;
+    struct stat facts{};
+    if (::lstat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+    const mode_t readers = facts.st_mode & (S_IRGRP | S_IROTH);
+    const mode_t writers = facts.st_mode & (S_IWGRP | S_IWOTH);
+    if ((readers >> 1 & ~writers) != 0) exposed.push_back(file);
+  }
+  return exposed;
+}
+
 ELASTIC_DECL bool key_directory::is_local() const {
   struct statfs facts{};
   if (::statfs(path_.c_str(), &facts) != 0) return false;
@@ -110,7 +125,8 @@ ELASTIC_DECL void key_directory::refuse(const char* subject, const std::string& 
 
 ELASTIC_DECL auto key_directory::open_lock() const -> descriptor {
   const std::string file = path_ + "/.lock";
-  descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  // A write lock needs no right to read, so nobody gets it.
+  descriptor lock(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0222));
   if (lock.fd < 0) refuse("the lock file", file, errno);
   return lock;
 }
@@ -127,11 +143,19 @@ ELASTIC_DECL auto key_directory::take_lock() const -> descriptor {
 
 ELASTIC_DECL auto key_directory::create(const std::string& path) -> descriptor {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-  const int made = ::open(path.c_str(), flags, 0666);
-  if (made >= 0 || errno != EEXIST) return descriptor(made);
-  // Another process may have put a pipe there that nobody reads.
-  ::unlink(path.c_str());
-  return descriptor(::open(path.c_str(), flags, 0666));
+  constexpr mode_t all_may_write = 0222;
+  descriptor made(::open(path.c_str(), flags, all_may_write));
+  if (made.fd < 0 && errno == EEXIST) {
+    // Another process may have put a pipe there that nobody reads.
+    ::unlink(path.c_str());
+    return create(path);
+  }
+  struct stat facts{};
+  if (made.fd < 0 || ::fstat(made.fd, &facts) != 0) return made;
+  const mode_t writers = facts.st_mode & all_may_write;
+  // A file system without modes refuses this.
+  (void)::fchmod(made.fd, writers | writers << 1);
+  return made;
 }
 
 ELASTIC_DECL void key_directory::write_file(const std::string& path, std::string_view text) {
