@@ -31,6 +31,9 @@ class frame_reader {
   /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
 
+  /// Whether a part of a message has arrived.
+  bool is_midway() const { return taken_ < bytes_.size(); }
+
   /// The memory that it uses, in bytes.
   std::size_t held() const { return bytes_.capacity(); }
 

@@ -52,6 +52,10 @@ class store_extension {
     /// How many bytes the extension holds for the client, roughly. They count towards the client's
     /// limits at the server.
     virtual std::size_t held() const { return 0; }
+
+    /// How many of these are for a message that is incomplete. If they are many, the server limits
+    /// them and their time as before the first message.
+    virtual std::size_t held_for_part() const { return 0; }
   };
 
   virtual ~store_extension() = default;

@@ -16,8 +16,9 @@
 
 namespace elastic::detail {
 
-/// The clients of a server whose first message is incomplete. Anybody can connect and send half a
-/// message, so their number, time and memory are limited. Above a limit, the oldest is
+/// The clients of a server whose first message is incomplete, or a later one to the server's
+/// extension that takes much memory. Anybody can connect and send half a message, so their number,
+/// time and memory are limited. Above a limit, the oldest is
 /// disconnected, or the largest if it uses more than `limits::store_newcomer_share`. If the oldest
 /// is still within its head start, the client that wants more is disconnected instead: when many
 /// agents connect at once, the first ones can then complete their handshakes.

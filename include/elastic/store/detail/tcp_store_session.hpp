@@ -75,6 +75,9 @@ class tcp_store_session {
   /// Whether a part of a request has arrived, or a part of the first message to the extension.
   bool is_midway() const { return !input_.empty() || (conversation_ && !has_begun()); }
 
+  /// The memory for an incomplete message to the extension, in bytes.
+  std::size_t held_for_part() const { return conversation_ ? conversation_->held_for_part() : 0; }
+
   /// Whether the client talks to the extension.
   bool is_of_extension() const { return conversation_ != nullptr; }
 

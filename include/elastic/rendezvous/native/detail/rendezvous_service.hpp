@@ -97,6 +97,9 @@ class rendezvous_service final : public store_extension,
     ELASTIC_DECL void received(std::string_view bytes) override;
     ELASTIC_DECL bool has_begun() const override;
     std::size_t held() const override { return frames_.held() + of_.held_by(id_); }
+    std::size_t held_for_part() const override {
+      return frames_.is_midway() ? frames_.held() : 0;
+    }
 
    private:
     rendezvous_service& of_;

@@ -18,6 +18,9 @@
 
 namespace elastic::detail {
 
+/// An amount that every client may use is not worth counting.
+inline constexpr std::size_t uncounted_client_bytes = 4 * 1024;
+
 ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
                                                         std::shared_ptr<key_value_engine> engine,
                                                         const tcp_store_bounds& bounds,
@@ -86,9 +89,10 @@ ELASTIC_DECL void tcp_store_connection::send_busy_alert() {
 ELASTIC_DECL void tcp_store_connection::put_out(tcp_store_newcomers::problem why) {
   is_newcomer_ = false;
   if (why != tcp_store_newcomers::problem::is_late) send_busy_alert();
-  const std::string_view lacking = is_trusted()
-                                       ? "its first message is not whole"
-                                       : "it has not shown that it holds this job's secret";
+  std::string_view lacking = "it has not shown that it holds this job's secret";
+  if (is_trusted()) {
+    lacking = has_begun_ ? "its message is not whole" : "its first message is not whole";
+  }
   switch (why) {
     case tcp_store_newcomers::problem::is_late:
       return drop(fmt::format("{} within {} s", lacking, limits::store_newcomer_time.count()));
@@ -154,7 +158,10 @@ ELASTIC_DECL std::size_t tcp_store_connection::held() const {
 ELASTIC_DECL void tcp_store_connection::settle_newcomer(std::size_t bytes) {
   if (!has_begun_) has_begun_ = session_.has_begun();
   const bool is_open = !is_closed_ && !is_dropped_;
-  const bool is_one = is_open && !has_begun_ && (secret_ || session_.is_midway());
+  if (has_begun_) bytes = session_.held_for_part();
+  const bool is_unfinished =
+      has_begun_ ? bytes > uncounted_client_bytes : secret_ || session_.is_midway();
+  const bool is_one = is_open && is_unfinished;
   if (!is_one && !is_newcomer_) return;
   is_newcomer_ = is_one;
   if (is_one) {
@@ -165,11 +172,9 @@ ELASTIC_DECL void tcp_store_connection::settle_newcomer(std::size_t bytes) {
 }
 
 ELASTIC_DECL void tcp_store_connection::settle(std::size_t extra) {
-  // An amount that every client may use is not worth counting.
-  constexpr std::size_t uncounted = 4 * 1024;
   std::size_t held = this->held() + extra;
   settle_newcomer(held);
-  if (held < uncounted || is_closed_) held = 0;
+  if (held < uncounted_client_bytes || is_closed_) held = 0;
   if (held == settled_) return;
   settled_ = held;
   accounts_.all->set(*this, held);
