@@ -192,7 +192,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<void> keep(bool may_restart);
   ELASTIC_DECL task<void> make_forever(bool may_restart, task_group& watches);
   ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
-  ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
+  ELASTIC_DECL task<std::optional<exit_status>> end_of(standby_pointer standby);
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
   ELASTIC_DECL task<void> make_missing();
@@ -203,6 +203,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
   ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
   ELASTIC_DECL void note_failed_run(const std::string& reason);
+  ELASTIC_DECL void note_lost_run(const std::optional<exit_status>& end);
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait rather than run the script; found out by a
@@ -233,6 +234,8 @@ class standby_set final : public process_launcher {
   bool is_short_noted_ = false;
   /// Standbys also import what workers have imported later.
   bool uses_records_ = true;
+  /// How many standbys in a row ended by a signal before the script came to its point.
+  int lost_runs_ = 0;
   /// Whether standbys run the script up to its point; empty: no worker has named a point.
   std::optional<bool> runs_scripts_;
   event_flag changed_;

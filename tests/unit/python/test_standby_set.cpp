@@ -311,6 +311,63 @@ TEST_CASE("standby_set: a probe that does not answer is tried twice again", "[st
   CHECK(job.launcher->started.size() == answering_index + 2);
 }
 
+TEST_CASE("standby_set: a probe that is killed is said to be", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  job.pass(10s);
+  job.sockets[1].reset();
+  job.launcher->started[1]->end(exit_status::signalled(SIGKILL));
+  job.pass();
+  CHECK(job.log->has("a standby could not be made: the probe of 'python3' ended by SIGKILL"));
+}
+
+/// Answers the next probe, and returns the index of the standby that is then made.
+std::size_t begin_standby(stage& job) {
+  job.pass(10s);
+  const std::size_t probe = job.launcher->started.size() - 1;
+  job.say(probe, ready_of(static_cast<pid_t>(1000 + probe)));
+  REQUIRE(job.launcher->started.size() == probe + 2);
+  return probe + 1;
+}
+
+void end_standby(stage& job, std::size_t index, exit_status how) {
+  job.sockets[index].reset();
+  job.launcher->started[index]->end(how);
+  job.pass();
+}
+
+const std::string no_more_runs = "standbys do not run the script up to survive.prepare(): ";
+
+TEST_CASE("standby_set: one that is killed before survive.prepare() is made again", "[standby]") {
+  stage job;
+  job.set.run_scripts();
+  job.launch("1");
+  job.keep_warm();
+  const int kills = GENERATE(1, 2, 3);
+  for (int kill = 0; kill < kills; ++kill) {
+    end_standby(job, begin_standby(job), exit_status::signalled(SIGKILL));
+  }
+  CHECK(job.log->has(no_more_runs + "it did not come so far: it ended by SIGKILL") == (kills == 3));
+  // Each one that comes so far begins the count anew.
+  if (kills == 3) return;
+  const std::size_t index = begin_standby(job);
+  job.say(index, ready_of(static_cast<pid_t>(1000 + index)));
+  CHECK(job.set.ready() == 1);
+  end_standby(job, index, exit_status::signalled(SIGKILL));
+  end_standby(job, begin_standby(job), exit_status::signalled(SIGKILL));
+  CHECK_FALSE(job.log->has(no_more_runs));
+}
+
+TEST_CASE("standby_set: a script that ends before survive.prepare() does so again", "[standby]") {
+  stage job;
+  job.set.run_scripts();
+  job.launch("1");
+  job.keep_warm();
+  end_standby(job, begin_standby(job), exit_status::exited(3));
+  CHECK(job.log->has(no_more_runs + "it did not come so far: it ended by exit code 3"));
+}
+
 TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") {
   stage job;
   std::vector<std::string> end_texts;
@@ -431,7 +488,8 @@ TEST_CASE("standby_set: three that end before they are ready are enough", "[stan
   }
   job.pass(1h);
   CHECK(job.launcher->started.size() == 7);
-  CHECK(job.log->has("3 of them ended in a row before they were ready"));
+  CHECK(job.log->has("3 of them ended in a row before they were ready, the last: "
+                     "it ended before it answered: exit code 0"));
 }
 
 TEST_CASE("standby_set: one can wait until all have a standby, or none is made", "[standby]") {

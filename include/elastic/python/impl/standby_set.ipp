@@ -272,21 +272,22 @@ ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer stan
   const std::string name = name_of(position->second.spec);
   const pid_t pid = standby->pid();
   const discarder lost{*this, std::move(position->second.standby)};
-  const std::string how = co_await end_of(standby);
+  const std::optional<exit_status> end = co_await end_of(standby);
+  const std::string how = end ? end->text() : "it broke the protocol";
   services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
   plan_.lost(how, services_.time->now());
   note_end();
   changed_.set();
 }
 
-/// How a standby has ended by itself.
-ELASTIC_DECL task<std::string> standby_set::end_of(standby_pointer standby) {
+/// How a standby has ended by itself; empty if it has not, but closed its socket or said something
+/// that it should not.
+ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(standby_pointer standby) {
   const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
   const std::optional<exit_status> end =
       co_await with_deadline(*services_.time, deadline, standby->wait());
-  if (!end) co_return "it broke the protocol";
-  if (on_end_) on_end_(*end);
-  co_return end->text();
+  if (end && on_end_) on_end_(*end);
+  co_return end;
 }
 
 ELASTIC_DECL void standby_set::discard_unused() {
@@ -399,6 +400,17 @@ ELASTIC_DECL void standby_set::note_failed_run(const std::string& reason) {
   services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
 }
 
+/// A script decides its exit code. A signal may come from outside, so another standby tries again.
+ELASTIC_DECL void standby_set::note_lost_run(const std::optional<exit_status>& end) {
+  const std::string reason =
+      fmt::format("it did not come so far{}", end ? ": it ended by " + end->text() : " in time");
+  const bool may_be_from_outside = end && end->signal();
+  if (!may_be_from_outside || ++lost_runs_ >= limits::standby_deaths) {
+    return note_failed_run(reason);
+  }
+  services_.log.info("a standby for survive.prepare() is made again: {}", reason);
+}
+
 /// Logs once why no more standbys are made.
 ELASTIC_DECL void standby_set::note_end() {
   if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
@@ -431,19 +443,22 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   discarder made{*this, std::move(started)};
   std::optional<detail::standby_message> answer;
-  std::exception_ptr failure;
+  std::string problem;
+  bool is_late = false;
   try {
     answer = co_await first_message(*made.standby, limits::standby_import);
-  } catch (const error&) {
-    failure = std::current_exception();
+  } catch (const error& failure) {
+    problem = failure.what();
+    is_late = failure.code() == errc::timed_out;
   }
-  if (failure && runs_script) {
-    note_failed_run("it did not come so far");
-    co_return false;
-  }
-  if (failure) {
-    co_await end_of(made.standby);
-    std::rethrow_exception(failure);
+  if (!answer) {
+    std::optional<exit_status> end;
+    if (!is_late) end = co_await end_of(made.standby);
+    if (runs_script) {
+      note_lost_run(end);
+      co_return false;
+    }
+    throw error(errc::start_failed, end ? fmt::format("{}: {}", problem, end->text()) : problem);
   }
   const detail::standby_message& message = *answer;
   switch (message.what) {
@@ -487,6 +502,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   position->second.known_bytes = plan.record.size();
   largest_ = std::max(largest_, services_.memory_of(message.pid));
   is_short_noted_ = false;
+  lost_runs_ = 0;
   co_return true;
 }
 
@@ -500,6 +516,8 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   const discarder made{*this, std::move(started)};
   std::string problem;
+  bool is_lost = false;
+  bool is_late = false;
   try {
     const detail::standby_message message =
         co_await first_message(*made.standby, limits::standby_probe);
@@ -510,11 +528,20 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
     } else if (message.pid != made.standby->pid()) {
       problem = "the interpreter is not the process that is started";
     }
-  } catch (const error&) {
+  } catch (const error& failure) {
+    is_lost = true;
+    is_late = failure.code() == errc::timed_out;
+  }
+  if (is_lost) {
+    std::optional<exit_status> end;
+    if (!is_late) end = co_await end_of(made.standby);
     // The death may have been an accident, so this tries once more.
     throw error(
         errc::start_failed,
-        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program));
+        end && !end->success()
+            ? fmt::format("the probe of '{}' ended by {}", spec.program, end->text())
+            : fmt::format("'{}' does not run what PYTHONPATH names before the script",
+                          spec.program));
   }
   if (!problem.empty()) plan_.give_up(problem);
   co_return problem.empty();
