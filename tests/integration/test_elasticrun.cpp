@@ -392,7 +392,7 @@ TEST_CASE("elasticrun: that it has chosen the number of threads is said once in 
   CHECK(result.code == 0);
   CHECK_THAT(result.out, contains_text("threads=1\n"));
   CHECK_THAT(result.err, contains_text("restart 1 of 1"));
-  CHECK(occurrences(result.err, "Setting OMP_NUM_THREADS") == 1);
+  CHECK(occurrences(result.err, "OMP_NUM_THREADS is not set") == 1);
   CHECK(here.left.processes().empty());
 }
 

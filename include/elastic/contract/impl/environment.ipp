@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <fmt/format.h>
+
 namespace elastic {
 
 namespace detail {
@@ -114,12 +116,10 @@ ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& varia
                                                           int local_world_size) {
   if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
   variables["OMP_NUM_THREADS"] = "1";
-  return "\n"
-         "*****************************************\n"
-         "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
-         "avoid your system being overloaded, please further tune the variable for optimal "
-         "performance in your application as needed.\n"
-         "*****************************************";
+  return fmt::format(
+      "OMP_NUM_THREADS is not set: each of the {} workers gets 1, so that together they do not "
+      "overload this host; set it to choose another number of threads",
+      local_world_size);
 }
 
 }  // namespace elastic
