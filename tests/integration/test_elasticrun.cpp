@@ -508,6 +508,23 @@ TEST_CASE("elasticrun: a signal that is to be forwarded reaches each worker and 
   CHECK(here.left.processes().empty());
 }
 
+TEST_CASE("elasticrun: the first Ctrl-C says how long the workers have, the second kills them",
+          "[integration][elasticrun]") {
+  const stage here;
+  running_program job(stage::command({"--standalone", "--shutdown-timeout", "500"},
+                                     stage::puppet({"ignore", "2", "line", "ready", "hang"})),
+                      here.environment());
+  job.await_out("ready");
+  job.signal(SIGINT);
+  job.await_err("SIGINT received: stopping the workers, which have 500 s before they are killed; "
+                "a second SIGINT (Ctrl-C) kills them at once\n");
+  job.signal(SIGINT);
+  const auto result = job.wait();
+  CHECK(result.code == 128 + SIGINT);
+  CHECK_THAT(result.err, contains_text("SIGINT received: killing the workers\n"));
+  CHECK(here.left.processes().empty());
+}
+
 TEST_CASE("elasticrun: after an end that is excluded there is no restart",
           "[integration][elasticrun]") {
   const stage here;

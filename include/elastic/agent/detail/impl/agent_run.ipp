@@ -119,10 +119,24 @@ ELASTIC_DECL void agent_run::take(const std::shared_ptr<pending_command>& pendin
   }
 }
 
+/// What a stop does to the workers, and how long that may take.
+inline std::string stop_words(const stop_request& request, const worker_spec& spec) {
+  std::string words = "stopping the workers, which have ";
+  if (request.signal == SIGTERM && spec.preempt_grace > duration::zero()) {
+    words += worker_liveness::text_of(spec.preempt_grace) + " to save and then ";
+  }
+  words += worker_liveness::text_of(request.grace.value_or(spec.shutdown_timeout)) +
+           " before they are killed";
+  if (request.signal == SIGINT && request.escalates) {
+    words += "; a second SIGINT (Ctrl-C) kills them at once";
+  }
+  return words;
+}
+
 ELASTIC_DECL void agent_run::take(const stop_request& request) {
   if (stop_.is_requested() && !request.escalates) return;
   const bool is_urgent = stop_.is_requested() || request.signal == SIGKILL;
-  const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
+  std::string effect = is_urgent ? "killing the workers" : stop_words(request, spec_);
   if (group_.running() == 0) effect = "no worker is running, so the agent just ends";
   const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
   const std::string text = fmt::format("{}: {}", reason, effect);
