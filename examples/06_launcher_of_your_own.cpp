@@ -17,7 +17,6 @@
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
-#include <cstdio>
 const std::vector<std::string> demo = {
     "--nproc-per-node", "2",           "--status", "0",  "--trace",
     "/dev/stdout",      "--no-python", "sh",       "-c", "echo hello from rank $RANK"};
@@ -37,7 +36,7 @@ int run(const elastic::command_line& line) {
                             asio::use_future);
   context.run();
   const elastic::run_result result = job.get();
-  std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
+  elastic::show_text(elastic::closing_words(config.name, result));
   return elastic::exit_code(result);
 }
 

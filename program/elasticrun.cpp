@@ -38,7 +38,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -156,10 +155,10 @@ void report(const elastic::program_config& config, const elastic::run_result& re
             const elastic::logger& log) {
   const elastic::worker_spec& workers = config.job.workers;
   log.info("{}: {}", to_string(result.state), result.reason);
-  std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
-  std::fputs(elasticrun::missing_module_hint(workers, result).c_str(), stderr);
+  elastic::show_text(elastic::closing_words(config.name, result));
+  elastic::show_text(elasticrun::missing_module_hint(workers, result));
   if (config.debugger.rank && result.state != elastic::worker_state::succeeded) {
-    std::fputs((elasticrun::silence_notice(*config.debugger.rank) + '\n').c_str(), stderr);
+    elastic::show_text(elasticrun::silence_notice(*config.debugger.rank) + '\n');
   }
   elastic::leave_error_file(workers.environment, elastic::launcher_error_text(result), log);
 }

@@ -79,16 +79,10 @@ class merged_console final : public elastic::output_sink {
       if (is_large) {
         lines_.pass(local_rank, line);
       } else {
-        take_line(local_rank, line, now);
+        lines_.add(local_rank, line, now);
       }
       lines.remove_prefix(line.size());
     }
-  }
-
-  void take_line(int local_rank, std::string_view line, elastic::time_point now) {
-    if (line.ends_with('\n') || line.ends_with('\r')) return lines_.add(local_rank, line, now);
-    // The last line of the stream: pieces of long lines are large.
-    lines_.add(local_rank, std::string(line) + '\n', now);
   }
 
   // The marker, the local rank and a space, with which lines begin; empty if there are none.

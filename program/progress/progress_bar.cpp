@@ -70,7 +70,7 @@ void progress_bar::draw() {
 
 void progress_bar::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const auto written = terminal_.write_some(bytes);
+    const auto written = terminal_.draw_some(bytes);
     if (!written) return;
     bytes.remove_prefix(*written);
   }

@@ -6,6 +6,7 @@
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/cli/early_exit.hpp>
+#include <elastic/launch/console_log.hpp>
 #include <elastic/launch/detail/signalled_run.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
@@ -25,7 +26,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -266,12 +266,12 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
                                                                   std::move(companions));
   const elastic::role_group::result result = co_await std::move(running);
   log.info("{}: {}", to_string(result.state), result.reason);
-  std::fputs(closing_words(file.name, result).c_str(), stderr);
+  elastic::show_text(closing_words(file.name, result));
   for (std::size_t place = 0; place < result.roles.size(); ++place) {
     const elastic::role_group::result::entry& role = result.roles[place];
     if (role.name != result.decided_by || !role.run) continue;
     const elastic::worker_spec& workers = job.options.roles[place].config.workers;
-    std::fputs(missing_module_hint(workers, *role.run).c_str(), stderr);
+    elastic::show_text(missing_module_hint(workers, *role.run));
     elastic::leave_error_file(facts.environment, elastic::launcher_error_text(*role.run), log);
   }
   co_return exit_code(result);

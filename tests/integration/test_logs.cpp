@@ -230,6 +230,43 @@ TEST_CASE("logs: --merge-output shows each line of each worker, and leaves the f
   }
 }
 
+TEST_CASE("logs: an unfinished last line has a line of its own on the console, and no end in files",
+          "[integration][logs]") {
+  const t::stage here;
+  const auto result =
+      here.run(2, {"--tee", "3"}, "printf part$RANK; printf \"oops$RANK\" >&2");
+  CHECK(result.code == 0);
+  CHECK(t::sorted(result.out) == t::sorted("[trn0]:part0\n[trn1]:part1\n"));
+  CHECK(t::sorted(result.err) == t::sorted("[trn0]:oops0\n[trn1]:oops1\n"));
+  CHECK(result.out.ends_with('\n'));
+  for (const std::string rank : {"0", "1"}) {
+    CHECK(file_text(here.attempt() / rank / "stdout.log") == "part" + rank);
+    CHECK(file_text(here.attempt() / rank / "stderr.log") == "oops" + rank);
+  }
+}
+
+TEST_CASE("logs: without a prefix, what follows an unfinished line ends it, and nothing else does",
+          "[integration][logs]") {
+  {
+    const t::stage here;
+    CHECK(here.run(1, {}, "printf alone >&2").err == "alone");
+  }
+  const t::stage here;
+  const auto result = here.run(
+      2, {"--max-restarts", "1"},
+      "if [ $TORCHELASTIC_RESTART_COUNT = 1 ]; then printf 'again\\n' >&2; exit 0; fi; "
+      "if [ $RANK = 1 ]; then exec sleep 600; fi; printf half >&2; exit 1");
+  CHECK(result.code == 0);
+  const auto lines = t::lines_of(result.err);
+  CHECK(std::count(lines.begin(), lines.end(), "half") == 1);
+  CHECK(std::count(lines.begin(), lines.end(), "again") == 2);
+  for (const std::string& line : lines) {
+    if (line == "half" || line == "again") continue;
+    INFO(line);
+    CHECK(std::regex_search(line, std::regex("^(WARNING|ERROR) ")));
+  }
+}
+
 // ---- what is kept ------------------------------------------------------------------------------
 
 TEST_CASE("logs: lines that match a filter are in one file, those of all workers",

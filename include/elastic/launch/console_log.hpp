@@ -9,6 +9,8 @@
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/console_target.hpp>
 
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -22,7 +24,13 @@ namespace elastic {
 /// external input.
 ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string_view text);
 
+/// Writes a text that is no record, such as a report, to a descriptor. It begins a new line there,
+/// as a record does. An empty text writes nothing. Waits for the reader; a closed other end is
+/// ignored.
+ELASTIC_DECL void show_text(std::string_view text, int descriptor = STDERR_FILENO);
+
 /// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
+/// Each begins a new line, whatever output of workers this process has shown there.
 ///
 /// If the other end does not read, it waits once for a tenth of a second, and then drops records
 /// until there is room again; a line then says how many were dropped. A closed other end is

@@ -17,13 +17,19 @@ class output_sink {
 
   /// Writes all of `bytes`, which are valid until it returns, before the bytes of any later call.
   /// They are complete lines, often several at a time, with two exceptions: a stream without a
-  /// prefix, and a stream whose last line has no line end. A slow sink makes the processes wait,
-  /// not the event loop.
+  /// prefix, and a line longer than `limits::copy_line_bytes`. A slow sink makes the processes
+  /// wait, not the event loop.
   ///
   /// Errors: none; output that cannot be shown is dropped. A sink that throws gets no more output
   /// of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
+
+  /// The stream whose bytes were written last has ended in the middle of a line. A sink that shows
+  /// several streams begins a new line before it shows anything else. By default nothing happens.
+  ///
+  /// Errors: none. Thread-safety: as `write`.
+  virtual void break_line() {}
 };
 
 }  // namespace elastic

@@ -77,6 +77,31 @@ TEST_CASE("console_log: a record is one line with its level and time", "[launch]
   CHECK_THAT(line, elastic::test::contains_text(":40.042 a worker died\n"));
 }
 
+TEST_CASE("console_log: a record begins a new line after unfinished output", "[launch]") {
+  console_log_test::test_pipe pipe;
+  elastic::console_log log(std::make_shared<console_log_test::stopped_time>(), pipe.writer());
+  elastic::detail::console_target workers(pipe.writer());
+  REQUIRE(workers.write_some("50%").has_value());
+  log.write(elastic::log_level::warning, "a worker died");
+  log.write(elastic::log_level::warning, "another");
+  const std::string text = pipe.read_all();
+  CHECK(text.starts_with("50%\nWARNING "));
+  CHECK_THAT(text, elastic::test::contains_text("a worker died\nWARNING "));
+}
+
+TEST_CASE("console_log: a text that is no record begins a new line, too", "[launch]") {
+  console_log_test::test_pipe pipe;
+  elastic::detail::console_target workers(pipe.writer());
+  REQUIRE(workers.write_some("50%").has_value());
+  elastic::show_text("", pipe.writer());
+  CHECK(pipe.read_all() == "50%");
+  elastic::show_text("a report\n", pipe.writer());
+  elastic::show_text("a hint\n", pipe.writer());
+  CHECK(pipe.read_all() == "\na report\na hint\n");
+  pipe.close_reader();
+  elastic::show_text("nobody reads\n", pipe.writer());
+}
+
 TEST_CASE("console_log: each level has its name", "[launch]") {
   using elastic::log_level;
   const elastic::wall_time time;

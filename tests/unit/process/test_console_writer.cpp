@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/when_all.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/process/detail/console_writer.hpp>
 #include <elastic/process/detail/syscalls.hpp>
@@ -178,6 +179,64 @@ CO_TEST("console_writer: the other side of a terminal is not opened a second tim
   co_await writer.write("typed\n");
   char text[16];
   CHECK(::read(terminal.write_end.get(), text, sizeof text) == 6);
+}
+
+CO_TEST("console_writer: a broken line ends before the next output, and only then", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe pipe;
+  detail::console_writer writer(executor, pipe.write_end.get());
+  co_await writer.write("part");
+  writer.break_line();
+  CHECK(pipe.take() == "part");
+  co_await writer.write("of another\n");
+  CHECK(pipe.take() == "\nof another\n");
+  writer.break_line();
+  co_await writer.write("and ");
+  co_await writer.write("so on\n");
+  CHECK(pipe.take() == "and so on\n");
+}
+
+CO_TEST("console_writer: writers to the same file share its last line", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe pipe;
+  detail::console_writer out(executor, pipe.write_end.get());
+  const detail::unique_fd same(::fcntl(pipe.write_end.get(), F_DUPFD_CLOEXEC, 3));
+  detail::console_writer err(executor, same.get());
+  console_pipe other_pipe;
+  detail::console_writer other(executor, other_pipe.write_end.get());
+  co_await out.write("part");
+  out.break_line();
+  co_await other.write("elsewhere\n");
+  co_await err.write("next\n");
+  CHECK(pipe.take() == "part\nnext\n");
+  CHECK(other_pipe.take() == "elsewhere\n");
+}
+
+CO_TEST("console_writer: the end of a broken line waits for room, too", "[process]") {
+  auto executor = co_await asio::this_coro::executor;
+  console_pipe pipe;
+  ::fcntl(pipe.write_end.get(), F_SETPIPE_SZ, 4096);
+  detail::console_writer writer(executor, pipe.write_end.get());
+  co_await writer.write(std::string(4096, 'x'));
+  writer.break_line();
+  std::string output;
+  std::vector<task<void>> both;
+  both.push_back(writer.write("next\n"));
+  both.push_back(read_slowly(pipe, 4096 + 6, output));
+  co_await when_all(std::move(both));
+  CHECK(output == std::string(4096, 'x') + "\nnext\n");
+}
+
+CO_TEST("console_target: what leaves the cursor where it was ends no line", "[process]") {
+  console_pipe pipe;
+  detail::console_target target(pipe.write_end.get());
+  CHECK(target.write_some("part") == 4u);
+  target.break_line();
+  CHECK(target.draw_some("\x1b[2K") == 4u);
+  CHECK(pipe.take() == "part\x1b[2K");
+  CHECK(target.write_some("next\n") == 5u);
+  CHECK(pipe.take() == "\nnext\n");
+  co_return;
 }
 
 CO_TEST("console_writer: says once that the other end has gone, and takes everything from then on",

@@ -52,9 +52,11 @@ TEST_CASE("lines: the prefix stands directly before every line", "[process]") {
   CHECK(prefixed_text({}).empty());
 }
 
-TEST_CASE("lines: an unfinished last line has its prefix and no line end", "[process]") {
-  CHECK(prefixed_text({"one\ntw"}) == "[p]:one\n[p]:tw");
-  CHECK(prefixed_text({"tw"}) == "[p]:tw");
+TEST_CASE("lines: an unfinished last line has its prefix and gets a line end", "[process]") {
+  CHECK(prefixed_text({"one\ntw"}) == "[p]:one\n[p]:tw\n");
+  CHECK(prefixed_text({"tw"}) == "[p]:tw\n");
+  const std::string long_line(limits::copy_line_bytes + 1, 'y');
+  CHECK(prefixed_text({long_line}) == "[p]:" + long_line + "\n");
 }
 
 TEST_CASE("lines: a progress bar's carriage return ends a line as well", "[process]") {

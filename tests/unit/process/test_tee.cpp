@@ -36,6 +36,7 @@ class tee_console final : public output_sink {
     if (stands_still) co_await may_go_on.wait();
     text += bytes;
   }
+  void break_line() override { text += "|"; }
 
   std::string text;
   int writes = 0;
@@ -111,7 +112,7 @@ struct tee_bench {
   bool has_failed = false;
 };
 
-CO_TEST("tee: shows whole lines with their prefix, and the unfinished last one", "[process]") {
+CO_TEST("tee: shows whole lines with their prefix, and ends the unfinished last one", "[process]") {
   tee_bench bench(co_await asio::this_coro::executor);
   bench.begin(bench.outlets("[trn0]:"));
   bench.write("one\ntw");
@@ -120,7 +121,7 @@ CO_TEST("tee: shows whole lines with their prefix, and the unfinished last one",
   bench.write("o\nlast");
   bench.sink.reset();
   co_await bench.end();
-  CHECK(bench.console->text == "[trn0]:one\n[trn0]:two\n[trn0]:last");
+  CHECK(bench.console->text == "[trn0]:one\n[trn0]:two\n[trn0]:last\n");
 }
 
 CO_TEST("tee: without a prefix bytes pass through at once", "[process]") {
@@ -129,9 +130,20 @@ CO_TEST("tee: without a prefix bytes pass through at once", "[process]") {
   bench.write("Enter: ");
   while (bench.console->text.empty()) co_await bench.settle();
   CHECK(bench.console->text == "Enter: ");
+  bench.write("a name\n");
   bench.sink.reset();
   co_await bench.end();
-  CHECK(bench.console->text == "Enter: ");
+  CHECK(bench.console->text == "Enter: a name\n");
+}
+
+CO_TEST("tee: without a prefix the console learns that the stream ended in the middle of a line",
+        "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  bench.begin(bench.outlets(""));
+  bench.write("one\npart");
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.console->text == "one\npart|");
 }
 
 /// As a user's sink might.
@@ -198,7 +210,7 @@ CO_TEST("tee: writes the file before the console", "[process]") {
   bench.console->may_go_on.set();
   bench.sink.reset();
   co_await bench.end();
-  CHECK(bench.console->text == "[p]:one\n[p]:half");
+  CHECK(bench.console->text == "[p]:one\n[p]:half\n");
 }
 
 TIME_TEST("tee: lines say when they were read and who wrote them", "[process]") {
@@ -246,7 +258,7 @@ CO_TEST("tee: lines that match go to a file of their own, whatever is shown", "[
     bench.sink.reset();
     co_await bench.end();
     CHECK(file.text() == "[p]:loss 1\n[p]:loss 2\n");
-    CHECK(bench.console->text == (is_shown ? "loss 1\nstep 2\nloss 2" : ""));
+    CHECK(bench.console->text == (is_shown ? "loss 1\nstep 2\nloss 2|" : ""));
   }
 }
 
@@ -279,7 +291,7 @@ CO_TEST("tee: finish copies what is in the pipe and waits for no more", "[proces
   bench.copy->finish();
   bench.write("too late\n");
   co_await bench.end();
-  CHECK(bench.console->text == "[p]:last words\n[p]:unfinished");
+  CHECK(bench.console->text == "[p]:last words\n[p]:unfinished\n");
   bench.copy->finish();
 }
 

@@ -39,6 +39,21 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string
   return line + '\n';
 }
 
+ELASTIC_DECL void show_text(std::string_view text, int descriptor) {
+  detail::console_target target(descriptor);
+  target.break_line();
+  while (target && !text.empty()) {
+    if (const std::optional<std::size_t> written = target.write_some(text)) {
+      text.remove_prefix(*written);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd room{target.fd(), POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    } else {
+      return;  // no reader is left
+    }
+  }
+}
+
 ELASTIC_DECL console_log::console_log(std::shared_ptr<time_source> time, int descriptor)
     : time_(detail::required(std::move(time), "console_log: the time source")),
       target_(descriptor) {}
@@ -54,6 +69,7 @@ ELASTIC_DECL void console_log::write(log_level level, std::string_view text) noe
     }
     lines += log_line(level, now, text);
     const std::lock_guard one_at_a_time(mutex_);
+    target_.break_line();
     if (!send(lines, lost > 0)) lost_ += lost + 1;
   } catch (const std::exception&) {
     ++lost_;  // no memory to format it

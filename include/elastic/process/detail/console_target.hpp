@@ -8,15 +8,22 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string_view>
 
 namespace elastic::detail {
 
+struct shown_line;
+
 /// A stdout or stderr that other processes share: a terminal, a pipe, a file or a socket. Writes
 /// neither block nor change the descriptor flags, which all those processes would see.
 ///
-/// Thread-safety: one thread at a time.
+/// All targets of this process for the same file know together whether its last line is finished:
+/// stdout, stderr and the log are often one terminal.
+///
+/// Thread-safety: different targets, from any thread, also for the same file; one target, one
+/// thread at a time. `break_line`: any thread.
 class console_target {
  public:
   /// `fd` is borrowed: the target has its own descriptor for the same file, or none if `fd` is not
@@ -31,6 +38,13 @@ class console_target {
   /// Result: how many bytes were written. Empty with `errno` EAGAIN: there is no room now. Empty
   /// with another `errno`: there never will be.
   ELASTIC_DECL std::optional<std::size_t> write_some(std::string_view bytes);
+
+  /// The same for bytes that leave the cursor of a terminal where it was.
+  ELASTIC_DECL std::optional<std::size_t> draw_some(std::string_view bytes);
+
+  /// Makes the next `write_some` to this file begin a new line. Nothing happens if the last line is
+  /// finished, or if nothing else is written.
+  ELASTIC_DECL void break_line();
 
  private:
   enum class how {
@@ -54,6 +68,7 @@ class console_target {
 
   how how_ = how::blocking;
   unique_fd fd_;
+  std::shared_ptr<shown_line> line_;
 };
 
 }  // namespace elastic::detail

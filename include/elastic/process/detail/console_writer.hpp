@@ -22,13 +22,14 @@ namespace elastic::detail {
 /// a non-blocking stdout. When the other end is gone, the writer logs that once and then drops all
 /// output.
 ///
-/// Thread-safety: `write` may be called from any strand.
+/// Thread-safety: `write` and `break_line` may be called from any strand.
 class console_writer final : public output_sink {
  public:
   /// `fd` is borrowed: the writer has its own descriptor. If `fd` is not open, all output is
   /// dropped.
   ELASTIC_DECL console_writer(const asio::any_io_executor& executor, int fd, logger log = {});
   ELASTIC_DECL task<void> write(std::string_view bytes) override;
+  void break_line() override { target_.break_line(); }
 
  private:
   using turn_channel = asio::experimental::concurrent_channel<void(asio_error_code, int)>;

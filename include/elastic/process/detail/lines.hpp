@@ -114,6 +114,9 @@ class line_writer {
   /// The same, but every piece of a line begins with the prefix and has a line end, too.
   ELASTIC_DECL void put_alone(line_piece line, std::string& out) const;
 
+  /// Ends a line whose last piece had no line end. An object has one already.
+  ELASTIC_DECL void end_line(std::string& out) const;
+
  private:
   ELASTIC_DECL void put_object(const line_piece& line, std::string& out) const;
 
@@ -135,12 +138,14 @@ class line_prefixer {
   /// took: all, or fewer if `out` has grown beyond `limits::copy_buffer_bytes`.
   ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
 
-  /// Ends the stream: passes on whatever was held back, unchanged.
+  /// Ends the stream: passes on whatever was held back. A last line that has no end gets one.
   ELASTIC_DECL void finish(std::string& out);
 
  private:
   line_cutter cutter_;
   line_writer writer_;
+  // The pieces that were passed on end in the middle of a line.
+  bool is_mid_line_ = false;
 };
 
 /// Picks the lines of a stream that contain one of several texts. A line that is too long to buffer

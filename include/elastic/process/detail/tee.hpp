@@ -49,10 +49,10 @@ struct tee_outlets {
 
 /// Copies the output of one process from its pipe to files and to the console.
 ///
-/// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
-/// reads more only once everything read is written, so a slow console makes the process wait; so
-/// does a file that hangs, which is written on a thread. A file that cannot be written or a console
-/// that throws is abandoned and logged once.
+/// Lines of up to `limits::copy_line_bytes` reach the console whole, longer ones in pieces; with
+/// prefixes, the last line gets an end. It reads more only once everything read is written: a slow
+/// console makes the process wait, and so does a file that hangs, which is written on a thread. A
+/// file that cannot be written, or a console that throws, is abandoned and logged once.
 ///
 /// Thread-safety: one strand at a time.
 class tee {
@@ -110,6 +110,8 @@ class tee {
   line_matcher matches_;
   /// The console gets whole lines rather than bytes as they arrive.
   bool by_line_;
+  /// The bytes that were shown last end in the middle of a line.
+  bool is_mid_line_ = false;
   line_tail tail_;
   asio::cancellation_signal showing_;
   std::uint64_t copied_ = 0;

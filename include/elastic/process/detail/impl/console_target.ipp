@@ -4,6 +4,8 @@
 
 #include <elastic/process/detail/console_target.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
+
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -15,7 +17,10 @@
 
 #include <cerrno>
 #include <climits>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -66,9 +71,30 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
   return written;
 }
 
-ELASTIC_DECL console_target::console_target(int fd) {
+/// The last line of a file to which this process writes.
+struct shown_line {
+  std::mutex mutex;
+  bool is_open = false;
+  /// A line end is due before anything else.
+  bool is_broken = false;
+};
+
+/// The line of a file, the same for all who ask while one of them keeps it.
+inline std::shared_ptr<shown_line> line_of(const struct stat& file) {
+  static std::mutex mutex;
+  static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<shown_line>> lines;
+  const std::lock_guard one_at_a_time(mutex);
+  std::erase_if(lines, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<shown_line>& known = lines[{file.st_dev, file.st_ino}];
+  std::shared_ptr<shown_line> line = known.lock();
+  if (!line) known = line = new_shared<shown_line>();
+  return line;
+}
+
+ELASTIC_DECL console_target::console_target(int fd) : line_(new_shared<shown_line>()) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return;
+  line_ = line_of(status);
   if (S_ISSOCK(status.st_mode)) {
     how_ = how::socket;
   } else if (S_ISFIFO(status.st_mode) || ::isatty(fd)) {
@@ -79,6 +105,22 @@ ELASTIC_DECL console_target::console_target(int fd) {
 }
 
 ELASTIC_DECL std::optional<std::size_t> console_target::write_some(std::string_view bytes) {
+  const std::lock_guard one_at_a_time(line_->mutex);
+  if (line_->is_broken) {
+    if (!draw_some("\n")) return std::nullopt;
+    line_->is_open = line_->is_broken = false;
+  }
+  const std::optional<std::size_t> written = draw_some(bytes);
+  if (written && *written > 0) line_->is_open = bytes[*written - 1] != '\n';
+  return written;
+}
+
+ELASTIC_DECL void console_target::break_line() {
+  const std::lock_guard one_at_a_time(line_->mutex);
+  line_->is_broken = line_->is_open;
+}
+
+ELASTIC_DECL std::optional<std::size_t> console_target::draw_some(std::string_view bytes) {
   for (;;) {
     const ssize_t written = attempt(bytes);
     if (written >= 0) return static_cast<std::size_t>(written);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace elastic::detail {
 
@@ -56,6 +57,10 @@ ELASTIC_DECL void line_writer::put_alone(line_piece line, std::string& out) cons
   if (!out.ends_with('\n')) out += '\n';
 }
 
+ELASTIC_DECL void line_writer::end_line(std::string& out) const {
+  if (!json_) out += '\n';
+}
+
 ELASTIC_DECL void line_writer::put_object(const line_piece& line, std::string& out) const {
   out.append(prefix_.empty() ? "{" : prefix_);
   if (!line.is_last) out.append("\"more\":true,");
@@ -72,6 +77,7 @@ ELASTIC_DECL line_prefixer::line_prefixer(line_head prefix, bool json)
 ELASTIC_DECL std::size_t line_prefixer::feed(std::string_view bytes, std::string& out) {
   return cutter_.feed(bytes, [&](const line_piece& line) {
     writer_.put(line, out);
+    is_mid_line_ = !line.is_last;
     return out.size() < limits::copy_buffer_bytes;
   });
 }
@@ -79,8 +85,10 @@ ELASTIC_DECL std::size_t line_prefixer::feed(std::string_view bytes, std::string
 ELASTIC_DECL void line_prefixer::finish(std::string& out) {
   cutter_.finish([&](const line_piece& line) {
     writer_.put(line, out);
+    is_mid_line_ = !line.text.ends_with('\r');
     return true;
   });
+  if (std::exchange(is_mid_line_, false)) writer_.end_line(out);
 }
 
 ELASTIC_DECL line_matcher::line_matcher(std::vector<std::string> filters, line_head prefix,

@@ -72,6 +72,7 @@ ELASTIC_DECL task<void> tee::run() {
   co_await finish_matches();
   lines_.finish(batch_);
   co_await show(batch_);
+  if (outlets_.console && is_mid_line_) outlets_.console->break_line();
   outlets_.file.reset();
   outlets_.matches.file.reset();
   pipe_.close();
@@ -177,6 +178,7 @@ ELASTIC_DECL void tee::give_up_console(std::string_view why) {
 
 ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
   if (bytes.empty() || !outlets_.console) co_return;
+  is_mid_line_ = !bytes.ends_with('\n');
   const std::shared_ptr<output_sink> console = outlets_.console;
   auto executor = co_await asio::this_coro::executor;
   try {
