@@ -34,6 +34,7 @@
 #include <program/progress/kubeflow_progress.hpp>
 #include <program/progress/progress_bar.hpp>
 #include <program/roles/job_of_roles.hpp>
+#include <program/unused_signals.hpp>
 
 #include <unistd.h>
 
@@ -191,6 +192,7 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
 
   std::vector<elastic::task<void>> companions;
   companions.push_back(lean->run());
+  companions.push_back(elasticrun::report_unused_signals(config.job.signals, log));
   // The last lines are shown when the agent has ended.
   if (merged) companions.push_back(elastic::with_cleanup(merged->run(), merged->finish()));
   // The last report is sent when the agent has ended.

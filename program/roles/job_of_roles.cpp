@@ -23,6 +23,7 @@
 #include <program/roles/role_output.hpp>
 #include <program/roles/role_status.hpp>
 #include <program/roles/role_trace.hpp>
+#include <program/unused_signals.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -261,6 +262,7 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   if (!job.program.drain_file.empty()) {
     companions.push_back(stop_at_drain_file(job.program.drain_file, group, log));
   }
+  companions.push_back(report_unused_signals(job.signals, log));
   elastic::task<elastic::role_group::result> running =
       elastic::detail::run_signalled<elastic::role_group::result>(group, job.signals,
                                                                   std::move(companions));

@@ -508,6 +508,25 @@ TEST_CASE("elasticrun: a signal that is to be forwarded reaches each worker and 
   CHECK(here.left.processes().empty());
 }
 
+TEST_CASE("elasticrun: a signal that has no use is ignored with one line, and ends nothing",
+          "[integration][elasticrun]") {
+  const stage here;
+  const std::string end = here.folder / "end";
+  running_program job(stage::command({"--standalone", "--preempt-signal", "USR2"},
+                                     stage::puppet({"line", "ready", "await", end})),
+                      here.environment({{"LOGLEVEL", "INFO"}}));
+  job.await_out("ready");
+  job.await_err("round 0: node 0 of 1");
+  job.signal(SIGUSR1);
+  job.await_err("SIGUSR1 received and ignored");
+  job.signal(SIGUSR1);
+  std::ofstream(end).put('\n');
+  const auto result = job.wait();
+  CHECK(result.code == 0);
+  CHECK(occurrences(result.err, "SIGUSR1 received") == 1);
+  CHECK(here.left.processes().empty());
+}
+
 TEST_CASE("elasticrun: the first Ctrl-C says how long the workers have, the second kills them",
           "[integration][elasticrun]") {
   const stage here;
