@@ -102,8 +102,8 @@ struct job_event {
   std::optional<std::int64_t> max_restarts = {};
   /// The furthest step that a worker of this node has reported in the attempt.
   std::optional<std::int64_t> step = {};
-  /// 1: another node had the failure that ended the round, of which those of this node's workers are
-  /// the consequence; or another node has found the stall (stall_found).
+  /// 1: another node had the failure that ended the round, of which those of this node's workers
+  /// are the consequence; or another node has found the stall (stall_found).
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
   /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
