@@ -4,13 +4,13 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/async_run.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/agent/job_command.hpp>
 #include <elastic/rendezvous/rendezvous_factory.hpp>
 
 #include <memory>
