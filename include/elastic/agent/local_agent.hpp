@@ -93,7 +93,8 @@ class local_agent {
   /// Errors: those of `run`.
   /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
   /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
-  /// No effect after the end.
+  /// No effect after the end. `asio::cancel_after` kills unless it is given another type than
+  /// terminal (`job::async_run`).
   template <class CompletionToken>
   auto async_run(asio::any_io_executor executor, CompletionToken&& token) & {
     return detail::async_run<run_result>(std::move(executor), inbox_, run(),

@@ -23,6 +23,7 @@ namespace elastic {
 /// `limits::store_key_bytes` / `limits::store_value_bytes`).
 /// Cancellation of every operation: all types. A cancelled wait leaves nothing behind; a cancelled
 /// change may or may not have happened.
+/// A store must live until its operations have ended.
 /// Thread-safety: one strand at a time, unless an implementation says otherwise.
 class store {
  public:
