@@ -625,7 +625,7 @@ TEST_CASE("elasticrun: several nodes cannot meet at a port that only one of them
   const et::stage stage;
   for (const char* backend : {"static", "c10d"}) {
     stage.refuses({"--nnodes", "2", "--rdzv-backend", backend, "--rdzv-endpoint", "localhost:0",
-                   stage.script()},
+                   "--rdzv-id", "job", stage.script()},
                   "--rdzv-endpoint 'localhost:0': several nodes need a port that they all know");
   }
 }
