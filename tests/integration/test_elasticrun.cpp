@@ -532,8 +532,10 @@ TEST_CASE("elasticrun: the first Ctrl-C says how long the workers have, the seco
   const stage here;
   running_program job(stage::command({"--standalone", "--shutdown-timeout", "500"},
                                      stage::puppet({"ignore", "2", "line", "ready", "hang"})),
-                      here.environment());
+                      here.environment({{"LOGLEVEL", "INFO"}}));
   job.await_out("ready");
+  // A worker may be ready before the agent knows that it runs.
+  job.await_err("round 0: node 0 of 1");
   job.signal(SIGINT);
   job.await_err("SIGINT received: stopping the workers, which have 500 s before they are killed; "
                 "a second SIGINT (Ctrl-C) kills them at once\n");
