@@ -234,7 +234,7 @@ TEST_CASE("elasticrun: output is redirected, teed and prefixed by local rank",
   CHECK_FALSE(fs::exists(at / "1" / "stderr.log"));
   CHECK(file_text(at / "2" / "stdout.log") == "out 2\nend");
   CHECK(file_text(at / "2" / "stderr.log") == "err 2\n");
-  CHECK(result.out == "[trn2]:out 2\n[trn2]:end");
+  CHECK(result.out == "[trn2]:out 2\n[trn2]:end\n");
   CHECK(occurrences(result.err, "err 0") == 0);
   CHECK(occurrences(result.err, "err 1\n") == 1);
   CHECK(occurrences(result.err, "[trn2]:err 2\n") == 1);
