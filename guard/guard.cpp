@@ -16,8 +16,9 @@
 // It has no library, no writable data and no heap: some 4 kB, which the kernel maps and starts in
 // a tenth of a millisecond, whatever the size of the agent.
 //
-// Arguments: the protocol's version, whether it must hold all, the path of the worker's program, the
-// worker's arguments from its name on. Environment, directory and the streams 0 to 2 are the worker's. Descriptor 3 is a
+// Arguments: the protocol's version, whether it must hold all, how long what the worker leaves
+// behind may linger in ms, the path of the worker's program, the worker's arguments from its name
+// on. Environment, directory and the streams 0 to 2 are the worker's. Descriptor 3 is a
 // SOCK_SEQPACKET to the agent, 4 a pidfd of the agent, where there is one.
 //
 // The agent sends a byte at a time: the number of a signal for the worker and its process group,
@@ -92,6 +93,14 @@ long address(T* pointer) {
   return reinterpret_cast<long>(pointer);
 }
 
+timespec milliseconds(long count) { return {count / 1000, count % 1000 * 1'000'000}; }
+
+long monotonic_time() {
+  timespec now{0, 0};
+  call(SYS_clock_gettime, 1 /* CLOCK_MONOTONIC */, address(&now));
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
 [[noreturn]] void leave(int code) {
   for (;;) call(SYS_exit_group, code);
 }
@@ -127,12 +136,35 @@ struct guard {
   bool spares[guard_helpers];
   /// How long they may take when all others have ended. The kernel counts it down.
   timespec patience[guard_helpers];
+  /// How often helpers were spared. Children that end all the time do not prolong that.
+  int looks;
+  /// How long what the worker left behind may linger, in ms.
+  long linger;
+  /// What is killed was left behind by the worker and is named: these, and perhaps more.
+  bool names;
+  int named;
+  int names_told[guard_named];
+};
+
+struct command_line {
+  char text[guard_command_bytes];
+  long size;
 };
 
 // Result: negative where it was not told.
-long tell(guard_news news, long value, guard_stage stage = guard_stage::fork, int attached = -1) {
-  guard_message message{news, static_cast<int>(value), stage};
-  iovec part{&message, sizeof message};
+long tell(guard_news news, long value, guard_stage stage = guard_stage::fork, int attached = -1,
+          const command_line* command = nullptr) {
+  guard_message message;
+  message.news = news;
+  message.value = static_cast<int>(value);
+  message.stage = stage;
+  message.size = 0;
+  while (command && message.size < command->size && message.size < guard_shown_bytes) {
+    message.command[message.size] = command->text[message.size];
+    ++message.size;
+  }
+  const unsigned long unused = sizeof message.command - static_cast<unsigned>(message.size);
+  iovec part{&message, sizeof message - unused};
   alignas(cmsghdr) unsigned char control[CMSG_SPACE(sizeof(int))];
   msghdr packet;
   packet.msg_name = nullptr;
@@ -174,7 +206,7 @@ struct start_report {
     if (call(SYS_getppid) != guard_pid) leave(127);
     set_mask(0);
     report.stage = guard_stage::execute;
-    report.failure = call(SYS_execve, address(arguments[2]), address(arguments + 3),
+    report.failure = call(SYS_execve, address(arguments[3]), address(arguments + 4),
                           address(environment));
   }
   leave(127);
@@ -223,11 +255,6 @@ bool reap_all(guard& me) {
 
 // ---- ending the tree ------------------------------------------------------------------------------
 
-// Whether it is one that was not reaped yet. Asks nobody but the kernel.
-bool is_child(int pid) {
-  return call(SYS_waitid, P_PID, pid, 0, WEXITED | WNOHANG | WNOWAIT | __WALL) >= 0;
-}
-
 // The path of a file of a process, written from its end to its front.
 struct proc_path {
   char text[32];
@@ -259,23 +286,46 @@ bool contains(const char* text, long size, const char* wanted) {
   return false;
 }
 
-// The kind of helper that a child is, by its command line; `guard_helpers`: none. Any process may
-// call itself so: it gains the helpers' patience.
-int kind_of_helper(int pid) {
+void read_command(int pid, command_line& command) {
   const proc_path path(pid, "/cmdline");
   const long file = call(SYS_openat, AT_FDCWD, address(path.front), O_RDONLY);
-  char text[guard_command_bytes];
-  const long size = call(SYS_read, file, address(text), sizeof text);
+  command.size = call(SYS_read, file, address(command.text), sizeof command.text);
   call(SYS_close, file);
+}
+
+// The kind of helper that has this command line; `guard_helpers`: none. Any process may call itself
+// so: it gains the helpers' patience.
+int kind_of_helper(const command_line& command) {
   int kind = 0;
-  while (kind < guard_helpers && !contains(text, size, guard_helper_marks[kind])) ++kind;
+  while (kind < guard_helpers && !contains(command.text, command.size, guard_helper_marks[kind])) {
+    ++kind;
+  }
   return kind;
+}
+
+// Names what is killed, once.
+void name(guard& me, int pid, const command_line& command) {
+  for (int at = 0; at < me.named && at < guard_named; ++at) {
+    if (me.names_told[at] == pid) return;
+  }
+  if (me.named > guard_named) return;
+  const bool is_more = me.named == guard_named;
+  if (!is_more) me.names_told[me.named] = pid;
+  ++me.named;
+  tell(guard_news::killed, is_more ? 0 : pid, guard_stage::fork, -1, is_more ? nullptr : &command);
 }
 
 // Result: false where it is none: the /proc of another pid namespace gives other numbers.
 bool kill_child(guard& me, int pid) {
-  if (!is_child(pid)) return false;
-  const int kind = pid == me.worker ? guard_helpers : kind_of_helper(pid);
+  siginfo_t info;
+  // Asks nobody but the kernel.
+  const int flags = WEXITED | WNOHANG | WNOWAIT | __WALL;
+  if (call(SYS_waitid, P_PID, pid, address(&info), flags) < 0) return false;
+  // It has ended and is reaped soon.
+  if (info.si_pid != 0) return true;
+  command_line command;
+  if (pid != me.worker) read_command(pid, command);
+  const int kind = pid == me.worker ? guard_helpers : kind_of_helper(command);
   if (kind < guard_helpers && me.spares[kind]) {
     me.has_helper[kind] = true;
     // One that was stopped could not end.
@@ -283,6 +333,7 @@ bool kill_child(guard& me, int pid) {
     return true;
   }
   me.has_others = true;
+  if (me.names) name(me, pid, command);
   if (call(SYS_kill, pid, SIGKILL) >= 0 || me.told_stuck) return true;
   me.told_stuck = true;
   tell(guard_news::stuck, pid);
@@ -396,11 +447,15 @@ void drain_signals(guard& me) {
 
 [[noreturn]] void end_tree(guard& me) {
   if (!me.holds && me.worker > 0) call(SYS_kill, -me.worker, SIGKILL);
+  me.names = me.worker == 0;
   for (;;) {
     drain_signals(me);
     if (!reap_all(me)) break;
     me.has_others = false;
     for (bool& has : me.has_helper) has = false;
+    if (++me.looks == guard_looks) {
+      for (bool& spares : me.spares) spares = false;
+    }
     if (!kill_listed_children(me) && !kill_found_children(me)) kill_guessed_children(me);
     await_child(me);
   }
@@ -418,17 +473,26 @@ void obey(guard& me) {
 }
 
 [[noreturn]] void watch(guard& me) {
+  long linger_ends = 0;
   for (;;) {
     pollfd sources[3] = {
         {guard_socket, POLLIN, 0}, {me.agent, POLLIN, 0}, {me.signals, POLLIN, 0}};
-    const long ready = call(SYS_ppoll, address(sources), 3, 0, 0, 0);
+    timespec rest;
+    timespec* limit = nullptr;
+    if (me.worker == 0) {
+      const long now = monotonic_time();
+      if (linger_ends == 0) linger_ends = now + me.linger;
+      if (now >= linger_ends) end_tree(me);
+      rest = milliseconds(linger_ends - now);
+      limit = &rest;
+    }
+    const long ready = call(SYS_ppoll, address(sources), 3, address(limit), 0, 0);
     if (ready == -EINTR) continue;
     // It cannot wait for anything.
     if (ready < 0) end_tree(me);
     if (sources[2].revents != 0) {
       drain_signals(me);
-      reap_all(me);
-      if (me.worker == 0) end_tree(me);
+      if (!reap_all(me)) end_tree(me);
     }
     if (sources[1].revents != 0) end_tree(me);
     if (sources[0].revents != 0) obey(me);
@@ -460,17 +524,20 @@ extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
   const long count = stack[0];
   char** const arguments = reinterpret_cast<char**>(stack + 1);
   char** const environment = arguments + count + 1;
-  if (count < 4 || !is_same(arguments[0], guard_version)) leave(64);
+  if (count < 5 || !is_same(arguments[0], guard_version)) leave(64);
 
   guard me;
   me.self = static_cast<int>(call(SYS_getpid));
   me.worker = 0;
   me.told_stuck = false;
   me.told_empty = false;
+  me.named = 0;
+  me.looks = 0;
+  const char* digits = arguments[2];
+  me.linger = read_number(digits, digits + 10);
   for (int kind = 0; kind < guard_helpers; ++kind) {
-    const int patience = guard_helper_patience[kind];
     me.spares[kind] = true;
-    me.patience[kind] = {patience / 1000, patience % 1000 * 1'000'000};
+    me.patience[kind] = milliseconds(guard_helper_patience[kind]);
   }
   set_mask(~0UL);
   call(SYS_prctl, PR_SET_NAME, address("elastic-guard"));

@@ -53,6 +53,7 @@ constexpr std::array options_of_role{
     "--restart-window",         "--restart-while-progress",
     "--restart-never-after",    "--restart-only-after",
     "--rejoin-timeout",         "--shutdown-timeout",
+    "--linger",
     "--exit-barrier-timeout",   "--preempt-grace",
     "--node-check",             "--node-check-timeout",
     "--heartbeat-timeout",      "--first-heartbeat-timeout",

@@ -640,8 +640,9 @@ CO_TEST("guard: that a debugger holds is given up when its worker has ended, and
 TEST_CASE("guard: that a debugger holds does not keep elasticrun from its end",
           "[integration][guard]") {
   const marked_sleeps sleeps;
-  running_program run(job({"--shutdown-timeout", "0.2"},
-                          "trap '' TERM; echo $PPID; while :; do sleep " + sleeps.mark() + "; done"));
+  const std::string loop = "while :; do sleep " + sleeps.mark() + "; done";
+  running_program run(
+      job({"--shutdown-timeout", "0.2"}, "trap '' TERM; echo $PPID; " + loop));
   run.await_out("\n");
   CHECK(sleeps.become(1));
   const pid_t guard = std::atoi(run.out().c_str());
@@ -762,11 +763,23 @@ TEST_CASE("guard: a helper that was stopped cleans up", "[integration][guard]") 
   }
 }
 
-/// A worker that leaves a process with the mark of a helper, which would live for long.
-process_spec leaving(const marked_sleeps& sleeps, const std::string& mark) {
-  const std::string sleep = "sleep " + sleeps.mark();
-  return shell("sh -c '" + sleep + "; : " + mark + "' & " + sleep + " & kill -9 $$");
-}
+/// A worker with two children, of which one calls itself a helper; both would live for long.
+class false_helper {
+ public:
+  explicit false_helper(const std::string& name) {
+    // In a file, so that no other command line has the name.
+    std::ofstream(folder_ / "worker.sh")
+        << "sh -c 'sleep " << sleeps.mark() << "; exit' '" << name << "' &\n"
+        << "sleep " << sleeps.mark() << " &\nwait\n";
+  }
+
+  process_spec worker() const { return shell(". '" + folder_ / "worker.sh" + "'"); }
+
+  const marked_sleeps sleeps;
+
+ private:
+  temporary_directory folder_;
+};
 
 CO_TEST("guard: what only calls itself a tracker is gone before its place is free",
         "[integration][guard]") {
@@ -775,37 +788,170 @@ CO_TEST("guard: what only calls itself a tracker is gone before its place is fre
   pidfd_launcher plain(executor);
   const std::vector<process_launcher*> launchers{&guarded, &plain};
   for (process_launcher* const launcher : launchers) {
-    const marked_sleeps sleeps;
-    const process_spec spec = leaving(sleeps, "from multiprocessing.resource_tracker import main");
+    const false_helper helper("from multiprocessing.resource_tracker import main");
+    const process_spec spec = helper.worker();
     const std::unique_ptr<child> worker = co_await launcher->launch(spec);
+    CHECK(helper.sleeps.become(2));
+    ::kill(worker->pid(), SIGKILL);
     co_await worker->wait();
     co_await worker->end_tree();
-    CHECK(sleeps.alive().empty());
+    CHECK(helper.sleeps.alive().empty());
     CHECK_FALSE(has_children());
   }
 }
 
 TEST_CASE("guard: what only calls itself a manager holds its place for no longer than itself",
           "[integration][guard]") {
-  const marked_sleeps sleeps;
+  const false_helper helper("torch_shm_manager");
   asio::io_context context(1);
   bool is_free = false;
   const auto run = [&]() -> task<void> {
     guarded_launcher launcher(co_await asio::this_coro::executor);
-    const process_spec spec = leaving(sleeps, "torch_shm_manager");
+    const process_spec spec = helper.worker();
     const std::unique_ptr<child> worker = co_await launcher.launch(spec);
+    CHECK(helper.sleeps.become(2));
+    ::kill(worker->pid(), SIGKILL);
     co_await worker->wait();
     co_await worker->end_tree();
     // The place is free while the manager, and the sleep that is its child, have yet to end.
     is_free = true;
-    CHECK(sleeps.alive().size() == 1);
+    CHECK(helper.sleeps.alive().size() == 1);
   };
   asio::co_spawn(context, run, [](std::exception_ptr) {});
   // It returns when the guard has ended, and with it everything that it held.
   context.run();
   CHECK(is_free);
-  CHECK(sleeps.alive().empty());
+  CHECK(helper.sleeps.alive().empty());
   CHECK_FALSE(has_children());
+}
+
+// ---- what lingers -------------------------------------------------------------------------------
+
+/// Both ways to start a process that has a tree.
+struct both_launchers {
+  explicit both_launchers(const asio::any_io_executor& executor)
+      : guarded(executor), plain(executor) {}
+
+  std::vector<process_launcher*> all() { return {&guarded, &plain}; }
+
+  guarded_launcher guarded;
+  pidfd_launcher plain;
+};
+
+CO_TEST("guard: what a worker leaves behind may linger until it has ended",
+        "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  both_launchers launchers(executor);
+  for (process_launcher* const launcher : launchers.all()) {
+    const temporary_directory folder;
+    const std::string last = folder / "last";
+    process_spec spec = shell("(sleep 0.3; echo line > '" + last + "') & exit 0");
+    spec.linger = 1h;
+    const std::unique_ptr<child> worker = co_await launcher->launch(spec);
+    co_await worker->wait();
+    CHECK_FALSE(std::filesystem::exists(last));
+    co_await worker->end_tree();
+    CHECK(test::file_text(last) == "line\n");
+    CHECK(worker->killed_leftovers().empty());
+  }
+}
+
+CO_TEST("guard: what lingers for too long is killed and named", "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  both_launchers launchers(executor);
+  for (process_launcher* const launcher : launchers.all()) {
+    const marked_sleeps sleeps;
+    const std::string sleep = "sleep " + sleeps.mark() + " & ";
+    process_spec spec = shell(sleep + sleep + "read line; exit 0");
+    int gate[2];
+    REQUIRE(::pipe2(gate, O_CLOEXEC) == 0);
+    spec.stdin_fd = gate[0];
+    spec.linger = 100ms;
+    const std::unique_ptr<child> worker = co_await launcher->launch(spec);
+    ::close(gate[0]);
+    CHECK(sleeps.become(2));
+    std::vector<pid_t> left = sleeps.alive();
+    ::close(gate[1]);
+    co_await worker->wait();
+    co_await worker->end_tree();
+    CHECK(sleeps.alive().empty());
+    std::vector<pid_t> named;
+    for (const killed_leftover& one : worker->killed_leftovers()) {
+      CHECK(one.command == "sleep " + sleeps.mark());
+      named.push_back(one.pid);
+    }
+    std::sort(left.begin(), left.end());
+    std::sort(named.begin(), named.end());
+    CHECK(named == left);
+  }
+}
+
+CO_TEST("guard: few of the processes that were left behind are named", "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  both_launchers launchers(executor);
+  for (process_launcher* const launcher : launchers.all()) {
+    const marked_sleeps sleeps;
+    const process_spec spec =
+        shell("for i in 1 2 3 4 5 6 7 8 9 10; do sleep " + sleeps.mark() + " & done; sleep 1000");
+    const std::unique_ptr<child> worker = co_await launcher->launch(spec);
+    CHECK(sleeps.become(10));
+    ::kill(worker->pid(), SIGKILL);
+    co_await worker->wait();
+    co_await worker->end_tree();
+    const std::vector<killed_leftover> killed = worker->killed_leftovers();
+    REQUIRE(killed.size() == limits::named_leftovers + 1);
+    CHECK(killed.front().pid > 0);
+    CHECK(killed.back().pid == 0);
+  }
+}
+
+CO_TEST("guard: SIGKILL ends the lingering", "[integration][guard]") {
+  auto executor = co_await asio::this_coro::executor;
+  both_launchers launchers(executor);
+  for (process_launcher* const launcher : launchers.all()) {
+    const marked_sleeps sleeps;
+    process_spec spec = shell("sleep " + sleeps.mark() + " & exit 0");
+    spec.linger = 1h;
+    const std::unique_ptr<child> worker = co_await launcher->launch(spec);
+    co_await worker->wait();
+    CHECK(sleeps.become(1));
+    const auto kill_soon = [](child& ended) -> task<void> {
+      co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+      CHECK_FALSE(ended.signal(SIGKILL));
+    };
+    asio::co_spawn(executor, kill_soon(*worker), [](std::exception_ptr) {});
+    co_await worker->end_tree();
+    CHECK(sleeps.alive().empty());
+  }
+}
+
+TEST_CASE("guard: what lingers ends with the agent", "[integration][guard]") {
+  const marked_sleeps sleeps;
+  process_spec spec = shell("sleep " + sleeps.mark() + " & exit 0");
+  spec.linger = 1h;
+  forked_host host(spec, {});
+  CHECK(sleeps.become(1));
+  host.kill();
+  CHECK(sleeps.become(0));
+}
+
+TEST_CASE("guard: elasticrun lets linger what was left behind, and names what it kills",
+          "[integration][guard]") {
+  const marked_sleeps sleeps;
+  const temporary_directory folder;
+  const std::string last = folder / "last";
+  const program_result lingering =
+      run_program(job({"--linger", "60"}, "(sleep 0.3; echo line > '" + last + "') & exit 0"));
+  CHECK(lingering.code == 0);
+  CHECK(test::file_text(last) == "line\n");
+
+  running_program killed(job({"--max-restarts", "0"}, "sleep " + sleeps.mark() +
+                                                          " & echo $!; sleep 0.2; exit 0"),
+                         {{"LOGLEVEL", "INFO"}});
+  const program_result result = killed.wait();
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, contains_text(fmt::format("which were killed: 'sleep {}' (pid {})",
+                                                   sleeps.mark(), std::atoi(result.out.c_str()))));
 }
 
 // ---- the end of an agent ------------------------------------------------------------------------

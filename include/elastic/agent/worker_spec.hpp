@@ -97,6 +97,10 @@ struct worker_spec {
   duration rejoin_timeout = std::chrono::seconds(10);
   /// How long workers may take to end after the stop signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
+  /// How long the processes that a worker leaves behind may take to end by themselves, after it has
+  /// ended without being killed by the agent, before they are killed; at most an hour. The next
+  /// attempt waits for them. 0: only helpers that clean up get time.
+  duration linger = duration::zero();
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
   /// How long workers may take to save a checkpoint, before they are stopped, when the agent is

@@ -225,6 +225,11 @@ inline constexpr int guard_silences = 10;
 /// How long the kernel has to end a killed process before each check of what delays it; a process
 /// that is unchanged after that, in uninterruptible sleep, is abandoned.
 inline constexpr std::chrono::seconds killed_patience{20};
+/// The longest time for which what a worker left behind may linger; how many of these processes are
+/// named if they are killed, and what is shown of a command line.
+inline constexpr std::chrono::hours linger{1};
+inline constexpr std::size_t named_leftovers = 8;
+inline constexpr std::size_t shown_command_bytes = 96;
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 /// The longest timeout of a node check and of the hook for hung workers.

@@ -7,9 +7,18 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 namespace elastic {
+
+/// A process that was left behind by another one and was killed.
+struct killed_leftover {
+  pid_t pid = 0;
+  /// Its arguments, separated by blanks, without control characters, and cut off after
+  /// `limits::shown_command_bytes`.
+  std::string command;
+};
 
 /// A started process and its descendants: its tree.
 ///
@@ -22,7 +31,8 @@ class child {
 
   virtual pid_t pid() const noexcept = 0;
 
-  /// Sends a signal to the process and its process group. Does nothing if the process has ended.
+  /// Sends a signal to the process and its process group. If the process has ended it does nothing,
+  /// except that SIGKILL ends the lingering of what was left behind.
   /// Result: true if the process had not ended.
   virtual bool signal(int number) noexcept = 0;
 
@@ -33,13 +43,19 @@ class child {
   virtual task<exit_status> wait() = 0;
 
   /// Kills everything left of the tree, including the process if it still runs, and waits until it
-  /// is gone. Await it before another process takes its slot.
+  /// is gone. If the process has ended by itself, what it left behind may linger first
+  /// (`process_spec::linger`), until `signal(SIGKILL)`. Await it before another process takes its
+  /// slot.
   ///
   /// Cancellation: all types; the tree has already been killed.
   virtual task<void> end_tree() = 0;
 
   /// The processes of the tree that have not ended and that /proc shows. `end_tree` waits for them.
   virtual std::vector<pid_t> left() { return {pid()}; }
+
+  /// What the process had left behind when it ended by itself, and `end_tree` has killed: the first
+  /// `limits::named_leftovers` of them, and one with the pid 0 if there were more.
+  virtual std::vector<killed_leftover> killed_leftovers() const { return {}; }
 };
 
 }  // namespace elastic

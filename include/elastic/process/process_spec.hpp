@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/time.hpp>
 #include <elastic/process/processor_set.hpp>
 
 #include <string>
@@ -35,6 +36,10 @@ struct process_spec {
   /// Signals that it ignores until it handles them itself; all others have their default handling.
   /// The start refuses numbers that no signal has.
   std::vector<int> ignored_signals = {};
+  /// How long the processes that it leaves behind may take to end by themselves, after it has ended
+  /// without being killed by its owner, before they are killed; at most `limits::linger`. 0: they
+  /// are killed at once, except for helpers that clean up.
+  duration linger = duration::zero();
 };
 
 }  // namespace elastic

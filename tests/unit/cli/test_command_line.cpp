@@ -250,6 +250,8 @@ TEST_CASE("command_line: each option reaches its field", "[cli]") {
       {{"--shutdown-timeout", "5"}, field_is(&w::shutdown_timeout, milliseconds(5000))},
       {{"--shutdown-timeout", "0.25"}, field_is(&w::shutdown_timeout, milliseconds(250))},
       {{"--shutdown-timeout", "0"}, field_is(&w::shutdown_timeout, milliseconds(0))},
+      {{"--linger", "3600"}, field_is(&w::linger, milliseconds(3'600'000))},
+      {{"--linger", "0"}, field_is(&w::linger, milliseconds(0))},
       {{"--preempt-grace", "30"}, field_is(&w::preempt_grace, milliseconds(30'000))},
       {{"--heartbeat-timeout=0.5"}, field_is(&l::heartbeat_timeout, milliseconds(500))},
       {{"--first", "60"}, field_is(&l::first_heartbeat_timeout, milliseconds(60'000))},
@@ -586,6 +588,8 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
       "the faults are kill=rank:R@TIME");
   add("--chaos", {"random=@1s", "random=1@", "random=1@99ms"}, "allowed is random=SEED@TIME");
   add("--shutdown-timeout", {"-1", "x", "", "nan", "inf", "1e9", "5s"}, "a number of seconds");
+  add("--linger", {"", "-1", "soon", "3600.001", "nan"},
+      "a number of seconds from 0 and up to 3600 is needed");
   add("--monitor-interval", {"-1", "x", ""}, "a number of seconds");
   add("--redirects", {"4", "a", "10:1", "0:4", "0:1,", "", "0:1,1"}, streams);
   add("--tee", {"4", "0:", "0-1"}, streams);

@@ -57,7 +57,7 @@ class guard_stage_of {
   }
 
   void tell(guard_news news, int value) {
-    const guard_message message{news, value, guard_stage::execute};
+    const guard_message message{news, value, guard_stage::execute, 0, {}};
     REQUIRE(::send(guard_.get(), &message, sizeof message, 0) == sizeof message);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/limits.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/detail/tree_usage.hpp>
 #include <support/catch.hpp>
@@ -124,6 +125,14 @@ TEST_CASE("process_tree: what a tree uses", "[process]") {
   CHECK(cut_usage->is_cut);
   CHECK_FALSE(detail::look_at_tree(0, 1000));
   CHECK_FALSE(detail::look_at_tree(2'000'000'000, 1000));
+}
+
+TEST_CASE("process_tree: a command line is shown in one line", "[process]") {
+  using namespace std::string_literals;
+  CHECK(detail::shown_command("sleep\0001000\0"s) == "sleep 1000");
+  CHECK(detail::shown_command("a\x1b[31m\0b\nc\x7f\0"s) == "a\\x1b[31m b\\x0ac\\x7f");
+  CHECK(detail::shown_command("\0\0"s).empty());
+  CHECK(detail::shown_command(std::string(500, 'x')).size() == limits::shown_command_bytes);
 }
 
 }  // namespace

@@ -102,6 +102,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
+  demand(spec.linger >= duration::zero() && spec.linger <= limits::linger,
+         "linger must be from 0 to 3600 s");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");

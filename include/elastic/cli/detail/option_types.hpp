@@ -77,9 +77,11 @@ option_type number_type(int low, int high, option_field<Integer> field) {
 
 ELASTIC_DECL option_type seconds_type(option_field<duration> field);
 
-/// More than 0 and at most `most`.
+/// More than 0, or 0 if that means something, and at most `most`.
+enum class zero_seconds { refused, allowed };
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
-                                              option_field<duration> field);
+                                              option_field<duration> field,
+                                              zero_seconds zero = zero_seconds::refused);
 
 ELASTIC_DECL option_type streams_type(option_field<stream_selection> field);
 

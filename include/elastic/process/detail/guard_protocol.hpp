@@ -21,15 +21,25 @@ enum class guard_news : int {
   /// No process of the tree is left, and the guard ends; or, if `value` is not 0, only managers of
   /// shared memory are left, and the guard ends when they have.
   empty = 5,
+  /// A process that the worker left behind is killed; `value` is its pid and `command` its command
+  /// line. After `guard_named` of these, one with the pid 0 says that there are more.
+  killed = 6,
 };
 
 /// The steps of starting the worker; `hold`: what the guard itself needs from the kernel.
 enum class guard_stage : int { fork, session, parent_death, execute, hold };
 
+/// How many killed processes a guard names, and how much of their command lines it sends.
+inline constexpr int guard_named = 8;
+inline constexpr int guard_shown_bytes = 96;
+
+/// Only `size` bytes of `command` are sent.
 struct guard_message {
   guard_news news;
   int value;
   guard_stage stage;
+  int size;
+  char command[guard_shown_bytes];
 };
 
 /// The descriptors that a guard inherits.
@@ -56,14 +66,17 @@ inline constexpr char guard_helper_marks[guard_helpers][24] = {"_tracker import 
 /// How long a helper may take to end, in ms, when the other processes of the tree have ended.
 inline constexpr int guard_helper_patience[guard_helpers] = {500, 2500};
 
+/// How often a guard spares helpers while others end.
+inline constexpr int guard_looks = 4096;
+
 /// How much of a command line is searched for a mark.
 inline constexpr int guard_command_bytes = 1024;
 
 /// The guard's first argument: the protocol version. A guard refuses any other version.
-inline constexpr char guard_version[] = "elastic-guard-2";
+inline constexpr char guard_version[] = "elastic-guard-3";
 
 /// The second argument: whether the worker starts even if the guard cannot hold processes that
-/// leave its tree.
+/// leave its tree. The third is how long what the worker leaves behind may linger, in ms.
 inline constexpr char guard_must_hold[] = "required";
 inline constexpr char guard_may_fail[] = "best-effort";
 

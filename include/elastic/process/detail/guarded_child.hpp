@@ -15,8 +15,10 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace elastic::detail {
@@ -25,6 +27,10 @@ namespace elastic::detail {
 struct received_news {
   guard_message message{};
   unique_fd attached;
+
+  std::string_view command() const {
+    return {message.command, static_cast<std::size_t>(message.size)};
+  }
 };
 
 /// Result: the next message; empty if none has arrived. `has_ended` then says that none will.
@@ -73,6 +79,7 @@ class guarded_child final : public child {
   /// The children of the guard: the worker, and the survivors of its tree, which the kernel
   /// reparents to the guard.
   ELASTIC_DECL std::vector<pid_t> left() override;
+  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // Waits until the guard has sent something, or until another caller's `look` has received it.
@@ -106,6 +113,7 @@ class guarded_child final : public child {
   pid_t owner_;
   logger log_;
   std::optional<exit_status> status_;
+  std::vector<killed_leftover> killed_;
   // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
   // Except for helpers for which only the guard waits.

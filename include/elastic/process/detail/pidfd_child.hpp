@@ -5,7 +5,9 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/detail/reaper.hpp>
@@ -33,9 +35,10 @@ namespace elastic::detail {
 class pidfd_child final : public child {
  public:
   /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
+  /// @param linger  how long what it leaves behind may take to end by itself
   /// Errors: `errc::start_failed` if the pidfd cannot be waited on; the process is then killed.
   ELASTIC_DECL pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
-                           const syscalls& calls);
+                           const syscalls& calls, duration linger = duration::zero());
 
   pidfd_child(const pidfd_child&) = delete;
   pidfd_child& operator=(const pidfd_child&) = delete;
@@ -47,6 +50,7 @@ class pidfd_child final : public child {
   ELASTIC_DECL task<exit_status> wait() override;
   ELASTIC_DECL std::vector<pid_t> left() override;
   ELASTIC_DECL task<void> end_tree() override;
+  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // A process whose pidfd is held, so that it cannot be confused with another.
@@ -77,9 +81,9 @@ class pidfd_child final : public child {
   static constexpr int most_descriptors = 1000;
 
   // The processes of the tree that were found: helpers, which end by themselves once the others
-  // have, and these others, if they could be killed.
+  // have, and these others.
   struct found_members {
-    std::vector<pinned> killed;
+    std::vector<pinned> others;
     std::vector<pinned> trackers;
     std::vector<pinned> managers;
 
@@ -107,13 +111,19 @@ class pidfd_child final : public child {
   // Kills the process, and its group if no helper is in it; otherwise those members that are none.
   ELASTIC_DECL void kill_all() noexcept;
 
-  // Sends SIGKILL to every process of the tree that can be found, except helpers if they are to be
-  // spared.
+  // Finds the processes of the tree; helpers are among the others unless they are to be spared.
   //
   // The process keeps its pid and its session id until it is reaped. Right after that, the number
   // is checked: if it is in use but no process has it as its pid, it is our session's, since a
   // foreign session would first need a process with that pid.
+  ELASTIC_DECL found_members find_members(bool spares_helpers);
+
+  // Sends SIGKILL to them, and leaves those that could be killed.
   ELASTIC_DECL found_members kill_members(bool spares_helpers) noexcept;
+  ELASTIC_DECL void note_killed(pid_t pid);
+
+  // Waits until everything that it left behind has ended, at most for its time, and until SIGKILL.
+  ELASTIC_DECL task<void> linger();
 
   // Waits until a killed process has ended; reaps it if it was reparented to us (as happens to the
   // first process of a container).
@@ -129,7 +139,12 @@ class pidfd_child final : public child {
   reaper& reaper_;
   pid_t pid_;
   pid_t owner_;
+  duration linger_;
+  event_flag hurried_;
   std::optional<exit_status> status_;
+  // Its owner has killed it.
+  bool was_killed_ = false;
+  std::vector<killed_leftover> killed_;
   bool reaped_ = false;
   bool number_lost_ = false;
   bool tree_ended_ = false;

@@ -76,6 +76,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
   const std::size_t index;
   pid_t pid = 0;
+  /// How long what it leaves behind may linger.
+  duration linger = duration::zero();
   std::unique_ptr<child> process;
   std::unique_ptr<tee> out;
   std::unique_ptr<tee> err;

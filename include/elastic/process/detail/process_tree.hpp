@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,11 @@ ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid);
 inline std::chrono::milliseconds patience_with(guard_helper kind) {
   return std::chrono::milliseconds(guard_helper_patience[static_cast<int>(kind)]);
 }
+
+/// The text of /proc/<pid>/cmdline for a log: blanks between the arguments, control characters
+/// escaped, and cut off after `limits::shown_command_bytes`.
+ELASTIC_DECL std::string shown_command(std::string_view text);
+ELASTIC_DECL std::string shown_command_of(pid_t pid);
 
 /// The children of all threads of a process. Also empty if the kernel keeps no such list
 /// (CONFIG_PROC_CHILDREN). Takes about 10 µs, plus 5 µs for each thread.

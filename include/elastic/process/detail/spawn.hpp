@@ -4,6 +4,8 @@
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/process/detail/limit_reached.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/syscalls.hpp>
@@ -18,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -295,6 +298,12 @@ inline std::vector<char*> pointers_to(const std::string* first,
   for (const std::string& text : rest) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
+}
+
+/// How long what a process leaves behind may linger, within its bounds.
+inline std::chrono::milliseconds linger_of(const process_spec& spec) {
+  const duration bounded = std::clamp<duration>(spec.linger, duration::zero(), limits::linger);
+  return std::chrono::ceil<std::chrono::milliseconds>(bounded);
 }
 
 /// Whether a standard stream was closed when this process began and its number now belongs to a

@@ -19,6 +19,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,18 @@ inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
   }
 }
 
+/// The same, and continues a guard that was stopped, perhaps by the worker, which may run already.
+inline task<void> wait_and_wake(asio::posix::stream_descriptor& socket, int guard,
+                                const syscalls& calls, guard_greeting& greeting) {
+  system_time time;
+  for (;;) {
+    const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
+    task<void> waiting = wait_for_greeting(socket, greeting);
+    if (co_await with_deadline(time, silence_ends, std::move(waiting))) co_return;
+    calls.pidfd_send_signal(guard, SIGCONT, 0);
+  }
+}
+
 inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket, int guard,
                                        const syscalls& calls, guard_greeting& greeting) {
   if (greeting.has_come()) co_return;
@@ -62,7 +75,7 @@ inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket, i
                                        const syscalls& calls) {
   guard_greeting greeting;
   try {
-    co_await with_cleanup(wait_for_greeting(socket, greeting),
+    co_await with_cleanup(wait_and_wake(socket, guard, calls, greeting),
                           wait_a_little_longer(socket, guard, calls, greeting));
   } catch (const asio_system_error& failure) {
     if (failure.code() != asio::error::operation_aborted) throw;
@@ -143,8 +156,9 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
   if (!agent_) agent_ = detail::above_passed(detail::unique_fd(calls_.pidfd_open(::getpid())));
   const bool must_hold = options_.policy == guard_policy::required;
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
+  std::string linger = std::to_string(detail::linger_of(spec).count());
   std::vector<char*> arguments{const_cast<char*>(detail::guard_version), const_cast<char*>(promise),
-                               const_cast<char*>(path.c_str())};
+                               linger.data(), const_cast<char*>(path.c_str())};
   for (char* argument : detail::pointers_to(&spec.program, spec.arguments))
     arguments.push_back(argument);
   const detail::spawn_request request{.spec = spec,

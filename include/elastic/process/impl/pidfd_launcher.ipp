@@ -49,7 +49,8 @@ ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& sp
       .open_files = options_.open_files};
   const detail::spawn_result started = detail::spawn(request, stack_, calls_);
   if (started.failure) detail::throw_start_error(spec, path, started);
-  return std::make_unique<detail::pidfd_child>(executor_, started.pid, started.pidfd, calls_);
+  return std::make_unique<detail::pidfd_child>(executor_, started.pid, started.pidfd, calls_,
+                                               detail::linger_of(spec));
 }
 
 }  // namespace elastic

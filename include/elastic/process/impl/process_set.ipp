@@ -86,7 +86,10 @@ ELASTIC_DECL void process_set::kill() {
   state_->hurry = true;
   ask_all(*state_, SIGKILL);
   for (const auto& slot : state_->slots) {
-    if (slot) slot->hurry();
+    if (!slot) continue;
+    slot->hurry();
+    // What it left behind no longer lingers.
+    if (slot->process && !slot->running()) slot->process->signal(SIGKILL);
   }
   state_->progress.set();
 }
@@ -193,6 +196,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
     slot->tail_file = plan.err.file;
   }
 
+  slot->linger = plan.process.linger;
   std::unique_ptr<child> started = co_await parts.launcher->launch(std::move(plan.process));
   if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
@@ -351,8 +355,9 @@ ELASTIC_DECL void process_set::begin_clearing(state& self, const slot_pointer& s
 ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts) {
   time_source& time = *parts.time;
   std::map<pid_t, detail::proc_snapshot> before;
+  time_point patience_begins = deadline_after(time.now(), slot->linger);
   for (;;) {
-    const time_point patience_ends = deadline_after(time.now(), parts.killed_patience);
+    const time_point patience_ends = deadline_after(patience_begins, parts.killed_patience);
     if (co_await with_deadline(time, patience_ends, slot->process->end_tree())) co_return;
     std::string held_up;
     bool all_stuck = true;
@@ -366,6 +371,7 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
       held_up +=
           fmt::format("{}process {} is {}", held_up.empty() ? "" : ", ", pid, snapshot->text());
     }
+    patience_begins = time.now();
     if (held_up.empty()) continue;
     const std::string text = fmt::format(
         "what worker {} left behind was killed and has not ended: {}", slot->pid, held_up);
@@ -374,9 +380,20 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
   }
 }
 
+ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, const logger& log) {
+  std::string list;
+  for (const killed_leftover& one : slot.process->killed_leftovers()) {
+    if (!list.empty()) list += ", ";
+    list += one.pid > 0 ? fmt::format("'{}' (pid {})", one.command, one.pid) : "and others";
+  }
+  if (list.empty()) return;
+  log.info("process {} left processes behind, which were killed: {}", slot.pid, list);
+}
+
 ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services parts) {
   try {
     if (!slot->given_up) co_await end_tree(slot, parts);
+    note_killed(*slot, parts.log);
   } catch (...) {
     if (!slot->clear_failure) slot->clear_failure = std::current_exception();
     // The slot no longer waits for this process, whatever it still does.

@@ -53,6 +53,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
   }
   process.ignored_signals = spec_.ignored_signals;
   process.directory = spec_.directory;
+  process.linger = spec_.linger;
   return process;
 }
 

@@ -394,6 +394,16 @@ inline std::vector<option_row> make_option_rows() {
                "got, before they are killed.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::shutdown_timeout)),
        .variable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"},
+      {.names = "--linger",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long processes that a worker has left behind may take to end by themselves "
+               "before they are killed, such as a logger that writes its last lines. 0: only "
+               "helpers that unlink shared memory get time.",
+       .type = bounded_seconds_type(limits::linger,
+                                    in_job(&launch_config::workers, &worker_spec::linger),
+                                    zero_seconds::allowed),
+       .is_own = true},
       {.names = "--exit-barrier-timeout",
        .value = "SECONDS",
        .heading = heading_failure,

@@ -106,13 +106,14 @@ ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
 }
 
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
-                                              option_field<duration> field) {
+                                              option_field<duration> field, zero_seconds zero) {
   option_type type;
   type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     const std::optional<duration> time = seconds_in(option.text, most);
-    if (!time || *time == duration::zero()) {
-      refuse_value(option,
-                   fmt::format("a number of seconds over 0 and up to {} is needed", most.count()));
+    const bool needs_more = zero == zero_seconds::refused;
+    if (!time || (needs_more && *time == duration::zero())) {
+      refuse_value(option, fmt::format("a number of seconds {} 0 and up to {} is needed",
+                                       needs_more ? "over" : "from", most.count()));
     }
     field(target) = *time;
   };

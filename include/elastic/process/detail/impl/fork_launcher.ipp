@@ -77,7 +77,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> fork_launcher::launch(process_spec spe
   }
   const spawn_result started = start(spec);
   if (started.failure) throw_start_error(spec, spec.program, started);
-  co_return std::make_unique<pidfd_child>(executor, started.pid, started.pidfd, calls_);
+  co_return std::make_unique<pidfd_child>(executor, started.pid, started.pidfd, calls_,
+                                          linger_of(spec));
 }
 
 ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {

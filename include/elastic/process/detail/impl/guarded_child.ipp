@@ -13,9 +13,11 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -41,10 +43,12 @@ ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_end
   // messages can still be read.
   if (size < 0 && errno == ECONNRESET) size = uninterrupted(receive);
   if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-  if (size != static_cast<ssize_t>(sizeof news.message)) {
+  constexpr auto least = static_cast<ssize_t>(offsetof(guard_message, command));
+  if (size < least) {
     has_ended = true;
     return std::nullopt;
   }
+  news.message.size = std::clamp(news.message.size, 0, static_cast<int>(size - least));
   for (cmsghdr* head = CMSG_FIRSTHDR(&packet); head; head = CMSG_NXTHDR(&packet, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
     int fd = -1;
@@ -120,7 +124,10 @@ ELASTIC_DECL guarded_child::~guarded_child() {
 
 ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
   look();
-  if (status_) return false;
+  if (status_) {
+    if (number == SIGKILL && !is_empty_) send(guard_end_tree);
+    return false;
+  }
   // SIGKILL goes to the worker alone: its group may contain a helper that has yet to clean up, so
   // the guard kills the rest.
   const bool kills = number == SIGKILL;
@@ -152,7 +159,8 @@ ELASTIC_DECL task<exit_status> guarded_child::wait() {
 
 ELASTIC_DECL task<void> guarded_child::end_tree() {
   look();
-  if (!is_empty_) send(guard_end_tree);
+  // When the worker has ended by itself, the guard ends what lingers.
+  if (!status_) send(guard_end_tree);
   system_time time;
   while (!is_empty_) {
     wake_guard();
@@ -234,6 +242,9 @@ ELASTIC_DECL void guarded_child::look() noexcept {
       case guard_news::empty:
         is_empty_ = true;
         has_helpers_ = value != 0;
+        break;
+      case guard_news::killed:
+        killed_.push_back({value, shown_command(news->command())});
         break;
       case guard_news::stuck:
         log_.error("process {}, left by worker {}, cannot be killed: it runs as another user",

@@ -6,6 +6,8 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
 
 #include <fcntl.h>
@@ -25,12 +27,14 @@
 namespace elastic::detail {
 
 ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
-                                      const syscalls& calls)
+                                      const syscalls& calls, duration linger)
     : calls_(calls),
       descriptor_(executor),
       reaper_(reaper::of(executor)),
       pid_(pid),
-      owner_(::getpid()) {
+      owner_(::getpid()),
+      linger_(linger),
+      hurried_(executor) {
   asio_error_code failure;
   descriptor_.assign(pidfd, failure);
   if (!failure) return;
@@ -56,6 +60,7 @@ ELASTIC_DECL pidfd_child::~pidfd_child() {
 
 ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
   look();
+  if (status_ && number == SIGKILL) hurried_.set();
   if (status_) return false;
   if (number == SIGKILL) {
     kill_all();
@@ -90,12 +95,13 @@ ELASTIC_DECL task<void> pidfd_child::end_tree() {
     co_await wait();
   }
   reap();
+  if (!was_killed_ && linger_ > duration::zero()) co_await linger();
   system_time time;
   bool spares_helpers = true;
   for (int round = 0;; ++round) {
     found_members found = kill_members(spares_helpers && round < most_rounds_with_helpers);
-    if (!found.killed.empty()) {
-      co_await all_gone(std::move(found.killed));
+    if (!found.others.empty()) {
+      co_await all_gone(std::move(found.others));
     } else if (!found.trackers.empty()) {
       const time_point patience_ends =
           deadline_after(time.now(), patience_with(guard_helper::tracker));
@@ -223,13 +229,26 @@ ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pin
   if (entry && entry->parent == parent && !holds(tree, pid)) tree.push_back(std::move(held));
 }
 
+ELASTIC_DECL task<void> pidfd_child::linger() {
+  system_time time;
+  const time_point linger_ends = deadline_after(time.now(), linger_);
+  while (!hurried_.is_set()) {
+    found_members found = find_members(false);
+    if (found.others.empty()) co_return;
+    task<std::size_t> ending = race(all_gone(std::move(found.others)), hurried_.wait());
+    const auto ended = co_await with_deadline(time, linger_ends, std::move(ending));
+    if (!ended) co_return;
+  }
+}
+
 ELASTIC_DECL void pidfd_child::kill_all() noexcept {
+  was_killed_ = true;
   if (!note_outsiders()) return signal_group(SIGKILL);
   calls_.pidfd_send_signal(descriptor_.native_handle(), SIGKILL, 0);
   kill_members(true);
 }
 
-ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> found_members try {
+ELASTIC_DECL auto pidfd_child::find_members(bool spares_helpers) -> found_members {
   std::erase_if(outsiders_, [&](const pinned& held) { return !alive(held); });
   const bool in_use = session_in_use();
   if (!in_use && outsiders_.empty()) return {};
@@ -255,20 +274,40 @@ ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> fou
   for (pinned& held : members) {
     const bool may_be_helper = spares_helpers && held.pid != pid_;
     const auto kind = may_be_helper ? kind_of_helper(held.pid) : std::nullopt;
-    // A helper that was stopped could not end.
-    if (kind) calls_.pidfd_send_signal(held.pidfd.get(), SIGCONT, 0);
-    std::vector<pinned>& kin = !kind ? found.killed
+    std::vector<pinned>& kin = !kind ? found.others
                                : *kind == guard_helper::tracker ? found.trackers
                                                                 : found.managers;
     kin.push_back(std::move(held));
   }
+  return found;
+}
+
+ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> found_members try {
+  found_members found = find_members(spares_helpers);
+  // A helper that was stopped could not end.
+  for (const auto* helpers : {&found.trackers, &found.managers}) {
+    for (const pinned& held : *helpers) {
+      calls_.pidfd_send_signal(held.pidfd.get(), SIGCONT, 0);
+    }
+  }
+  if (!was_killed_) {
+    for (const pinned& held : found.others) note_killed(held.pid);
+  }
   // Nothing that is forked meanwhile escapes a signal to the group.
   if (!found.has_helper()) signal_group(SIGKILL);
-  std::erase_if(found.killed, [&](const pinned& held) { return !kill(held); });
+  std::erase_if(found.others, [&](const pinned& held) { return !kill(held); });
   return found;
 } catch (...) {
   signal_group(SIGKILL);
   return {};
+}
+
+ELASTIC_DECL void pidfd_child::note_killed(pid_t pid) {
+  const bool is_noted = std::any_of(killed_.begin(), killed_.end(),
+                                    [&](const killed_leftover& one) { return one.pid == pid; });
+  if (is_noted || pid == pid_ || killed_.size() > limits::named_leftovers) return;
+  const bool is_more = killed_.size() == limits::named_leftovers;
+  killed_.push_back(is_more ? killed_leftover{} : killed_leftover{pid, shown_command_of(pid)});
 }
 
 ELASTIC_DECL void pidfd_child::leave(std::vector<pinned> helpers, guard_helper kind) noexcept try {

@@ -5,6 +5,7 @@
 #include <elastic/process/detail/process_tree.hpp>
 
 #include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/limits.hpp>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,6 +19,8 @@
 #include <memory>
 #include <string>
 #include <system_error>
+
+#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -124,10 +127,36 @@ ELASTIC_DECL std::vector<process_entry> read_processes() {
   return processes;
 }
 
+template <std::size_t Size>
+std::string_view read_command(pid_t pid, std::array<char, Size>& bytes) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
+  return read_small_file(path.c_str(), bytes);
+}
+
+ELASTIC_DECL std::string shown_command(std::string_view text) {
+  std::string shown;
+  while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
+  for (const char byte : text.substr(0, limits::shown_command_bytes)) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (byte == '\0') {
+      shown += ' ';
+    } else if (code < 0x20 || code == 0x7f) {
+      shown += fmt::format("\\x{:02x}", code);
+    } else {
+      shown += byte;
+    }
+  }
+  return shown;
+}
+
+ELASTIC_DECL std::string shown_command_of(pid_t pid) {
+  std::array<char, limits::shown_command_bytes> bytes;
+  return shown_command(read_command(pid, bytes));
+}
+
 ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid) {
   std::array<char, guard_command_bytes> bytes;
-  const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
-  const std::string_view command = read_small_file(path.c_str(), bytes);
+  const std::string_view command = read_command(pid, bytes);
   for (int kind = 0; kind < guard_helpers; ++kind) {
     if (command.find(guard_helper_marks[kind]) == command.npos) continue;
     return static_cast<guard_helper>(kind);
