@@ -111,8 +111,17 @@ class GroupSockets:
             if (self._before is not None or not self._threads
                     or any(map(self._is_peer, self._watched()))):
                 return False
-            threads = [*self._threads, *([] if caller is None else [caller])]
-            return any(map(_waits_with_limit, threads))
+            return self._is_in_call(caller)
+
+    def are_in_call(self, caller: Optional[int] = None) -> bool:
+        """Whether a call of these groups is under way, or one of them is being made. `caller` is as
+        for `has_lost_call`. False of groups that are not gloo's."""
+        with self._lock:
+            return self._before is not None or (bool(self._threads) and self._is_in_call(caller))
+
+    def _is_in_call(self, caller: Optional[int]) -> bool:
+        threads = [*self._threads, *([] if caller is None else [caller])]
+        return any(map(_waits_with_limit, threads))
 
     def wait_for_close(self) -> None:
         """Until gloo has closed what `shut_down` has shut down."""

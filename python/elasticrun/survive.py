@@ -78,6 +78,7 @@ class _Epochs:
         self._ended = -1        # the last epoch of which the agent said so
         self._denied = -1       # the last epoch that goes on, by its answer
         self._next: Optional[Dict[str, Any]] = None
+        self._asked = -1        # the last epoch of which it has asked whether it has ended
         self._is_stopped = False
         self._is_listening = False
         self._holds_group = False
@@ -157,9 +158,19 @@ class _Epochs:
         """Whether the current epoch has ended, as the agent says."""
         with self._heard:
             self._denied = -1
-        self.send("ask", reason=reason)
+        self._ask(reason)
         self._wait(lambda: self.has_ended or self._denied >= self.current, _ANSWER_SECONDS)
         return self.has_ended
+
+    def ask_late(self, reason: str) -> None:
+        """Asks when the agent has already said that the epoch has ended, which needs no answer: it
+        then knows that no work of its own keeps this process in the epoch."""
+        if self._asked < self.current:
+            self._ask(reason)
+
+    def _ask(self, reason: str) -> None:
+        self._asked = self.current
+        self.send("ask", reason=reason)
 
     def wait_for_change(self, seconds: float) -> None:
         self._wait(lambda: self.has_ended, seconds)
@@ -194,6 +205,8 @@ class _Epochs:
             for message in self._channel._wait_for_messages(_FREE_SECONDS if is_leaving else None):
                 self._take(message)
             if self.has_ended and self._holds_group:
+                if self.sockets.are_in_call(_thread_in_call()):
+                    self.ask_late("it is in a collective")
                 # Again and again: the main thread may be just about to connect.
                 self.sockets.shut_down()
                 self.nccl.abort()
@@ -367,11 +380,11 @@ def is_change(error: BaseException) -> bool:
         return False
     if _epochs.nccl.is_device_broken():
         return False
+    reason = f"{type(error).__name__}: {error}"[:500]
     if _epochs.has_ended:
+        _epochs.ask_late(reason)
         return True
-    if not _can_come_from_a_peer(error):
-        return False
-    return _epochs.ask(f"{type(error).__name__}: {error}"[:500])
+    return _can_come_from_a_peer(error) and _epochs.ask(reason)
 
 
 def ready() -> None:
@@ -579,16 +592,20 @@ def _wait_for_device() -> None:
         torch.cuda.synchronize()
 
 
-def _end_if_stuck() -> None:
-    """Ends this process if a thread of gloo cannot be freed: groups wait for their threads as they
-    are destroyed. The agent replaces it together with the rank that was lost."""
+def _thread_in_call() -> Optional[int]:
+    """The main thread, if it may be in dist.send or recv, which no thread of gloo does."""
     main = threading.main_thread()
     frame = sys._current_frames().get(main.ident or 0)
-    # It may be in dist.send or recv, which no thread of gloo does.
     is_in_call = frame is not None and (
         frame.f_code.co_filename == torch_state.__file__
         or f"{os.sep}distributed{os.sep}" in frame.f_code.co_filename)
-    if _epochs.sockets.has_lost_call(main.native_id if is_in_call else None):
+    return main.native_id if is_in_call else None
+
+
+def _end_if_stuck() -> None:
+    """Ends this process if a thread of gloo cannot be freed: groups wait for their threads as they
+    are destroyed. The agent replaces it together with the rank that was lost."""
+    if _epochs.sockets.has_lost_call(_thread_in_call()):
         _say("a message was under way to or from a rank when that was lost: gloo never tells the "
              "thread that waits for it, and this process cannot leave the epoch. It ends, to be "
              "replaced, too")

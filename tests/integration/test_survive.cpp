@@ -74,11 +74,11 @@ struct job : test::elasticrun_stage {
     return result.out;
   }
 
-  test::program_result run(const std::string& python, const std::string& ranks,
-                           words script) const {
+  test::program_result run(const std::string& python, const std::string& ranks, words script,
+                           const std::string& rejoin_timeout = "60") const {
     script[0] = ELASTIC_SOURCE_DIR "/tests/integration/python/" + script[0];
     const words launch{"--standalone", "--nproc-per-node", ranks, "--max-restarts",  "6",
-                       "--on-failure", "replace",          "--rejoin-timeout", "60"};
+                       "--on-failure", "replace",          "--rejoin-timeout", rejoin_timeout};
     return run_command(
         elasticrun({launch, script}),
         {{"PYTHON_EXEC", python}, {"GLOO_SOCKET_IFNAME", "lo"}, {"OMP_NUM_THREADS", "1"}});
@@ -264,6 +264,24 @@ TEST_CASE("survive: what a script does that cannot survive is named", "[integrat
     CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == processes);
     CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 6") ==
           std::set<std::string>{"0", "1"});
+  }
+}
+
+TEST_CASE("survive: a rank at work of its own has more time to leave than one in a collective",
+          "[integration]") {
+  for (const std::string& python : {test::torch_python(), test::torch_213_python()}) {
+    if (python.empty()) continue;
+    const job job;
+    const auto result =
+        job.run(python, "3", {"survive_worker.py", "--folder", job.marks(), "--steps", "6", "--do",
+                              "kill-evaluated@3:1", "--evaluate", "3"}, "2");
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    // Rank 0 takes longer than the time-out, and so does rank 2 to go on, which is ready.
+    for (const std::string rank : {"0", "2"}) {
+      CHECK(all_of(result.out, "begins epoch \\d+ rank " + rank + " of 3 pid (\\d+)").size() == 1);
+    }
+    CHECK(all_of(result.out, "finished rank (\\d) of 3 pid \\d+ step 6").size() == 3);
   }
 }
 

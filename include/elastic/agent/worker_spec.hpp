@@ -92,8 +92,9 @@ struct worker_spec {
   restart_terms restart;
   /// What happens to the other workers when one fails.
   elastic::on_failure on_failure = elastic::on_failure::restart;
-  /// How long a worker that can rejoin may take to leave its epoch, and how long a worker that asks
-  /// whether its epoch has ended may wait for the answer; more than 0.
+  /// How long a worker that can rejoin may take to leave its epoch once it has asked whether that
+  /// has ended (`worker_channel::is_change`), and how long it may wait for the answer; more than 0.
+  /// A worker that does not ask may be at work of its own, and has six times as long.
   duration rejoin_timeout = std::chrono::seconds(10);
   /// How long workers may take to end after the stop signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);

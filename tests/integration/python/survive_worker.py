@@ -3,11 +3,12 @@
 """Trains with survive, and does to itself what its options say.
 
 `--do WHAT@STEP:RANK`, several of them, each once for all processes of the job: kill (in the middle
-of the step), kill-late (after the optimizer, before the commit), stop (falls silent), raise (a
-ValueError), raise-runtime (what a lost peer could have caused, but no peer is lost), exit; and with
-an epoch in the place of the step kill-init and stop-init (before it begins its process group),
-kill-sync (when the group is made, before the state is given), kill-send and kill-receive (while the
-state is given by it, or to it), kill-synced (when all ranks have the state).
+of the step), kill-late (after the optimizer, before the commit), kill-evaluated (before the step,
+while rank 0 is at work of its own), stop (falls silent), raise (a ValueError), raise-runtime (what
+a lost peer could have caused, but no peer is lost), exit; and with an epoch in the place of the
+step kill-init and stop-init (before it begins its process group), kill-sync (when the group is
+made, before the state is given), kill-send and kill-receive (while the state is given by it, or to
+it), kill-synced (when all ranks have the state).
 """
 
 import argparse
@@ -43,6 +44,9 @@ def parse_arguments():
     parser.add_argument("--no-commit", action="store_true")
     parser.add_argument("--careless", action="store_true",
                         help="goes on after every exception in a step, as if it were the data's")
+    parser.add_argument("--evaluate", type=float,
+                        help="rank 0 is at work of its own before step 3 until the epoch ends, "
+                        "and then for so many seconds more")
     parser.add_argument("--leave", choices=["return", "destroy", "exit"],
                         help="how rank 0 leaves its group after the last step; the others commit "
                         "when it has")
@@ -56,7 +60,7 @@ def parse_arguments():
 
 
 PLACES = ("kill-late", "kill-init", "stop-init", "kill-sync", "kill-send", "kill-receive",
-          "kill-synced")
+          "kill-synced", "kill-evaluated")
 OPTIONS = parse_arguments()
 HELD = []
 STRAY = survive.TorchState(count=0)
@@ -177,6 +181,23 @@ def use_mesh():
     return mesh
 
 
+def evaluate(step):
+    if not OPTIONS.evaluate or step != 3:
+        return
+    begun = OPTIONS.folder / "evaluates"
+    if survive.rank() != 0:
+        while not begun.exists():
+            time.sleep(0.01)
+        act("evaluated", step)
+        return
+    if begun.exists():
+        return
+    begun.touch()
+    while not CHANGES:
+        time.sleep(0.01)
+    time.sleep(OPTIONS.evaluate)
+
+
 def wait_until_rank_0_left(step):
     while (OPTIONS.leave and step == OPTIONS.steps and survive.rank() != 0
            and not survive._epochs.sockets.have_lost_peer()):
@@ -212,6 +233,7 @@ def train(state):
         time.sleep(OPTIONS.pause)
         if OPTIONS.gate:
             wait_at_gate(state.step)
+        evaluate(state.step)
         try:
             do_step(state, ddp, group, batch)
         except Exception:
@@ -249,7 +271,7 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.9)
     state = State(model=model, optimizer=optimizer, scheduler=scheduler, step=0, noise=0.0)
-    if OPTIONS.gate:
+    if OPTIONS.gate or OPTIONS.evaluate:
         survive.on_change(CHANGES.append)
     is_plain = str(survive.rank()) in OPTIONS.plain.split(",")
     size = (train if is_plain else survive.run(train))(state)

@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,7 @@
 
 namespace rejoin_machine_tests {
 
+using namespace std::chrono_literals;
 using elastic::detail::ask_answer;
 using elastic::detail::decide_ask;
 using elastic::detail::decide_rejoin;
@@ -25,11 +27,13 @@ using elastic::detail::keep_places;
 using elastic::detail::node_epoch;
 using elastic::detail::obstacle_to;
 using elastic::detail::plan_epoch;
+using elastic::detail::rejoin_deadline;
 using elastic::detail::rejoin_step;
 using elastic::detail::survivor_facts;
 using action = rejoin_step::action;
 
-/// A worker in letters: s said survive, c has a channel, r is ready, f has finished, x has ended.
+/// A worker in letters: s said survive, c has a channel, r is ready, f has finished, x has ended, o
+/// has had its time.
 survivor_facts worker(int rank, const std::string& letters) {
   const auto has = [&](char letter) { return letters.find(letter) != std::string::npos; };
   survivor_facts facts;
@@ -39,6 +43,7 @@ survivor_facts worker(int rank, const std::string& letters) {
   facts.has_channel = has('c');
   facts.is_ready = has('r');
   facts.has_finished = has('f');
+  facts.is_overdue = has('o');
   return facts;
 }
 
@@ -48,7 +53,6 @@ epoch_end end_of(const std::vector<std::string>& workers, const std::string& mar
     end.workers.push_back(worker(static_cast<int>(end.workers.size()), letters));
   }
   end.had_survivors = marks.find('h') != std::string::npos;
-  end.is_overdue = marks.find('o') != std::string::npos;
   end.is_pause = marks.find('p') != std::string::npos;
   return end;
 }
@@ -56,6 +60,7 @@ epoch_end end_of(const std::vector<std::string>& workers, const std::string& mar
 TEST_CASE("rejoin: what follows from the end of an epoch", "[agent]") {
   struct row {
     std::vector<std::string> workers;
+    /// h: some had survived an earlier epoch; p: the job pauses.
     std::string marks;
     action what;
     std::string reason;
@@ -69,21 +74,23 @@ TEST_CASE("rejoin: what follows from the end of an epoch", "[agent]") {
       // The membership changes, so that all are well.
       {{"scr", "scr"}, "", action::meet, all_ready},
       // Time decides only where it matters.
-      {{"scr", "xs"}, "o", action::meet, all_ready},
-      {{"scr", "xs", "sc"}, "o", action::restart_all, "rank 2 did not leave its epoch in time"},
+      {{"scro", "xso"}, "", action::meet, all_ready},
+      {{"scr", "xs", "sco"}, "", action::restart_all, "rank 2 did not leave its epoch in time"},
+      {{"sc", "sco"}, "", action::restart_all, "rank 1 did not leave its epoch in time"},
+      {{"scro", "sc"}, "", action::wait, "rank 1 leaves"},
       // All have ended here; others may be left elsewhere.
       {{"xs", "xs"}, "", action::meet, all_ready},
       // One that loses its channel may be about to end.
       {{"s", "xs"}, "", action::wait, "rank 0 leaves"},
       {{"sr", "xs"}, "", action::wait, "rank 0 leaves"},
-      {{"sr", "xs"}, "o", action::restart_all, "rank 0 has lost its control channel"},
+      {{"sro", "xs"}, "", action::restart_all, "rank 0 has lost its control channel"},
       // In the first epoch each has to say it, also the one that ended.
       {{"sc", "x"}, "", action::restart_all, "rank 1 has not said that it can rejoin"},
       {{"", "xs"}, "", action::restart_all, "rank 0 has not said that it can rejoin"},
       // In a later one it is a newcomer that has not got so far, and is replaced once more.
       {{"scr", "x"}, "h", action::meet, all_ready},
       {{"scr", ""}, "h", action::meet, all_ready},
-      {{"scr", "c", "xs"}, "ho", action::meet, all_ready},
+      {{"scro", "co", "xso"}, "h", action::meet, all_ready},
       // Who has finished does not come back, so that nobody does.
       {{"scf", "xs"}, "", action::restart_all, "rank 0 has finished its work"},
       {{"scr", "xsf"}, "h", action::restart_all, "rank 1 has finished its work"},
@@ -94,9 +101,10 @@ TEST_CASE("rejoin: what follows from the end of an epoch", "[agent]") {
     CHECK(step.what == what);
     CHECK(step.reason == reason);
     // What is known before anybody was asked is what follows in the end.
-    if (marks.find('o') == std::string::npos) {
-      CHECK(obstacle_to(end_of(workers, marks)).empty() == (what != action::restart_all));
-    }
+    const epoch_end end = end_of(workers, marks);
+    const bool is_late = std::any_of(end.workers.begin(), end.workers.end(),
+                                     [](const survivor_facts& facts) { return facts.is_overdue; });
+    if (!is_late) CHECK(obstacle_to(end).empty() == (what != action::restart_all));
   }
 }
 
@@ -104,11 +112,21 @@ TEST_CASE("rejoin: no worker is waited for after its time", "[agent]") {
   const std::vector<std::string> states{"", "s", "sc", "scr", "sr", "scf", "x", "xs", "xsf"};
   for (const std::string& first : states) {
     for (const std::string& second : states) {
-      for (const char* const marks : {"o", "oh"}) {
-        CHECK(decide_rejoin(end_of({first, second}, marks)).what != action::wait);
+      for (const char* const marks : {"", "h"}) {
+        CHECK(decide_rejoin(end_of({first + "o", second + "o"}, marks)).what != action::wait);
       }
     }
   }
+}
+
+TEST_CASE("rejoin: the time to leave counts from the last operation with others", "[agent]") {
+  const elastic::time_point end(1000s);
+  CHECK(rejoin_deadline(end, std::nullopt, 10s) == end + 60s);
+  CHECK(rejoin_deadline(end, end - 3s, 10s) == end + 10s);
+  CHECK(rejoin_deadline(end, end, 10s) == end + 10s);
+  CHECK(rejoin_deadline(end, end + 55s, 10s) == end + 65s);
+  CHECK(rejoin_deadline(end, std::nullopt, elastic::duration::max()) > end + 365 * 24h);
+  CHECK(rejoin_deadline(end, end, elastic::duration::max()) == elastic::time_point::max());
 }
 
 TEST_CASE("rejoin: whether a failure is a change", "[agent]") {

@@ -131,7 +131,7 @@ TIME_TEST("survivors: all that live leave, and can be told of the next epoch", "
   here.leave();
   co_await here.pass(1ms);
   CHECK(here.peers[0]->hears(R"("kind": "change")"));
-  CHECK(here.peers[2]->hears(R"("within": 10)"));
+  CHECK(here.peers[2]->hears(R"("within": 60)"));
   CHECK_FALSE(here.obstacle);
   CHECK_FALSE(here.mine->are_apart());
   here.say_ready(0);
@@ -162,10 +162,51 @@ TIME_TEST("survivors: one that says nothing ends the wait at its deadline, with 
   here.mine->ended(1, false);
   here.leave();
   here.say_ready(0);
-  co_await here.pass(9999ms);
+  co_await here.pass(59'999ms);
   CHECK_FALSE(here.obstacle);
   co_await here.pass(2ms);
   CHECK(here.obstacle == "rank 6 did not leave its epoch in time");
+  co_await here.close();
+}
+
+TIME_TEST("survivors: one that was in a collective has less time, from then on", "[agent]") {
+  node here(time);
+  here.connect_all();
+  co_await here.pass(1ms);
+  here.mine->ended(1, false);
+  here.leave();
+  here.ask(0);
+  here.say_ready(0);
+  // Rank 6 is in an evaluation, and then in a collective, which it does not leave.
+  co_await here.pass(40s);
+  here.ask(2);
+  co_await here.pass(1s);
+  here.ask(2);
+  co_await here.pass(8'998ms);
+  CHECK_FALSE(here.obstacle);
+  co_await here.pass(3ms);
+  CHECK(here.obstacle == "rank 6 did not leave its epoch in time");
+  co_await here.close();
+}
+
+TIME_TEST("survivors: one whose work has failed before the end gets less time, from the end on",
+          "[agent]") {
+  node here(time);
+  here.connect_all();
+  here.answer();
+  co_await here.pass(1ms);
+  here.ask(0);
+  here.ask(2, 1);  // of another epoch
+  co_await here.pass(5s);
+  here.mine->ended(1, false);
+  here.leave();
+  co_await here.pass(1ms);
+  CHECK(here.peers[0]->hears(R"("within": 10)"));
+  CHECK(here.peers[2]->hears(R"("within": 60)"));
+  co_await here.pass(9'998ms);
+  CHECK_FALSE(here.obstacle);
+  co_await here.pass(2ms);
+  CHECK(here.obstacle == "rank 4 did not leave its epoch in time");
   co_await here.close();
 }
 
@@ -200,7 +241,7 @@ TIME_TEST("survivors: one that dies, or whose connection ends, while it leaves",
   // And one that lives on without a connection is not told of an epoch.
   here.begin(3, true);
   here.leave();
-  co_await here.pass(11s);
+  co_await here.pass(61s);
   CHECK(here.obstacle);
   co_await here.close();
 }

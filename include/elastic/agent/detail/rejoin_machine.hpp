@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,8 @@ struct survivor_facts {
   bool has_finished = false;
   /// It has left the epoch.
   bool is_ready = false;
+  /// Its time to leave the epoch is over.
+  bool is_overdue = false;
 };
 
 /// The end of an epoch on this node.
@@ -34,9 +37,17 @@ struct epoch_end {
   bool had_survivors = false;
   /// The job pauses.
   bool is_pause = false;
-  /// The workers' time to leave the epoch is over.
-  bool is_overdue = false;
 };
+
+/// How many times the time-out a worker has that has not asked whether its epoch has ended. It may
+/// be at work of its own, such as an evaluation or a checkpoint, or wait for data.
+inline constexpr int rejoin_patience = 6;
+
+/// Until when a worker may take to leave an epoch.
+/// @param asked_at  when it was known to be in an operation with others, or to have left it by an
+///                  error: it then asks whether the epoch has ended; none: it may be at any work
+ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
+                                        duration timeout);
 
 struct rejoin_step {
   enum class action {

@@ -27,7 +27,8 @@ namespace elastic::detail {
 struct survivors_options {
   /// False: no worker outlives its epoch, and `survivors` does nothing.
   bool is_on = false;
-  /// How long a worker may take to leave its epoch, and the agent to answer a worker's question.
+  /// How long a worker may take to leave its epoch (see `rejoin_deadline`), and the agent to answer
+  /// a worker's question.
   duration timeout{};
   std::shared_ptr<time_source> time;
   logger log;
@@ -94,6 +95,8 @@ class survivors {
     bool is_notified = false;
     /// Since when it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
+    /// Since when it has no other work in the epoch: it has asked whether the epoch has ended.
+    std::optional<time_point> asked_at;
   };
 
   ELASTIC_DECL epoch_end facts() const;
@@ -105,7 +108,9 @@ class survivors {
   template <class Message>
   void take(place&, const Message&) {}
   ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
-  ELASTIC_DECL void announce_change(duration timeout);
+  // @param most  the latest deadline of each worker
+  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began, time_point most) const;
+  ELASTIC_DECL void announce_change(time_point began, time_point most);
   // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 

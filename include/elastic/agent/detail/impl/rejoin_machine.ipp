@@ -36,16 +36,27 @@ ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
   using action = rejoin_step::action;
   std::string obstacle = obstacle_to(end);
   if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
+  rejoin_step step{action::meet, "every worker has left the epoch"};
   for (const survivor_facts& worker : end.workers) {
     if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
+    if (worker.is_overdue) {
+      return {action::restart_all,
+              fmt::format("rank {} {}", worker.rank,
+                          worker.has_channel ? "did not leave its epoch in time"
+                                             : "has lost its control channel")};
+    }
     // Waits, since a worker's connection often closes before the agent sees that the worker ended.
-    if (!end.is_overdue) return {action::wait, fmt::format("rank {} leaves", worker.rank)};
-    return {action::restart_all,
-            fmt::format("rank {} {}", worker.rank,
-                        worker.has_channel ? "did not leave its epoch in time"
-                                           : "has lost its control channel")};
+    if (step.what == action::wait) continue;
+    step = {action::wait, fmt::format("rank {} leaves", worker.rank)};
   }
-  return {action::meet, "every worker has left the epoch"};
+  return step;
+}
+
+ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
+                                        duration timeout) {
+  if (asked_at) return deadline_after(std::max(epoch_end, *asked_at), timeout);
+  constexpr duration most = duration::max() / rejoin_patience;
+  return deadline_after(epoch_end, rejoin_patience * std::min(timeout, most));
 }
 
 ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,

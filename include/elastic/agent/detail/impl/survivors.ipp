@@ -62,9 +62,11 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::survive&)
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& message) {
   if (message.epoch != epoch_ || entry.is_ready) return;
+  if (!entry.asked_at) entry.asked_at = options_.time->now();
+  if (entry.is_notified) return;
   options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
                     message.reason);
-  if (!entry.is_notified) entry.waits_since = options_.time->now();
+  entry.waits_since = options_.time->now();
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
@@ -152,7 +154,12 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
   return next;
 }
 
-ELASTIC_DECL void survivors::announce_change(duration timeout) {
+ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began,
+                                               time_point most) const {
+  return std::min(rejoin_deadline(began, entry.asked_at, options_.timeout), most);
+}
+
+ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
@@ -160,7 +167,7 @@ ELASTIC_DECL void survivors::announce_change(duration timeout) {
     entry.is_notified = true;
     control_messages::change change;
     change.epoch = epoch_;
-    change.within = timeout;
+    change.within = deadline_of(entry, began, most) - options_.time->now();
     send(slot, change);
   }
 }
@@ -168,20 +175,25 @@ ELASTIC_DECL void survivors::announce_change(duration timeout) {
 ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & {
   using action = rejoin_step::action;
   time_source& time = *options_.time;
-  const duration limit = std::min(options_.timeout, most);
-  const time_point deadline = deadline_after(time.now(), limit);
+  const time_point began = time.now();
+  const time_point latest = deadline_after(began, most);
   for (place& entry : places_) entry.waits_since.reset();
   channels_.catch_up();
   for (;;) {
     epoch_end end = facts();
     end.is_pause = is_pause;
-    end.is_overdue = time.now() >= deadline;
+    time_point next = latest;
+    for (std::size_t slot = 0; slot < places_.size(); ++slot) {
+      const time_point due = deadline_of(places_[slot], began, latest);
+      end.workers[slot].is_overdue = time.now() >= due;
+      if (!end.workers[slot].is_overdue) next = std::min(next, due);
+    }
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    announce_change(limit);
+    announce_change(began, latest);
     changed_.reset();
-    co_await with_deadline(time, deadline, changed_.wait());
+    co_await with_deadline(time, next, changed_.wait());
   }
 }
 
@@ -194,6 +206,7 @@ ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
   entry.is_ready = false;
   entry.is_notified = false;
   entry.waits_since.reset();
+  entry.asked_at.reset();
   channels_.started(static_cast<int>(slot));
   return true;
 }
