@@ -9,6 +9,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -48,6 +49,10 @@ ELASTIC_DECL std::string json_quoted(std::string_view text);
 ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
                                                            int most_members = error_file_members);
 
+/// The same error in at most `most` bytes, at least 1,024: the begin of its message, the end of its
+/// traceback, its time and exit code. `text` itself if it is short enough.
+ELASTIC_DECL std::string shortened_error(const std::string& text, std::size_t most);
+
 /// The description in an error message of nlohmann/json, without the library's error number.
 ELASTIC_DECL std::string json_complaint(std::string_view text);
 
@@ -74,9 +79,15 @@ ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_v
                                          std::int64_t timestamp);
 
 /// Atomically replaces the file at `path` by `text`: a reader sees the old file or the complete new
-/// one.
+/// one. A file that cannot be replaced, because it is a mount or its directory is not writable, is
+/// overwritten in place if it is a regular file without other names that belongs to this user or to
+/// root; a link is never followed.
 ///
-/// Errors: `errc::file_access`; the message names the file, and no temporary file is left.
+/// Kubernetes reads only the last 4,096 bytes of `/dev/termination-log`: a longer text is written
+/// there as the shorter one of `detail::shortened_error`.
+///
+/// Errors: `errc::file_access`; the message names the file, and no temporary file is left. What is
+/// there stays as it is if it is not a regular file.
 ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
 
 /// The text that a launcher writes to its own error file: that of the failed worker, with the

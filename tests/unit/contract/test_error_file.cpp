@@ -3,11 +3,14 @@
 #include <elastic/base/error.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <support/catch.hpp>
+#include <support/skip.hpp>
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -27,10 +30,7 @@ class error_file_folder {
     REQUIRE(::mkdtemp(pattern.data()) != nullptr);
     path_ = pattern;
   }
-  ~error_file_folder() {
-    for (const char* name : {"error.json", "pipe"}) ::unlink(file(name).c_str());
-    ::rmdir(path_.c_str());
-  }
+  ~error_file_folder() { std::filesystem::remove_all(path_); }
   std::string file(const std::string& name = "error.json") const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
@@ -237,9 +237,98 @@ TEST_CASE("error file: one that cannot be written is an error that names it", "[
   const std::string path = folder.path() + "/missing/error.json";
   REQUIRE_THROWS_WITH(elastic::write_error_file(path, "{}"),
                       "cannot write error file " + path + ": No such file or directory");
-  // The draft must not stay if the rename fails.
+  // What is no file stays as it is, such as /dev/null.
+  const std::string pipe = folder.path() + "/pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  REQUIRE_THROWS_WITH(elastic::write_error_file(pipe, "{}"),
+                      "cannot write error file " + pipe +
+                          ": something that is not a regular file is there");
+  struct stat about{};
+  REQUIRE(::stat(pipe.c_str(), &about) == 0);
+  CHECK(S_ISFIFO(about.st_mode));
   REQUIRE_THROWS_AS(elastic::write_error_file(folder.path(), "{}"), elastic::error);
   CHECK(::access((folder.path() + "." + std::to_string(::getpid()) + ".tmp").c_str(), F_OK) != 0);
+}
+
+/// A file that was mounted elsewhere, as Kubernetes mounts /dev/termination-log.
+struct mounted_file {
+  explicit mounted_file(const error_file_folder& folder)
+      : source(folder.path() + "/source"), target(folder.path() + "/target") {
+    std::ofstream(source) << "a former text that is longer";
+    std::ofstream{target};
+    is_there = ::mount(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr) == 0;
+  }
+  mounted_file(const mounted_file&) = delete;
+  mounted_file& operator=(const mounted_file&) = delete;
+  ~mounted_file() {
+    if (is_there) ::umount2(target.c_str(), MNT_DETACH);
+  }
+
+  std::string source;
+  std::string target;
+  bool is_there = false;
+};
+
+TEST_CASE("error file: one that is a mount is overwritten in place", "[contract]") {
+  const error_file_folder folder;
+  const mounted_file mount(folder);
+  if (!mount.is_there) return elastic::test::skip("it takes the right to mount a file");
+  elastic::write_error_file(mount.target, "{}");
+  CHECK(error_file_text_at(mount.source) == "{}");
+  CHECK(::access((mount.target + "." + std::to_string(::getpid()) + ".tmp").c_str(), F_OK) != 0);
+}
+
+TEST_CASE("error file: a mount of another user, and one with another name, stays as it is",
+          "[contract]") {
+  const error_file_folder folder;
+  const mounted_file mount(folder);
+  if (!mount.is_there) return elastic::test::skip("it takes the right to mount a file");
+  const std::string other_name = folder.path() + "/other name";
+  REQUIRE(::link(mount.source.c_str(), other_name.c_str()) == 0);
+  CHECK_THROWS_AS(elastic::write_error_file(mount.target, "{}"), elastic::error);
+  REQUIRE(::unlink(other_name.c_str()) == 0);
+  constexpr uid_t nobody = 65534;
+  REQUIRE(::chown(mount.source.c_str(), nobody, nobody) == 0);
+  CHECK_THROWS_AS(elastic::write_error_file(mount.target, "{}"), elastic::error);
+  CHECK(error_file_text_at(mount.source) == "a former text that is longer");
+}
+
+TEST_CASE("error file: a link is replaced, and not followed", "[contract]") {
+  const error_file_folder folder;
+  const std::string target = folder.path() + "/target";
+  std::ofstream(target) << "of someone else";
+  REQUIRE(::symlink(target.c_str(), folder.file().c_str()) == 0);
+  // The same for the draft.
+  const std::string draft = folder.file() + "." + std::to_string(::getpid()) + ".tmp";
+  REQUIRE(::symlink(target.c_str(), draft.c_str()) == 0);
+  elastic::write_error_file(folder.file(), "{}");
+  CHECK(error_file_text_at(target) == "of someone else");
+  struct stat about{};
+  REQUIRE(::lstat(folder.file().c_str(), &about) == 0);
+  CHECK(S_ISREG(about.st_mode));
+}
+
+TEST_CASE("error file: a shortened one keeps the message, the last calls and the exit code",
+          "[contract]") {
+  std::string stack;
+  for (int call = 0; call < 2000; ++call) stack += "call " + std::to_string(call) + " \xc3\xa9\n";
+  const std::string text = elastic::launcher_error_file_text(
+      elastic::parse_error_file(elastic::error_file_text("ValueError: x", stack, 99)), 3);
+  const std::string shorter = elastic::detail::shortened_error(text, 4096);
+  CHECK(shorter.size() <= 4096);
+  CHECK(shorter.size() > 4000);
+  const auto content = elastic::parse_error_file(shorter);
+  CHECK(content.message == "ValueError: x");
+  CHECK(content.timestamp == 99);
+  REQUIRE(content.callstack);
+  CHECK(content.callstack->ends_with("call 1999 \xc3\xa9\n"));
+  CHECK(shorter.find("\"errorCode\": 3") != std::string::npos);
+  // A message alone may be too long, too, in any form.
+  const std::string long_text = "{\"message\": \"" + std::string(100'000, '"' + 1) + "\"}";
+  CHECK(elastic::detail::shortened_error(long_text, 4096).size() <= 4096);
+  const std::string controls = elastic::error_file_text(std::string(9000, '\x01'), "", 1);
+  CHECK(elastic::detail::shortened_error(controls, 4096).size() <= 4096);
+  CHECK(elastic::detail::shortened_error("{}", 4096) == "{}");
 }
 
 }  // namespace

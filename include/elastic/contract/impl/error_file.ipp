@@ -5,6 +5,7 @@
 #include <elastic/contract/error_file.hpp>
 
 #include <elastic/base/detail/json_document.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -12,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -192,27 +194,80 @@ ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_v
       detail::json_quoted(message), stack, timestamp);
 }
 
-ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text) {
-  const std::string draft = fmt::format("{}.{}.tmp", path, ::getpid());
-  const auto fail = [&](int number) {
-    ::unlink(draft.c_str());
-    throw error(errc::file_access,
-                fmt::format("cannot write error file {}: {}", path, errno_text(number)));
-  };
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) fail(errno);
+namespace detail {
+
+inline bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int number = errno;
-      ::close(file);
-      fail(number);
-    }
-    text.remove_prefix(static_cast<std::size_t>(count));
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }
-  ::close(file);
-  if (::rename(draft.c_str(), path.c_str()) != 0) fail(errno);
+  return true;
+}
+
+/// Replaces a file at once. Result: 0, or errno; then no draft is left.
+inline int replace_file(const std::string& path, std::string_view text) {
+  const std::string draft = fmt::format("{}.{}.tmp", path, ::getpid());
+  // In a directory that others may write in, a link could be here.
+  ::unlink(draft.c_str());
+  const unique_fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return errno;
+  if (write_all(file.get(), text) && ::rename(draft.c_str(), path.c_str()) == 0) return 0;
+  const int number = errno;
+  ::unlink(draft.c_str());
+  return number;
+}
+
+/// Overwrites a file that cannot be replaced. Result: 0, or errno; EPERM for a file of another
+/// user, and for one that also has another name.
+inline int overwrite_file(const std::string& path, std::string_view text) {
+  const unique_fd file(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat about{};
+  if (!file || ::fstat(file.get(), &about) != 0) return errno;
+  const bool is_own = about.st_uid == ::geteuid() || about.st_uid == 0;
+  if (!S_ISREG(about.st_mode) || !is_own || about.st_nlink != 1) return EPERM;
+  return ::ftruncate(file.get(), 0) == 0 && write_all(file.get(), text) ? 0 : errno;
+}
+
+ELASTIC_DECL std::string shortened_error(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const error_file_content content = parse_error_file(text);
+  const std::string message = content.message.substr(0, most / 8);
+  std::string stack = content.callstack.value_or("");
+  if (stack.size() > most) stack.erase(0, stack.size() - most);
+  const auto root = parse_json(text, nullptr, error_file_members);
+  const nlohmann::ordered_json::json_pointer place("/message/errorCode");
+  const bool has_code = root.is_object() && root.contains(place) && root[place].is_number_integer();
+  const int code = has_code ? root[place].get<int>() : 0;
+  for (;;) {
+    const std::string shorter = launcher_error_file_text(
+        parse_error_file(error_file_text(message, stack, content.timestamp)), code);
+    if (shorter.size() <= most || stack.empty()) return shorter;
+    // A byte of the traceback takes up to six.
+    stack.erase(0, std::max<std::size_t>(1, (shorter.size() - most) / 6));
+  }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text) {
+  constexpr std::size_t termination_log_bytes = 4096;
+  std::string shorter;
+  if (path == "/dev/termination-log") {
+    text = shorter = detail::shortened_error(std::string(text), termination_log_bytes);
+  }
+  struct stat found{};
+  const bool exists = ::lstat(path.c_str(), &found) == 0;
+  const bool is_file = exists && S_ISREG(found.st_mode);
+  const bool is_replaceable = !exists || is_file || S_ISLNK(found.st_mode);
+  int failure = is_replaceable ? detail::replace_file(path, text) : EEXIST;
+  // On a full disk, the former content stays.
+  const bool is_full = failure == ENOSPC || failure == EDQUOT;
+  if (failure != 0 && is_file && !is_full) failure = detail::overwrite_file(path, text);
+  if (failure == 0) return;
+  const std::string why =
+      is_replaceable ? errno_text(failure) : "something that is not a regular file is there";
+  throw error(errc::file_access, fmt::format("cannot write error file {}: {}", path, why));
 }
 
 ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content,
