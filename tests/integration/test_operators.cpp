@@ -292,6 +292,26 @@ TEST_CASE("operators: a command to a stopped agent fails, and is not carried out
   CHECK(job.remains.processes().empty());
 }
 
+TEST_CASE("operators: a drain file counts, too, if inotify is used up", "[integration]") {
+  operated_job job;
+  job.options.clear();
+  const std::string refused = GENERATE("inotify_init1=EMFILE", "inotify_init1=EPERM");
+  const std::string drain = job.folder / "drain";
+  running_program node({ELASTIC_DENY_SYSCALLS, refused, "--", ELASTIC_ELASTICRUN, "--standalone",
+                        "--drain-file", drain, "--no-python", "sh", "-c",
+                        "echo runs; exec sleep 600"},
+                       variables{{job.remains.name, job.remains.value},
+                                 {"TMPDIR", job.folder.path()}});
+  node.await_out("runs\n");
+  job.write("drain", "GPU 3 is hot\n");
+  const program_result result = node.wait();
+  INFO(result.err);
+  CHECK(result.code == 128 + SIGTERM);
+  CHECK(has_text(result.err, "is looked for each second: "));
+  CHECK(has_text(result.err, "/drain' exists: GPU 3 is hot: "));
+  CHECK(job.remains.processes().empty());
+}
+
 TEST_CASE("operators: status --watch waits for an agent that is suspended", "[integration]") {
   operated_job job;
   const std::string socket = "unix:" + (job.folder / "status");

@@ -17,14 +17,16 @@ namespace elastic {
 
 /// Waits until a drain file appears, which takes this node out of the job. The kernel reports it
 /// (inotify), so the file must be created on this host: a network file system does not report
-/// changes by other hosts. In a directory in which every user may create files, such as /tmp, the
-/// file must belong to this user or to root; any other file is logged and ignored.
+/// changes by other hosts. If inotify is used up or forbidden, the log says so, and this function
+/// looks for the file each second instead. In a directory in which every user may create files,
+/// such as /tmp, the file must belong to this user or to root; any other file is logged and
+/// ignored.
 ///
 /// If its directory is removed, the log says so, and the wait never ends.
 /// Result: the reason: the file's name and its text, on one line. If the text cannot be read, the
 /// reason says why; the file has the same effect.
-/// Errors: `errc::file_access` if the directory cannot be watched; `errc::invalid_argument` if
-/// `time` is null.
+/// Errors: `errc::file_access` if the directory does not exist; `errc::invalid_argument` if `time` is
+/// null.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
                                                    std::shared_ptr<time_source> time, logger log);

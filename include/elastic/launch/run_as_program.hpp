@@ -54,8 +54,7 @@ class program_run {
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension, and
   /// `errc::invalid_argument` at once if `agent` is null.
-  /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
-  /// watched.
+  /// Before a worker starts: `errc::file_access` if the directory of the drain file does not exist.
   /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
   /// extension is still shut down cleanly.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,

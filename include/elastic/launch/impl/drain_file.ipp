@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -91,19 +92,28 @@ inline drain_text read_drain_file(const std::string& path) {
 /// Watches one name in one directory.
 class name_watch {
  public:
-  /// Errors: `errc::file_access` if the directory cannot be watched.
+  /// Errors: `errc::file_access` if the directory does not exist.
   name_watch(asio::any_io_executor executor, const std::string& directory, std::string name)
       : stream_(std::move(executor)), name_(std::move(name)) {
     constexpr std::uint32_t wanted =
         IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
     unique_fd fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    if (!fd || ::inotify_add_watch(fd.get(), directory.c_str(), wanted) < 0) {
-      throw error(errc::file_access, fmt::format("the directory {} of the drain file cannot be "
-                                                 "watched: {}",
-                                                 in_quotes(directory), errno_text(errno)));
+    if (fd && ::inotify_add_watch(fd.get(), directory.c_str(), wanted) >= 0) {
+      stream_.assign(fd.release());
+      return;
     }
-    stream_.assign(fd.release());
+    problem_ = errno_text(errno);
+    struct stat folder{};
+    const bool exists = ::stat(directory.c_str(), &folder) == 0;
+    const int failure = exists ? ENOTDIR : errno;
+    if (exists && S_ISDIR(folder.st_mode)) return;
+    throw error(errc::file_access, fmt::format("the directory {} of the drain file cannot be "
+                                               "watched: {}",
+                                               in_quotes(directory), errno_text(failure)));
   }
+
+  /// Why the kernel does not report changes; empty: it does.
+  const std::string& problem() const { return problem_; }
 
   /// A file of this name was created, and its writer has not closed it yet.
   bool is_being_written() const { return is_being_written_; }
@@ -111,7 +121,8 @@ class name_watch {
   /// The directory no longer exists under its name.
   bool is_lost() const { return is_lost_; }
 
-  /// Waits until something has happened to the name or the directory is lost.
+  /// Waits until something has happened to the name or the directory is lost. Only if the kernel
+  /// reports it.
   task<void> changed() {
     while (!take_events() && !is_lost_) {
       co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
@@ -147,6 +158,7 @@ class name_watch {
 
   asio::posix::stream_descriptor stream_;
   std::string name_;
+  std::string problem_;
   bool is_being_written_ = false;
   bool is_lost_ = false;
 };
@@ -162,8 +174,17 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
   const std::string name = file.filename().string();
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   detail::name_watch watch(executor, directory, name);
+  if (!watch.problem().empty()) {
+    log.warning("the drain file {} is looked for each second: the kernel does not report changes "
+                "of its directory: {}",
+                in_quotes(path), watch.problem());
+  }
   logger once = log;
   while (!detail::is_drained(path, directory, once)) {
+    if (!watch.problem().empty()) {
+      co_await time->sleep_until(time->now() + std::chrono::seconds(1));
+      continue;
+    }
     if (watch.is_lost()) {
       log.warning("the drain file {} is no longer watched: its directory is gone",
                   in_quotes(path));
@@ -175,9 +196,11 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
     return detail::read_drain_file(path);
   };
   detail::drain_text content = co_await detail::run_blocking<detail::drain_text>(reading);
-  if (content.text.empty() && watch.is_being_written()) {
+  const bool is_told = watch.problem().empty();
+  if (content.text.empty() && (watch.is_being_written() || !is_told)) {
     const time_point deadline = deadline_after(time->now(), limits::drain_text_patience);
-    co_await with_deadline(*time, deadline, watch.changed());
+    task<void> waiting = is_told ? watch.changed() : time->sleep_until(deadline);
+    co_await with_deadline(*time, deadline, std::move(waiting));
     content = co_await detail::run_blocking<detail::drain_text>(reading);
   }
   co_return detail::drain_reason(path, content);
