@@ -116,15 +116,16 @@ elastic::task<void> check_agent(std::string socket, elastic::job_command::kind w
 /// Fails as soon as the agent no longer answers: a command may take long, but such an agent will
 /// not finish it.
 elastic::task<void> watch_agent(std::string socket, elastic::job_command::kind what) {
+  constexpr std::chrono::seconds pause(1);
   elastic::system_time time;
   for (;;) {
-    co_await time.sleep_until(time.now() + elastic::limits::status_request);
     try {
       co_await check_agent(socket, what);
     } catch (const elastic::error& failure) {
       // An agent that is about to end accepts no connection but still sends the outcome.
       if (failure.code() == elastic::errc::timed_out) throw;
     }
+    co_await time.sleep_until(time.now() + pause);
   }
 }
 

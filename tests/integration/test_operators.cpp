@@ -3,6 +3,7 @@
 
 // How operators of a cluster control a job: the scheduler's variables, signals and files.
 
+#include <elastic/base/detail/unique_fd.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/raw_client.hpp>
@@ -12,14 +13,18 @@
 #include <support/reserved_port.hpp>
 
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -290,6 +295,35 @@ TEST_CASE("operators: a command to a stopped agent fails, and is not carried out
   CHECK_FALSE(has_text(ended.err, "drained by user"));
   CHECK_FALSE(has_text(ended.err, "paused by user"));
   CHECK(job.remains.processes().empty());
+}
+
+/// The listening end of a Unix socket.
+elastic::detail::unique_fd listen_at(const std::string& path) {
+  elastic::detail::unique_fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un place{};
+  place.sun_family = AF_UNIX;
+  path.copy(place.sun_path, sizeof place.sun_path - 1);
+  const auto* const address = reinterpret_cast<const sockaddr*>(&place);
+  REQUIRE(::bind(listener.get(), address, sizeof place) == 0);
+  REQUIRE(::listen(listener.get(), 16) == 0);
+  return listener;
+}
+
+TEST_CASE("operators: a command to what falls silent fails within the time that it names",
+          "[integration]") {
+  const elastic::test::temporary_directory folder;
+  const std::string path = folder / "status";
+  const elastic::detail::unique_fd listener = listen_at(path);
+  const auto begin = std::chrono::steady_clock::now();
+  running_program command({ELASTIC_ELASTICRUN, "drain", "unix:" + path});
+  const elastic::detail::unique_fd client(::accept(listener.get(), nullptr, nullptr));
+  const std::string_view answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  REQUIRE(::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(answer.size()));
+  const program_result result = command.wait();
+  CHECK(result.code == 2);
+  CHECK(has_text(result.err, "drain: the agent does not answer within 5 s"));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(9));
 }
 
 TEST_CASE("operators: a drain file counts, too, if inotify is used up", "[integration]") {
