@@ -124,6 +124,22 @@ TEST_CASE("liveness: a section without a time-out says where a worker hangs", "[
   CHECK(stage.remaining() == 10s);
 }
 
+TEST_CASE("liveness: times below a second are said as they are", "[health]") {
+  struct row {
+    std::chrono::microseconds span;
+    std::string text;
+  };
+  for (const row& entry : {row{0s, "0 s"}, row{4ms, "0.004 s"}, row{50ms, "0.05 s"},
+                           row{123ms, "0.12 s"}, row{1s, "1 s"}, row{1234ms, "1.2 s"},
+                           row{300s, "300 s"}}) {
+    CHECK(elastic::detail::worker_liveness::text_of(entry.span) == entry.text);
+  }
+  stage stage(beats_within(10s));
+  stage.liveness.enter(stage.now, "s1", 20ms);
+  stage.pass(25ms);
+  CHECK(stage.verdict() == "section 's1' took 0.025 s (allowed 0.02 s)");
+}
+
 TEST_CASE("liveness: a section with a time-out takes the place of heartbeats", "[health]") {
   stage stage(beats_within(10s));
   stage.beat();

@@ -126,6 +126,7 @@ ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point n
 
 ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
   const double seconds = std::chrono::duration<double>(span).count();
+  if (seconds < 1) return fmt::format("{:.2g} s", seconds);
   const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
   return fmt::format("{:g} s", tenths);
 }
