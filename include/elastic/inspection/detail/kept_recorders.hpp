@@ -20,7 +20,8 @@ namespace elastic::detail {
 inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
 
 /// Keeps the flight recorders of workers beside their logs, in "flight_recorder/rank_N", for
-/// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one.
+/// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one. A worker
+/// can write in its folder: links that it has put there are not followed.
 ///
 /// Thread-safety: one strand at a time.
 class kept_recorders {
@@ -50,7 +51,7 @@ class kept_recorders {
 
   ELASTIC_DECL static std::string write_all(room& budget,
                                             const std::vector<worker_inspection>& found);
-  ELASTIC_DECL static bool write_one(room& budget, const std::string& folder,
+  ELASTIC_DECL static bool write_one(room& budget, const std::string& folder, int directory,
                                      const worker_inspection& found);
 
   std::shared_ptr<room> room_;

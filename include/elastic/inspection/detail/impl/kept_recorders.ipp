@@ -6,14 +6,19 @@
 
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/inspection/detail/recorder_pickle.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <cerrno>
+#include <cstdio>
 #include <functional>
-#include <system_error>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,9 +57,10 @@ ELASTIC_DECL std::string kept_recorders::write_all(room& budget,
   bool is_complete = true;
   for (const worker_inspection& each : found) {
     folder = each.log_folder + "/flight_recorder";
-    std::error_code failure;
-    std::filesystem::create_directory(folder, failure);
-    if (failure || !write_one(budget, folder, each)) is_complete = false;
+    ::mkdir(folder.c_str(), 0777);
+    const unique_fd directory(
+        ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!directory || !write_one(budget, folder, directory.get(), each)) is_complete = false;
   }
   return is_complete ? folder : std::string();
 }
@@ -69,21 +75,33 @@ inline const std::string& recorder_to_keep(const worker_inspection& found) {
   return used == found.recorders.end() ? found.recorders.front() : *used;
 }
 
-ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& folder,
+/// Writes all of a new file in a directory. Result: whether it could.
+inline bool write_new_file(int directory, const char* name, std::string_view bytes) {
+  ::unlinkat(directory, name, 0);
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const unique_fd file(::openat(directory, name, flags, 0666));
+  while (file && !bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return static_cast<bool>(file);
+}
+
+ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& folder, int directory,
                                             const worker_inspection& found) {
-  const std::string path = fmt::format("{}/rank_{}", folder, found.worker.rank);
+  const std::string name = fmt::format("rank_{}", found.worker.rank);
+  const std::string path = fmt::format("{}/{}", folder, name);
   // The analyser treats each file whose name ends with a number as a rank's, so the draft has none.
-  const std::string draft = folder + "/draft";
+  constexpr const char* draft = "draft";
   const auto known = budget.files.find(path);
   const std::size_t own = known == budget.files.end() ? 0 : known->second;
-  std::error_code failure;
   try {
     const std::string bytes = recorder_pickle(
         recorder_to_keep(found), {found.worker.rank, found.world_size}, budget.left + own);
-    std::ofstream(draft, std::ios::binary) << bytes << std::flush;
-    const bool is_whole = std::filesystem::file_size(draft, failure) == bytes.size() && !failure;
-    if (is_whole) std::filesystem::rename(draft, path, failure);
-    if (is_whole && !failure) {
+    if (write_new_file(directory, draft, bytes) &&
+        ::renameat(directory, draft, directory, name.c_str()) == 0) {
       budget.left = budget.left + own - bytes.size();
       budget.files[path] = bytes.size();
       return true;
@@ -92,7 +110,7 @@ ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& fol
     // The recorder is invalid, or there is no room.
     return false;
   }
-  std::filesystem::remove(draft, failure);
+  ::unlinkat(directory, draft, 0);
   return false;
 }
 
