@@ -127,6 +127,16 @@ elastic::duration duration_of(double seconds) {
   return std::chrono::duration_cast<elastic::duration>(std::chrono::duration<double>(seconds));
 }
 
+/// Makes a node that stops after it has joined count as lost after about the wait, if nothing else
+/// was chosen. A node of a busy host must not be taken for one.
+void shorten_keep_alive(elastic::rendezvous_parameters& meeting, double wait) {
+  const elastic::duration usual = elastic::rendezvous_settings().keep_alive_interval;
+  constexpr std::chrono::seconds shortest(1);
+  if (meeting.keep_alive_interval != usual) return;
+  meeting.keep_alive_interval = std::clamp<elastic::duration>(
+      duration_of(wait) / meeting.keep_alive_max_attempt, shortest, usual);
+}
+
 /// Where the nodes of the doctor meet, under a run id of their own, so that they never meet the
 /// nodes of a job.
 elastic::rendezvous_parameters meeting_of(const elastic::launch_config& config, double wait) {
@@ -145,6 +155,7 @@ elastic::rendezvous_parameters meeting_of(const elastic::launch_config& config, 
   meeting.exclude_for = elastic::duration::zero();
   meeting.last_call_timeout = duration_of(wait);
   meeting.join_timeout = duration_of(wait + 1);
+  shorten_keep_alive(meeting, wait);
   return meeting;
 }
 

@@ -287,6 +287,13 @@ TEST_CASE("job doctor: its command says whom to examine", "[program]") {
   CHECK(several.meeting.run_id == "doctor-none");
   const doctor_query hasty = query_of({"--nnodes=2", "--rdzv_endpoint=h", "--within=0.5"});
   CHECK(hasty.meeting.last_call_timeout == std::chrono::milliseconds(500));
+  // A node that stops after it has joined is missed as soon, but not for a short pause.
+  CHECK(hasty.meeting.keep_alive_interval == std::chrono::seconds(1));
+  CHECK(query_of({"--nnodes", "2", "--rdzv-endpoint", "h", "--within", "6"})
+            .meeting.keep_alive_interval == std::chrono::seconds(2));
+  CHECK(several.meeting.keep_alive_interval == std::chrono::seconds(5));
+  CHECK(query_of({"--nnodes", "2", "--rdzv-endpoint", "h", "--rdzv-conf", "keep_alive_interval=3"})
+            .meeting.keep_alive_interval == std::chrono::seconds(3));
   // A job's other settings do not matter.
   CHECK(query_of({"--nnodes", "2"}, {{"PET_NPROC_PER_NODE", "gpu"}, {"PET_RDZV_ENDPOINT", "h:1"}})
             .meeting.endpoint == "h:1");
