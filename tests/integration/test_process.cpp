@@ -1064,7 +1064,7 @@ CO_TEST("process: an unfinished last line is shown, and stdout may be closed ear
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
   co_await bench.run(bench.puppet("line one print two"));
-  CHECK(bench.out->text == "[p0]:one\n[p0]:two");
+  CHECK(bench.out->text == "[p0]:one\n[p0]:two\n");
   bench.out->text.clear();
   const process_set::process_end end =
       co_await bench.run(bench.puppet("line one close 1 sleep 20 exit 6"));
@@ -1076,8 +1076,9 @@ CO_TEST("process: a line of 100 MB without an end is passed on", "[integration][
   process_bench bench(co_await asio::this_coro::executor);
   constexpr std::size_t size = test::is_sanitized ? 10'000'000 : 100'000'000;
   co_await bench.run(bench.puppet("long " + std::to_string(size)));
-  CHECK(bench.out->text.size() == 5 + size);
-  CHECK(bench.out->text.find_first_not_of('y', 5) == std::string::npos);
+  CHECK(bench.out->text.size() == 5 + size + 1);
+  CHECK(bench.out->text.find_first_not_of('y', 5) == 5 + size);
+  CHECK(bench.out->text.back() == '\n');
 }
 
 CO_TEST("process: a descendant that holds the pipe is ended with the tree",
@@ -1099,7 +1100,7 @@ CO_TEST("process: a daemon that holds the pipe delays the end only for a bounded
   const time_point begin = bench.time->now();
   co_await bench.set.clear(0);
   CHECK(bench.time->now() - begin >= limits::drain_after_exit);
-  CHECK(bench.out->text == "[p0]:last");
+  CHECK(bench.out->text == "[p0]:last\n");
   CHECK(bench.remains.alive().size() == 1);
   bench.remains.kill_marked();
   while (!bench.remains.alive().empty()) {

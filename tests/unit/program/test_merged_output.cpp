@@ -130,7 +130,7 @@ TIME_TEST("merged output: a line appears when all workers have written it, or af
 task<void> write_and_end(output_stage& stage) {
   task<void> bar = stage.write(1, "50%\r");
   co_await std::move(bar);
-  task<void> last = stage.write(1, "a line without an end");
+  task<void> last = stage.write(1, "the last line\n");
   co_await std::move(last);
 }
 
@@ -139,7 +139,7 @@ TIME_TEST("merged output: what waits at the end of the job is shown", "[program]
   task<void> work = write_and_end(stage);
   task<void> running = stage.run(std::move(work));
   co_await std::move(running);
-  CHECK(stage.shown() == "[trn1]:50%\r[trn1]:a line without an end\n");
+  CHECK(stage.shown() == "[trn1]:50%\r[trn1]:the last line\n");
 }
 
 task<void> write_much(output_stage& stage) {
