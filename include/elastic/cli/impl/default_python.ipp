@@ -61,7 +61,7 @@ inline std::filesystem::path real_path(const std::filesystem::path& path) {
 
 /// Whether the file is an interpreter. A script or another program in its place (pyenv, asdf, mise)
 /// may start that of any environment.
-inline bool is_python(const std::filesystem::path& real) {
+inline bool is_interpreter(const std::filesystem::path& real) {
   char magic[4] = {};
   std::ifstream(real, std::ios::binary).read(magic, sizeof magic);
   return real.filename().native().starts_with("python") &&
@@ -115,7 +115,7 @@ ELASTIC_DECL std::string python_warning(const environment_map& environment,
   const std::string path = find_variable(environment, "PATH").value_or("");
   const std::filesystem::path used = path_of_program(python, path);
   const std::filesystem::path file = detail::real_path(used);
-  if (active.empty() || !detail::is_python(file)) return {};
+  if (active.empty() || !detail::is_interpreter(file)) return {};
   const std::filesystem::path programs = detail::real_path(used.parent_path());
   for (const detail::active_environment& each : active) {
     const std::filesystem::path folder = detail::real_path(each.folder);
