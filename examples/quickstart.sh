@@ -163,7 +163,7 @@ fi
 plan_build() {
   local memory
   memory=$(awk '/^MemAvailable/ { print int($2 / 2000000) }' /proc/meminfo)
-  jobs=$(nproc)
+  jobs=$(env -u OMP_NUM_THREADS nproc)  # it would count that many
   if [ "$jobs" -gt "$memory" ]; then jobs=$((memory > 0 ? memory : 1)); fi
   batch=9
   if [ "$jobs" -gt 4 ]; then batch=5; fi
@@ -246,4 +246,4 @@ say "of the undisturbed run. The logs of both attempts: $(echo "$run"/logs/*)"
 say ""
 say "$build/elasticrun is this program; the optimized one needs a third of its time:"
 say "  cmake --preset release -DELASTIC_BUILD_TESTS=OFF -DELASTIC_BUILD_BENCHMARKS=OFF"
-say "  cmake --build --preset release --target elasticrun -j $(nproc)    # build/release/elasticrun"
+say "  cmake --build --preset release --target elasticrun -j $jobs    # build/release/elasticrun"
