@@ -29,7 +29,8 @@ struct inbox_access;
 /// restarts all of them when one fails or the membership changes, until they succeed or the
 /// restarts are used up.
 ///
-/// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
+/// It starts no thread, installs no signal handler and shares no state with others but the last
+/// line of a console. One object runs once.
 /// The run needs nothing of the object: the destructor asks it to stop, as `stop({})` does, and
 /// does not wait. The run then ends with a result whose state is `stopped`.
 ///

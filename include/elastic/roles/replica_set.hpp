@@ -37,7 +37,8 @@ struct replica_parts;
 /// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which do not change when
 /// it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
 ///
-/// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
+/// It starts no thread, installs no signal handler and shares no state with others but the last
+/// line of a console. One object runs once.
 /// The run needs nothing of the object: the destructor asks it to stop, as `stop()` does, and does
 /// not wait. The run then ends with a result whose state is `stopped`.
 ///
