@@ -366,7 +366,8 @@ def is_new() -> bool:
 def on_change(callback: Callable[[int], None]) -> None:
     """Declares that this process can rejoin. `callback` is called with the epoch that has ended, in
     a separate thread, as soon as the agent announces it. The process must then leave its process
-    groups and call `ready` and `next_epoch`, within `--rejoin-timeout`."""
+    groups and call `ready` and `next_epoch`, within six times `--rejoin-timeout`, or within that
+    time itself once `is_change` was called."""
     _end_standby()
     _epochs.add_callback(callback)
     _epochs.connect()
