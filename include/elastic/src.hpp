@@ -204,6 +204,7 @@
 #include <elastic/process/detail/impl/process_tree.ipp>
 #include <elastic/process/detail/impl/program_path.ipp>
 #include <elastic/process/detail/impl/reaper.ipp>
+#include <elastic/process/detail/impl/session_signal.ipp>
 #include <elastic/process/detail/impl/signal_number.ipp>
 #include <elastic/process/detail/impl/stop_ladder.ipp>
 #include <elastic/process/detail/impl/tee.ipp>

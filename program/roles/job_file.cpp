@@ -54,6 +54,7 @@ constexpr std::array options_of_role{
     "--restart-never-after",    "--restart-only-after",
     "--rejoin-timeout",         "--shutdown-timeout",
     "--linger",
+    "--signal-scope",
     "--exit-barrier-timeout",   "--preempt-grace",
     "--node-check",             "--node-check-timeout",
     "--heartbeat-timeout",      "--first-heartbeat-timeout",

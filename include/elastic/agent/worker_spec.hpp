@@ -13,6 +13,7 @@
 #include <elastic/contract/stream_selection.hpp>
 #include <elastic/health/liveness_settings.hpp>
 #include <elastic/process/processor_set.hpp>
+#include <elastic/process/stop_plan.hpp>
 
 #include <chrono>
 #include <functional>
@@ -102,6 +103,9 @@ struct worker_spec {
   /// ended without being killed by the agent, before they are killed; at most an hour. The next
   /// attempt waits for them. 0: only helpers that clean up get time.
   duration linger = duration::zero();
+  /// Whom the stop signal reaches: each worker alone, and what it has started only after half of
+  /// that time; or all at once.
+  elastic::signal_scope signal_scope = elastic::signal_scope::process;
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
   /// How long workers may take to save a checkpoint, before they are stopped, when the agent is

@@ -36,6 +36,14 @@ class child {
   /// Result: true if the process had not ended.
   virtual bool signal(int number) noexcept = 0;
 
+  /// Sends a signal to the process alone. Default: `signal`.
+  /// Result: as of `signal`.
+  virtual bool signal_process(int number) noexcept { return signal(number); }
+
+  /// Sends a signal to the other processes of its session, if it has not ended. Default: does
+  /// nothing, since that of `signal_process` has reached them.
+  virtual void signal_others(int number) noexcept { static_cast<void>(number); }
+
   /// Waits until the process itself has ended; its descendants may live on (see `end_tree`). May be
   /// called again, even after its end; one waiter at a time.
   ///

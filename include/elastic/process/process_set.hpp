@@ -135,10 +135,10 @@ class process_set {
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
   /// Stops all processes: sends the plan's signal to each, waits for one common grace period, sends
-  /// SIGKILL to the rest, and clears every slot. When it returns, nothing runs and all output is
-  /// written, except what a console did not accept within the grace period (at least
-  /// `limits::console_after_stop`), or a file that hangs within `limits::file_after_stop` after
-  /// that. `next_end` and `take_ends` still return the ends.
+  /// SIGKILL to the rest, and clears every slot. The plan's scope says whom the signal reaches.
+  /// When it returns, nothing runs and all output is written, except what a console did not accept
+  /// within the grace period (at least `limits::console_after_stop`), or a file that hangs within
+  /// `limits::file_after_stop` after that. `next_end` and `take_ends` still return the ends.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
@@ -207,8 +207,8 @@ class process_set {
   ELASTIC_DECL static slot_pointer find(const state& self, std::size_t index);
   ELASTIC_DECL static void signal_all(state& self, int number);
 
-  // The same for a request to end.
-  ELASTIC_DECL static void ask_all(state& self, int number);
+  // Sends a request to end, and notes who got it.
+  ELASTIC_DECL static void ask_all(state& self, int number, detail::stop_step::target whom);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static void require_free(const state& self, std::size_t index);
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index, process plan);

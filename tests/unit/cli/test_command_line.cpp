@@ -252,6 +252,8 @@ TEST_CASE("command_line: each option reaches its field", "[cli]") {
       {{"--shutdown-timeout", "0"}, field_is(&w::shutdown_timeout, milliseconds(0))},
       {{"--linger", "3600"}, field_is(&w::linger, milliseconds(3'600'000))},
       {{"--linger", "0"}, field_is(&w::linger, milliseconds(0))},
+      {{"--signal-scope", "worker"}, field_is(&w::signal_scope, elastic::signal_scope::process)},
+      {{"--signal-scope", "group"}, field_is(&w::signal_scope, elastic::signal_scope::group)},
       {{"--preempt-grace", "30"}, field_is(&w::preempt_grace, milliseconds(30'000))},
       {{"--heartbeat-timeout=0.5"}, field_is(&l::heartbeat_timeout, milliseconds(500))},
       {{"--first", "60"}, field_is(&l::first_heartbeat_timeout, milliseconds(60'000))},

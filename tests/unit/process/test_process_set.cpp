@@ -64,6 +64,9 @@ struct set_act {
   event_flag end_event;
   event_flag tree_gone_event;
   std::vector<int> signals;
+  // Those of them that were for the process alone, and those for what it has started.
+  std::vector<int> alone;
+  std::vector<int> others;
   // Ends by a signal that it does not ignore.
   std::vector<int> ignored_signals;
   bool tree_stays = false;
@@ -89,6 +92,13 @@ class set_child final : public child {
     if (!is_harmless && runs) act_->end(exit_status::signalled(number));
     return runs;
   }
+
+  bool signal_process(int number) noexcept override {
+    act_->alone.push_back(number);
+    return signal(number);
+  }
+
+  void signal_others(int number) noexcept override { act_->others.push_back(number); }
 
   task<exit_status> wait() override {
     if (act_->wait_fails) throw std::runtime_error("no way to wait");
@@ -354,6 +364,37 @@ TIME_TEST("process_set: a clearing whose waiter is cancelled goes on", "[process
   co_await world.set.clear(0);
   CHECK(world.act(0).is_destroyed);
   CHECK(world.act(0).tree_ends == 1);
+}
+
+TIME_TEST("process_set: a stop asks processes alone, and what they have started at half-time",
+          "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM}; };
+  co_await start_several(world.set, 1);
+  const stop_plan plan = set_plan(SIGTERM, 30s);
+  bool is_stopped = co_await with_deadline(time, time.now() + 14s, world.set.stop(plan));
+  CHECK_FALSE(is_stopped);
+  CHECK(world.act(0).alone == std::vector<int>{SIGTERM});
+  CHECK(world.act(0).others.empty());
+  world.set.begin_stop(plan);
+  is_stopped = co_await with_deadline(time, time.now() + 16s, world.set.stop(plan));
+  CHECK_FALSE(is_stopped);
+  CHECK(world.act(0).others == std::vector<int>{SIGTERM, SIGCONT});
+  co_await world.set.stop(set_plan(SIGKILL, 0s));
+  CHECK(world.act(0).alone == std::vector<int>{SIGTERM, SIGTERM});
+}
+
+TIME_TEST("process_set: a stop with the scope group asks all at once", "[process]") {
+  set_world world(time);
+  world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM}; };
+  co_await start_several(world.set, 1);
+  stop_plan plan = set_plan(SIGTERM, 30s);
+  plan.scope = signal_scope::group;
+  co_await world.set.stop(plan);
+  CHECK(time.elapsed() == 30s);
+  CHECK(world.act(0).signals.front() == SIGTERM);
+  CHECK(world.act(0).alone.empty());
+  CHECK(world.act(0).others.empty());
 }
 
 TIME_TEST("process_set: a cancelled stop can be called again", "[process]") {

@@ -15,13 +15,15 @@ namespace {
 using namespace std::chrono_literals;
 
 using action = detail::stop_step::action;
+using target = detail::stop_step::target;
 
 time_point ladder_time(duration since_start) { return time_point(1000s) + since_start; }
 
-stop_plan ladder_plan(int signal, duration grace) {
+stop_plan ladder_plan(int signal, duration grace, signal_scope scope = signal_scope::group) {
   stop_plan plan;
   plan.signal = signal;
   plan.grace = grace;
+  plan.scope = scope;
   return plan;
 }
 
@@ -32,6 +34,7 @@ struct ladder_row {
   bool hurry;
   action next_action;
   int signal;
+  target whom = target::group;
 };
 
 void climb(stop_plan plan, const std::vector<ladder_row>& rows) {
@@ -42,6 +45,7 @@ void climb(stop_plan plan, const std::vector<ladder_row>& rows) {
     const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
     CHECK(step.what == row.next_action);
     CHECK(step.signal == row.signal);
+    CHECK(step.whom == row.whom);
     CHECK_FALSE(step.reason.empty());
   }
 }
@@ -57,6 +61,34 @@ TEST_CASE("stop_ladder: asks, waits for the grace, kills, and waits for the end"
                                    {30s, 1, false, action::send, SIGKILL},
                                    {30s, 1, false, action::wait, 0},
                                    {31s, 0, false, action::done, 0}});
+}
+
+TEST_CASE("stop_ladder: a signal for processes alone reaches the others after half of the grace",
+          "[process]") {
+  const stop_plan plan = ladder_plan(SIGTERM, 30s, signal_scope::process);
+  climb(plan, {{0s, 3, false, action::send, SIGTERM, target::process},
+               {0s, 3, false, action::wait, 0},
+               {14s, 2, false, action::wait, 0},
+               {15s, 2, false, action::send, SIGTERM, target::others},
+               {15s, 2, false, action::wait, 0},
+               {30s, 1, false, action::send, SIGKILL},
+               {31s, 0, false, action::done, 0}});
+  detail::stop_ladder ladder(plan);
+  CHECK(ladder.next(1, ladder_time(0s)).until == ladder_time(30s));
+  CHECK(ladder.next(1, ladder_time(1s)).until == ladder_time(15s));
+  ladder.next(1, ladder_time(15s));
+  CHECK(ladder.next(1, ladder_time(15s)).until == ladder_time(30s));
+}
+
+TEST_CASE("stop_ladder: who is late for the half is killed in time, and hurry does not wait for it",
+          "[process]") {
+  const stop_plan plan = ladder_plan(SIGTERM, 30s, signal_scope::process);
+  climb(plan, {{0s, 1, false, action::send, SIGTERM, target::process},
+               {30s, 1, false, action::send, SIGKILL},
+               {30s, 1, false, action::wait, 0}});
+  climb(plan, {{0s, 1, false, action::send, SIGTERM, target::process},
+               {1s, 1, true, action::send, SIGKILL},
+               {16s, 1, true, action::wait, 0}});
 }
 
 TEST_CASE("stop_ladder: all that end within the grace are not killed", "[process]") {
@@ -85,7 +117,9 @@ TEST_CASE("stop_ladder: hurry kills at once, and only once", "[process]") {
 
 TEST_CASE("stop_ladder: SIGKILL and an empty grace kill without asking", "[process]") {
   for (const stop_plan& plan :
-       {ladder_plan(SIGKILL, 30s), ladder_plan(SIGTERM, 0s), ladder_plan(SIGTERM, -1s)}) {
+       {ladder_plan(SIGKILL, 30s), ladder_plan(SIGTERM, 0s), ladder_plan(SIGTERM, -1s),
+        ladder_plan(SIGKILL, 30s, signal_scope::process),
+        ladder_plan(SIGTERM, 0s, signal_scope::process)}) {
     climb(plan, {{0s, 1, false, action::send, SIGKILL}, {0s, 1, false, action::wait, 0}});
   }
 }
@@ -112,6 +146,9 @@ TEST_CASE("stop_ladder: a grace without end does not wrap around", "[process]") 
   const detail::stop_step step = ladder.next(1, ladder_time(1s));
   CHECK(step.what == action::wait);
   CHECK(step.until == time_point::max());
+  detail::stop_ladder alone(ladder_plan(SIGTERM, duration::max(), signal_scope::process));
+  CHECK(alone.next(1, ladder_time(0s)).whom == target::process);
+  CHECK(alone.next(1, ladder_time(1s)).until > ladder_time(365 * 24h));
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ stops_with = "trainer"
 readiness = "start"
 virtual_local_rank = false
 shutdown_timeout = 1.5
+signal_scope = "group"
 
 [role.data]
 command = ["--no-python", "true"]
@@ -94,6 +95,8 @@ TEST_CASE("job file: each key has its meaning", "[program][roles]") {
   CHECK(rollout.config.workers.arguments == names{"-u", "-m", "serve"});
   CHECK(rollout.config.workers.virtual_local_rank == false);
   CHECK(rollout.config.workers.shutdown_timeout == std::chrono::milliseconds(1500));
+  CHECK(rollout.config.workers.signal_scope == elastic::signal_scope::group);
+  CHECK(trainer.config.workers.signal_scope == elastic::signal_scope::process);
   CHECK(rollout.on_failure == role_policy::replace);
   REQUIRE(rollout.starts_after.size() == 2);
   CHECK(rollout.starts_after[0].role == "trainer");
@@ -545,7 +548,7 @@ TEST_CASE("job file: a key of too many parts is refused, and texts and comments 
   constexpr int many = 100'000;  // which the parser would nest until its stack is used up
   const std::string refusal = "a key has more than 16 parts";
   CHECK_THROWS_WITH(parse(sound + parts(many) + " = 1"),
-                    Catch::Equals("jobs/job1.toml:24: " + refusal));
+                    Catch::Equals("jobs/job1.toml:25: " + refusal));
   CHECK_THROWS_WITH(parse("[" + parts(many) + "]"), Catch::Equals("jobs/job1.toml:1: " + refusal));
   CHECK_THROWS_WITH(parse("text = \"\"\"\n\"\"\"\nx = { y = 'z', " + parts(many) + " = 1 }"),
                     Catch::Equals("jobs/job1.toml:3: " + refusal));

@@ -47,6 +47,8 @@ class pidfd_child final : public child {
   pid_t pid() const noexcept override { return pid_; }
 
   ELASTIC_DECL bool signal(int number) noexcept override;
+  ELASTIC_DECL bool signal_process(int number) noexcept override;
+  ELASTIC_DECL void signal_others(int number) noexcept override;
   ELASTIC_DECL task<exit_status> wait() override;
   ELASTIC_DECL std::vector<pid_t> left() override;
   ELASTIC_DECL task<void> end_tree() override;

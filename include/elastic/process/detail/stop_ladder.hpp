@@ -15,8 +15,8 @@ namespace elastic::detail {
 /// The next step of a stop, and why.
 struct stop_step {
   enum class action {
-    /// Send `signal` to all running processes (and SIGCONT, so that a stopped process can handle
-    /// it).
+    /// Send `signal` to `target` of each running process (and SIGCONT to all, so that a stopped
+    /// process can handle it).
     send,
     /// Wait until a process has ended or until `until`, whichever is first; then ask again.
     wait,
@@ -25,13 +25,23 @@ struct stop_step {
     /// No process runs any more.
     done,
   };
+  enum class target {
+    /// The process and its process group.
+    group,
+    /// The process alone.
+    process,
+    /// The other processes of its session.
+    others,
+  };
   action what;
   int signal = 0;
   time_point until = time_point::max();
   std::string_view reason;
+  target whom = target::group;
 };
 
-/// Plans a stop: a signal to all, one deadline for all, SIGKILL for the rest. It is a pure state
+/// Plans a stop: a signal to all, one deadline for all, SIGKILL for the rest. If the signal is for
+/// the processes alone, what they have started gets it halfway to the deadline. It is a pure state
 /// machine; its driver supplies the clock and the processes.
 class stop_ladder {
  public:
@@ -52,6 +62,8 @@ class stop_ladder {
   duration killed_patience_;
   stage stage_ = stage::running;
   time_point deadline_{};
+  // When the others get the signal; `max`: not, or they have got it.
+  time_point halftime_ = time_point::max();
 };
 
 }  // namespace elastic::detail

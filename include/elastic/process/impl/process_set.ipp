@@ -84,7 +84,7 @@ ELASTIC_DECL void process_set::begin_stop(stop_plan plan) {
 
 ELASTIC_DECL void process_set::kill() {
   state_->hurry = true;
-  ask_all(*state_, SIGKILL);
+  ask_all(*state_, SIGKILL, detail::stop_step::target::group);
   for (const auto& slot : state_->slots) {
     if (!slot) continue;
     slot->hurry();
@@ -137,9 +137,16 @@ ELASTIC_DECL void process_set::signal_all(state& self, int number) {
   }
 }
 
-ELASTIC_DECL void process_set::ask_all(state& self, int number) {
+ELASTIC_DECL void process_set::ask_all(state& self, int number, detail::stop_step::target whom) {
+  using target = detail::stop_step::target;
   for (const auto& slot : self.slots) {
-    if (slot && slot->running() && slot->process->signal(number)) slot->was_stopped = true;
+    if (!slot || !slot->running()) continue;
+    child& process = *slot->process;
+    if (whom == target::others) {
+      process.signal_others(number);
+    } else if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
+      slot->was_stopped = true;
+    }
   }
 }
 
@@ -253,11 +260,16 @@ ELASTIC_DECL void process_set::throw_aborted() {
 }
 
 ELASTIC_DECL void process_set::carry_out(state& self, const detail::stop_step& step) {
-  ask_all(self, step.signal);
+  const bool is_for_others = step.whom == detail::stop_step::target::others;
+  ask_all(self, step.signal, step.whom);
   // A stopped process needs SIGCONT to handle the signal.
-  if (step.signal != SIGKILL) signal_all(self, SIGCONT);
-  self.services.log.debug("{} sent to {} processes: {}", signal_name(step.signal), self.running,
-                          step.reason);
+  if (is_for_others) {
+    ask_all(self, SIGCONT, step.whom);
+  } else if (step.signal != SIGKILL) {
+    signal_all(self, SIGCONT);
+  }
+  self.services.log.debug("{} sent to {}{} processes: {}", signal_name(step.signal),
+                          is_for_others ? "what was started by " : "", self.running, step.reason);
 }
 
 ELASTIC_DECL detail::stop_ladder process_set::new_ladder(const state& self, stop_plan plan) {

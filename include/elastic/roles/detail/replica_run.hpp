@@ -112,7 +112,7 @@ class replica_run {
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> save_before_stop();
   ELASTIC_DECL task<void> save_before_pause(duration limit);
-  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout}; }
+  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout, spec_.signal_scope}; }
 
   ELASTIC_DECL task<run_result> finish_stopped();
   ELASTIC_DECL run_result finish_failed();

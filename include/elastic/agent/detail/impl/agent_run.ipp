@@ -63,7 +63,7 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
       fenced_(strand) {
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
   // `usual_stop`.
-  group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
+  group_.stop_on_failure({SIGTERM, spec.shutdown_timeout, spec.signal_scope});
   group_.attach(owner());
 }
 
@@ -860,7 +860,7 @@ ELASTIC_DECL task<void> agent_run::restart(duration delay) {
 ELASTIC_DECL stop_plan agent_run::usual_stop() const {
   duration grace = spec_.shutdown_timeout;
   if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
-  return {SIGTERM, grace};
+  return {SIGTERM, grace, spec_.signal_scope};
 }
 
 ELASTIC_DECL task<void> agent_run::stop_usually() {

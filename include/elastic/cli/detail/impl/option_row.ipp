@@ -404,6 +404,17 @@ inline std::vector<option_row> make_option_rows() {
                                     in_job(&launch_config::workers, &worker_spec::linger),
                                     zero_seconds::allowed),
        .is_own = true},
+      {.names = "--signal-scope",
+       .value = "worker|group",
+       .heading = heading_failure,
+       .help = "Whom the signal that stops the workers reaches: worker, each worker alone, so that "
+               "its data loaders work on while it saves (what it has started gets the signal "
+               "after half of --shutdown-timeout); or group, at once all that it has started, "
+               "too.",
+       .type = choice_type<signal_scope>(
+           {{"worker", signal_scope::process}, {"group", signal_scope::group}},
+           in_job(&launch_config::workers, &worker_spec::signal_scope)),
+       .is_own = true},
       {.names = "--exit-barrier-timeout",
        .value = "SECONDS",
        .heading = heading_failure,

@@ -9,6 +9,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/process_tree.hpp>
+#include <elastic/process/detail/session_signal.hpp>
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -140,6 +141,19 @@ ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
   if (errno == ESRCH) return false;
   if (!kills) send(static_cast<unsigned char>(number));
   return true;
+}
+
+ELASTIC_DECL bool guarded_child::signal_process(int number) noexcept {
+  look();
+  if (status_) return false;
+  if (calls_.pidfd_send_signal(worker_.get(), number, 0) == 0) return true;
+  // A filter may refuse the call.
+  return errno != ESRCH && signal(number);
+}
+
+ELASTIC_DECL void guarded_child::signal_others(int number) noexcept {
+  look();
+  if (!status_) signal_session_but_leader(pid_, worker_.get(), number, calls_);
 }
 
 ELASTIC_DECL task<exit_status> guarded_child::wait() {

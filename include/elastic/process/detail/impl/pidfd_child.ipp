@@ -9,6 +9,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/process/detail/session_signal.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -69,6 +70,23 @@ ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
   if (number != SIGCONT) note_outsiders();
   signal_group(number);
   return true;
+}
+
+ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
+  look();
+  if (status_) return false;
+  note_outsiders();
+  const int pidfd = descriptor_.native_handle();
+  if (calls_.pidfd_send_signal(pidfd, number, 0) == 0 || errno == ESRCH) return true;
+  // A filter refused the call.
+  return signal(number);
+}
+
+ELASTIC_DECL void pidfd_child::signal_others(int number) noexcept {
+  look();
+  if (status_) return;
+  note_outsiders();
+  signal_session_but_leader(pid_, descriptor_.native_handle(), number, calls_);
 }
 
 ELASTIC_DECL task<exit_status> pidfd_child::wait() {
