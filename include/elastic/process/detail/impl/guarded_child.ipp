@@ -146,14 +146,15 @@ ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
 ELASTIC_DECL bool guarded_child::signal_process(int number) noexcept {
   look();
   if (status_) return false;
-  if (calls_.pidfd_send_signal(worker_.get(), number, 0) == 0) return true;
+  wake_guard();
+  if (calls_.pidfd_send_signal(worker_.native_handle(), number, 0) == 0) return true;
   // A filter may refuse the call.
   return errno != ESRCH && signal(number);
 }
 
 ELASTIC_DECL void guarded_child::signal_others(int number) noexcept {
   look();
-  if (!status_) signal_session_but_leader(pid_, worker_.get(), number, calls_);
+  if (!status_) signal_session_but_leader(pid_, worker_.native_handle(), number, calls_);
 }
 
 ELASTIC_DECL task<exit_status> guarded_child::wait() {
