@@ -8,6 +8,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -314,6 +315,35 @@ TEST_CASE("logs: files keep to their size, teed or redirected, and the newest ar
       REQUIRE(lines[i].starts_with(std::to_string(1000 - lines.size() + i) + " "));
     }
   }
+}
+
+TEST_CASE("logs: the files of a job are their user's alone, whatever the umask",
+          "[integration][logs]") {
+  const t::stage here;
+  const mode_t before = ::umask(0);
+  const auto result = here.run(
+      2,
+      {"-t", "0:3", "-r", "1:3", "--log-dir", here.folder / "new/logs", "--journal",
+       here.folder / "journal", "--trace", here.folder / "trace"},
+      "echo '{\"message\": \"no luck\"}' > $TORCHELASTIC_ERROR_FILE; echo words; exit 3");
+  ::umask(before);
+  INFO(result.err);
+  CHECK(result.code == 1);
+  const auto mode_of = [](const fs::path& path) {
+    return static_cast<unsigned>(fs::status(path).permissions());
+  };
+  // The directory that the user named is the user's matter; that of the run is not.
+  CHECK(mode_of(here.folder / "new/logs") == 0777);
+  const fs::path run = fs::directory_iterator(here.folder / "new/logs")->path();
+  CHECK(mode_of(run) == 0700);
+  CHECK(fs::exists(run / "report.json"));
+  for (const char* rank : {"0", "1"}) {
+    for (const char* name : {"stdout.log", "stderr.log"}) {
+      CHECK(mode_of(run / "attempt_0" / rank / name) == 0600);
+    }
+  }
+  CHECK(mode_of(here.folder / "journal") == 0600);
+  CHECK(mode_of(here.folder / "trace") == 0600);
 }
 
 // ---- nothing is lost ---------------------------------------------------------------------------
