@@ -50,7 +50,8 @@ class replacement_job final : public simulated_native_job {
  public:
   replacement_job(manual_time& time, std::uint64_t seed)
       : simulated_native_job(time, seed),
-        rejoin_timeout_(1 + random_.below(10)),
+        // Those that wait for a silent worker, for six times as long, must not give up.
+        rejoin_timeout_(200 + random_.below(4000)),
         whims_(random_.below(4) == 0 ? 0 : 6 + random_.below(40)) {}
 
  private:
@@ -198,7 +199,7 @@ class replacement_job final : public simulated_native_job {
                          round.round, entry->second.first, node.id));
   }
 
-  const std::chrono::seconds rejoin_timeout_;
+  const std::chrono::milliseconds rejoin_timeout_;
   /// One message in so many is followed by each whim; 0: none is.
   const std::uint64_t whims_;
   std::map<round_name, std::map<int, std::pair<int, std::size_t>>> ranks_;
