@@ -145,6 +145,26 @@ TEST_CASE("secret: nodes that hold it meet, restart and end together",
   CHECK(!has_text(output + first_result.err + second_result.err, secret_text));
 }
 
+TEST_CASE("secret: a job keeps the one of its start, and no command of its user learns the file",
+          "[integration][secret]") {
+  stage job;
+  job.sizes = "1:2";
+  const std::string seen = job.path("seen");
+  job.options = {"--node-check", "env > '" + seen + "'"};
+  const auto first = job.start("", {{"ELASTIC_JOB_SECRET_FILE", job.path("secret")}});
+  first->await_out("0/1 0\n");
+  CHECK(has_text(elastic::test::file_text(seen), "LOGLEVEL"));
+  CHECK(!has_text(elastic::test::file_text(seen), "ELASTIC_JOB_SECRET_FILE"));
+  // Its file has another one from now on; a node with the former one still belongs to it.
+  job.write("former", secret_text + "\n", 0600);
+  job.write("secret", "another-secret-of-some-length\n", 0600);
+  const auto second = job.start(",secret_file=" + job.path("former"));
+  second->await_out("/2 0\n");
+  first->await_out("/2 0\n");
+  for (const auto* node : {&first, &second}) (*node)->signal(SIGTERM);
+  for (const auto* node : {&first, &second}) CHECK((*node)->wait().code != 0);
+}
+
 std::string hex(std::string_view bytes) {
   std::string text;
   for (const char letter : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(letter));

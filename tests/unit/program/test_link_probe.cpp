@@ -15,9 +15,11 @@
 #include <support/co_test.hpp>
 #include <support/text.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -78,6 +80,39 @@ CO_TEST("link probe: who does not know the token learns nothing", "[program]") {
   CHECK(link.address.empty());
   CHECK(link.latency_ns == 0);
   CHECK(has_text(link.failure, "the connection"));
+}
+
+/// Sends bytes to a server, and notes all that it answers until it ends the connection.
+elastic::task<void> note_answer(elastic::endpoint server, std::string bytes, std::string& answer) {
+  auto connecting = elastic::detail::connect_tcp(std::move(server));
+  auto socket = co_await std::move(connecting);
+  elastic::detail::tcp_stream stream(std::move(socket));
+  elastic::task<void> writing = stream.write(std::move(bytes));
+  co_await std::move(writing);
+  for (std::string part(4096, ' ');;) {
+    elastic::task<std::size_t> reading =
+        stream.read_some(elastic::asio::buffer(part.data(), part.size()));
+    const std::size_t size = co_await std::move(reading);
+    if (size == 0) co_return;
+    answer.append(part, 0, size);
+  }
+}
+
+CO_TEST("link probe: who knows the token hears the time 16 times, and may send 64 MiB",
+        "[program]") {
+  const elastic::asio::any_io_executor executor = co_await elastic::asio::this_coro::executor;
+  std::vector<std::pair<std::string, std::size_t>> talks;
+  talks.emplace_back("e" + std::string(16, '.'), 16 * 8);
+  talks.emplace_back("f" + std::string(std::size_t{64} << 20, '.'), 64);
+  for (const auto& [bytes, answer_bytes] : talks) {
+    link_server server(executor, "127.0.0.1", std::make_shared<elastic::system_time>());
+    std::string answer;
+    const elastic::endpoint place("127.0.0.1", server.port());
+    elastic::task<void> asking = note_answer(place, server.token() + bytes, answer);
+    elastic::task<void> serving = server.run();
+    co_await elastic::race(std::move(asking), std::move(serving));
+    CHECK(answer.size() == answer_bytes);
+  }
 }
 
 CO_TEST("link probe: a node at which nobody listens is not reached", "[program]") {

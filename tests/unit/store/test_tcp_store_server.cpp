@@ -6,6 +6,7 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/address_filter.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/detail/tcp_store_newcomers.hpp>
@@ -405,6 +406,18 @@ TEST_CASE("tcp_store_server: with a secret only those who hold it are served", "
     CHECK(liar.is_closed());
     CHECK(comes_true([&] { return server->connections() == 0; }));
     CHECK(log->disconnected() == 0);
+  });
+}
+
+TEST_CASE("tcp_store_server: no client is served before it is known who may be", "[store]") {
+  on_each_io([](tcp_store_server::options options) {
+    options.waits_for_filter = true;
+    background_store server(options);
+    raw_client client(server->port());
+    client.send(count_keys);
+    CHECK(server->connections() == 0);
+    server->admit(address_filter());
+    CHECK(client.receive(8) == number_0);
   });
 }
 
