@@ -332,7 +332,7 @@ TEST_CASE("roles: restart-job starts all of them again", "[integration][roles]")
   CHECK(result.restarts == 1);
   CHECK(of(result, "data").state == role_state::succeeded);
   for (const std::string name : {"trainer", "trainer_1", "data", "data_1"}) {
-    CHECK(std::filesystem::exists(result.log_directory + "/" + name + "/attempt_0"));
+    CHECK(std::filesystem::exists(result.log_directory + "/" + name));
   }
 }
 
