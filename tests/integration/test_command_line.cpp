@@ -471,7 +471,7 @@ TEST_CASE("elasticrun: output that is lost on the console is reported",
 TEST_CASE("elasticrun: a limit on the size of files ends neither the job nor its guards",
           "[integration][elasticrun]") {
   elastic::test::temporary_directory folder;
-  et::arguments command = {"/bin/sh", "-c", "ulimit -f 8 && exec \"$@\"", "sh"};
+  et::arguments command = {"/bin/sh", "-c", "ulimit -f 16 && exec \"$@\"", "sh"};
   const auto job =
       et::elasticrun({"--standalone", "--log-dir", folder.path(), "-t", "3", "--no-python",
                       "/bin/sh", "-c", "yes | head -c 100000; echo end"});
@@ -500,7 +500,7 @@ TEST_CASE("elasticrun: names from a job file cannot act on the terminal",
   std::ofstream(file) << "[role.\"\\u001b[31m\\nX\"]\ncommand = [\"--no-python\", \"true\"]\n";
   const auto result = elastic::test::run_program(et::elasticrun({"--job", file}));
   CHECK(result.code == 2);
-  CHECK_THAT(result.err, et::contains_text("error: role '\\x1b[31m\n    X': a name is"));
+  CHECK_THAT(result.err, et::contains_text("error: role '\\x1b[31m\\x0aX': a name is"));
 }
 
 TEST_CASE("elasticrun: what cannot be shown is an error", "[integration][elasticrun]") {

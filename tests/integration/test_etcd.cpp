@@ -150,36 +150,6 @@ TEST_CASE("etcd: one that cannot be reached is told at once, and waited for",
   CHECK(result.err.find("it is tried for", first + 1) == std::string::npos);
 }
 
-TEST_CASE("etcd: a restart that waits for a silent etcd says so, though all nodes are there",
-          "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), "last_call_timeout=1");
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2);
-  // The leader has written the round, so that it tells the nodes of the worker's end.
-  const auto is_written = [&] {
-    const std::string record = server.control({"get", "/elastic/job/job/leader"});
-    return record.find(R"("round": 0)") != std::string::npos;
-  };
-  CHECK(elastic::test::comes_true(is_written));
-  server.hang();
-  ::kill(first->worker(), SIGKILL);
-  const auto says = [&](const auto& node) {
-    const std::string text = (*node)->err();
-    const std::size_t line = text.find("still waiting after 5 s: ");
-    return line != std::string::npos &&
-           text.find(" could not be read for ", line) != std::string::npos &&
-           text.find(server.endpoint(), line) != std::string::npos;
-  };
-  CHECK(elastic::test::comes_true([&] { return says(first) && says(second); }));
-  CHECK((*first)->err().find("still waiting for other nodes") == std::string::npos);
-  server.resume();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
-  job.finish();
-  for (const auto* node : {&first, &second}) (*node)->check_success();
-}
-
 TEST_CASE("etcd: something else at its port is told at once", "[integration][etcd]") {
   const auto [answer, text] = GENERATE(table<std::string, std::string>(
       {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},

@@ -61,7 +61,7 @@ TEST_CASE("journal: a run is explained and traced", "[integration][journal]") {
   CHECK(explanation.code == 0);
   CHECK_THAT(explanation.out, jt::contains_text(": failed after "));
   CHECK_THAT(explanation.out, jt::contains_text("failed: exit code 7"));
-  CHECK_THAT(explanation.out, jt::contains_text("restart: restart 1 of 1"));
+  CHECK_THAT(explanation.out, jt::contains_text("the workers restart (restart 1 of 1)"));
   CHECK_THAT(explanation.out, jt::contains_text("the job is given up: "));
   CHECK_THAT(explanation.out, jt::contains_text("\nRoot causes\n  round "));
   CHECK_THAT(explanation.out, jt::contains_text("\nWhere the time went\n"));

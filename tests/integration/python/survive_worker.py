@@ -47,7 +47,7 @@ def parse_arguments():
     parser.add_argument("--evaluate", type=float,
                         help="rank 0 is at work of its own before step 3 until the epoch ends, "
                         "and then for so many seconds more")
-    parser.add_argument("--leave", choices=["return", "destroy", "exit"],
+    parser.add_argument("--leave", choices=["return", "exit"],
                         help="how rank 0 leaves its group after the last step; the others commit "
                         "when it has")
     parser.add_argument("--stray", action="store_true",
@@ -206,9 +206,7 @@ def wait_until_rank_0_left(step):
 
 def leave():
     """The end of the training, where ranks do not wait for each other."""
-    if survive.rank() == 0 and OPTIONS.leave == "destroy":
-        dist.destroy_process_group()
-    elif survive.rank() == 0 and OPTIONS.leave == "exit":
+    if survive.rank() == 0 and OPTIONS.leave == "exit":
         sys.exit()
 
 
