@@ -711,9 +711,11 @@ ELASTIC_DECL std::string signal_name(int number);
 /// SIGCHLD). `guard_lost`: the guard was killed, and the process died with it.
 class exit_status {
  public:
+  /// `unknown`.
+  exit_status() = default;
   static exit_status exited(int code) { return {kind::exited, code, false}; }
   ELASTIC_DECL static exit_status signalled(int number, bool core_dumped = false);
-  static exit_status unknown() { return {kind::unknown, 0, false}; }
+  static exit_status unknown() { return {}; }
   static exit_status guard_lost() { return {kind::guard_lost, 0, false}; }
 
   bool success() const { return kind_ == kind::exited && value_ == 0; }
@@ -737,9 +739,9 @@ class exit_status {
   ELASTIC_DECL exit_status(kind how, int value, bool core_dumped);
   ELASTIC_DECL std::optional<int> only(kind wanted) const;
 
-  kind kind_;
-  int value_;
-  bool core_dumped_;
+  kind kind_ = kind::unknown;
+  int value_ = 0;
+  bool core_dumped_ = false;
 };
 
 }  // namespace elastic
@@ -749,6 +751,14 @@ class exit_status {
 #include <sys/types.h>
 
 namespace elastic {
+
+/// A process that was left behind by another one and was killed.
+struct killed_leftover {
+  pid_t pid = 0;
+  /// Its arguments, separated by blanks, without control characters, and cut off after
+  /// `limits::shown_command_bytes`.
+  std::string command;
+};
 
 /// A started process and its descendants: its tree.
 ///
@@ -761,9 +771,18 @@ class child {
 
   virtual pid_t pid() const noexcept = 0;
 
-  /// Sends a signal to the process and its process group. Does nothing if the process has ended.
+  /// Sends a signal to the process and its process group. If the process has ended it does nothing,
+  /// except that SIGKILL ends the lingering of what was left behind.
   /// Result: true if the process had not ended.
   virtual bool signal(int number) noexcept = 0;
+
+  /// Sends a signal to the process alone. Default: `signal`.
+  /// Result: as of `signal`.
+  virtual bool signal_process(int number) noexcept { return signal(number); }
+
+  /// Sends a signal to the other processes of its session, if it has not ended. Default: does
+  /// nothing, since that of `signal_process` has reached them.
+  virtual void signal_others(int number) noexcept { static_cast<void>(number); }
 
   /// Waits until the process itself has ended; its descendants may live on (see `end_tree`). May be
   /// called again, even after its end; one waiter at a time.
@@ -772,13 +791,19 @@ class child {
   virtual task<exit_status> wait() = 0;
 
   /// Kills everything left of the tree, including the process if it still runs, and waits until it
-  /// is gone. Await it before another process takes its slot.
+  /// is gone. If the process has ended by itself, what it left behind may linger first
+  /// (`process_spec::linger`), until `signal(SIGKILL)`. Await it before another process takes its
+  /// slot.
   ///
   /// Cancellation: all types; the tree has already been killed.
   virtual task<void> end_tree() = 0;
 
   /// The processes of the tree that have not ended and that /proc shows. `end_tree` waits for them.
   virtual std::vector<pid_t> left() { return {pid()}; }
+
+  /// What the process had left behind when it ended by itself, and `end_tree` has killed: the first
+  /// `limits::named_leftovers` of them, and one with the pid 0 if there were more.
+  virtual std::vector<killed_leftover> killed_leftovers() const { return {}; }
 };
 
 }  // namespace elastic
@@ -856,7 +881,12 @@ struct process_spec {
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
   /// Signals that it ignores until it handles them itself; all others have their default handling.
+  /// The start refuses numbers that no signal has.
   std::vector<int> ignored_signals = {};
+  /// How long the processes that it leaves behind may take to end by themselves, after it has ended
+  /// without being killed by its owner, before they are killed; at most `limits::linger`. 0: they
+  /// are killed at once, except for helpers that clean up.
+  duration linger = duration::zero();
 };
 
 }  // namespace elastic
@@ -1073,6 +1103,7 @@ namespace elastic {
 /// `limits::store_key_bytes` / `limits::store_value_bytes`).
 /// Cancellation of every operation: all types. A cancelled wait leaves nothing behind; a cancelled
 /// change may or may not have happened.
+/// A store must live until its operations have ended.
 /// Thread-safety: one strand at a time, unless an implementation says otherwise.
 class store {
  public:
@@ -1462,13 +1493,19 @@ class output_sink {
 
   /// Writes all of `bytes`, which are valid until it returns, before the bytes of any later call.
   /// They are complete lines, often several at a time, with two exceptions: a stream without a
-  /// prefix, and a stream whose last line has no line end. A slow sink makes the processes wait,
-  /// not the event loop.
+  /// prefix, and a line longer than `limits::copy_line_bytes`. A slow sink makes the processes
+  /// wait, not the event loop.
   ///
   /// Errors: none; output that cannot be shown is dropped. A sink that throws gets no more output
   /// of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
+
+  /// The stream whose bytes were written last has ended in the middle of a line. A sink that shows
+  /// several streams begins a new line before it shows anything else. By default nothing happens.
+  ///
+  /// Errors: none. Thread-safety: as `write`.
+  virtual void break_line() {}
 };
 
 }  // namespace elastic
@@ -1779,6 +1816,10 @@ ELASTIC_DECL std::string json_quoted(std::string_view text);
 ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text,
                                                            int most_members = error_file_members);
 
+/// The same error in at most `most` bytes, at least 1,024: the begin of its message, the end of its
+/// traceback, its time and exit code. `text` itself if it is short enough.
+ELASTIC_DECL std::string shortened_error(const std::string& text, std::size_t most);
+
 /// The description in an error message of nlohmann/json, without the library's error number.
 ELASTIC_DECL std::string json_complaint(std::string_view text);
 
@@ -1805,9 +1846,15 @@ ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_v
                                          std::int64_t timestamp);
 
 /// Atomically replaces the file at `path` by `text`: a reader sees the old file or the complete new
-/// one.
+/// one. A file that cannot be replaced, because it is a mount or its directory is not writable, is
+/// overwritten in place if it is a regular file without other names that belongs to this user or to
+/// root; a link is never followed.
 ///
-/// Errors: `errc::file_access`; the message names the file, and no temporary file is left.
+/// Kubernetes reads only the last 4,096 bytes of `/dev/termination-log`: a longer text is written
+/// there as the shorter one of `detail::shortened_error`.
+///
+/// Errors: `errc::file_access`; the message names the file, and no temporary file is left. What is
+/// there stays as it is if it is not a regular file.
 ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
 
 /// The text that a launcher writes to its own error file: that of the failed worker, with the
@@ -1850,6 +1897,8 @@ struct run_result {
     bool out_of_memory = false;
     /// Where its core is, or how to get it; empty if it left none or that is not known.
     std::string core_file;
+    /// That the disk of its log files was full when it failed, one sentence; otherwise empty.
+    std::string full_disk;
     /// Why the agent considered it hung and killed it, such as "no heartbeat for 12.3 s (allowed 10
     /// s)"; otherwise empty.
     std::string hung;
@@ -1984,6 +2033,257 @@ namespace elastic {
 ELASTIC_DECL std::string failure_report_json(const run_result& result);
 
 }  // namespace elastic
+
+// ---- elastic/base/detail/asio_strand.hpp ----
+
+#if defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/strand.hpp>
+#else
+#include <asio/strand.hpp>
+#endif
+
+// ---- elastic/base/detail/executor_work.hpp ----
+
+// The ways by which work reaches an executor. Asio instantiates some thirty functions for each
+// handler type; these functions use one type for the whole library.
+
+#include <new>
+#include <type_traits>
+
+namespace elastic::detail {
+
+/// A callable that is called at most once. It is stored in place, without an allocation: a callable
+/// larger than six words must hold its state by a shared pointer.
+template <class... Arguments>
+class single_call {
+ public:
+  template <class Work>
+    requires(!std::same_as<std::remove_cvref_t<Work>, single_call>)
+  single_call(Work work) : call_(&call<Work>), move_(&move<Work>) {
+    static_assert(sizeof(Work) <= sizeof(room_) && alignof(Work) <= alignof(void*));
+    static_assert(std::is_nothrow_move_constructible_v<Work>);
+    ::new (static_cast<void*>(room_)) Work(std::move(work));
+  }
+
+  single_call(single_call&& other) noexcept
+      : call_(other.call_), move_(std::exchange(other.move_, nullptr)) {
+    if (move_ != nullptr) move_(other.room_, room_);
+  }
+  single_call& operator=(single_call&&) = delete;
+
+  ~single_call() {
+    if (move_ != nullptr) move_(room_, nullptr);
+  }
+
+  void operator()(Arguments... arguments) { call_(room_, std::move(arguments)...); }
+
+ private:
+  template <class Work>
+  static void call(void* room, Arguments... arguments) {
+    (*static_cast<Work*>(room))(std::move(arguments)...);
+  }
+
+  /// Moves the callable to `target`, or destroys it if that is null.
+  template <class Work>
+  static void move(void* room, void* target) noexcept {
+    Work& work = *static_cast<Work*>(room);
+    if (target != nullptr) ::new (target) Work(std::move(work));
+    work.~Work();
+  }
+
+  alignas(void*) std::byte room_[6 * sizeof(void*)];
+  void (*call_)(void*, Arguments...);
+  void (*move_)(void*, void*) noexcept;
+};
+
+using executor_work = single_call<>;
+/// Receives the exception of a task, or null.
+using end_handler = single_call<std::exception_ptr>;
+
+/// Runs `work` on the executor, never within this call.
+ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work);
+ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, executor_work work);
+
+/// Runs `work` on the executor; within this call if the caller is on it.
+ELASTIC_DECL void dispatch_work(const asio::any_io_executor& executor, executor_work work);
+ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& strand,
+                                executor_work work);
+
+/// Runs a task on the executor, and then `on_end` with its exception or null. The slot cancels it.
+ELASTIC_DECL void start_task(const asio::any_io_executor& executor, task<void> work,
+                             end_handler on_end, asio::cancellation_slot slot = {});
+
+/// Runs a task on another executor to its end. Only the slot cancels it: that of the caller's
+/// cancellation state passes on the caller's requests, an empty one passes on none.
+/// Errors: those of `work`.
+ELASTIC_DECL task<void> run_on(const asio::any_io_executor& executor, task<void> work,
+                               asio::cancellation_slot slot);
+
+/// The same for a task that has a result.
+template <class T>
+task<T> run_on(asio::any_io_executor executor, task<T> work, asio::cancellation_slot slot) {
+  std::optional<T> result;
+  task<void> keeping = keep_result(std::move(work), result);
+  co_await run_on(executor, std::move(keeping), slot);
+  co_return std::move(*result);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/new_shared.hpp ----
+
+namespace elastic::detail {
+
+template <class T>
+void delete_object(void* object) {
+  delete static_cast<T*>(object);
+}
+
+/// Like `std::make_shared`, which makes g++ compile some twenty functions for each type. Allocates
+/// the object and its count separately, and the count has one type for the whole library.
+template <class T, class... Arguments>
+std::shared_ptr<T> new_shared(Arguments&&... arguments) {
+  using object_type = std::remove_const_t<T>;
+  auto* const object = new object_type(std::forward<Arguments>(arguments)...);
+  if constexpr (requires { object->weak_from_this(); }) {
+    return std::shared_ptr<T>(object);  // sets what weak_from_this() returns
+  } else {
+    void* const untyped = object;  // a `T*` would make the count's type depend on T
+    return std::shared_ptr<T>(std::shared_ptr<void>(untyped, &delete_object<object_type>), object);
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/async_run.hpp ----
+
+// How a run is started with a completion token. It is no plain `co_spawn`: that would drop each
+// cancellation that comes before the coroutine has begun, except terminal, which would end the
+// coroutine without a result.
+
+namespace elastic::detail {
+
+class request_inbox;
+
+/// Receives how a run ended: its exception, or null and its result.
+template <class Result>
+using run_handler = single_call<std::exception_ptr, Result>;
+
+/// Runs `work` to its end on the executor, and then `on_end`. Nothing cancels it.
+template <class Result>
+void start_uncancelled(const asio::any_io_executor& executor, task<Result> work,
+                       run_handler<Result> on_end) {
+  struct outcome {
+    explicit outcome(run_handler<Result> handler) : on_end(std::move(handler)) {}
+    run_handler<Result> on_end;
+    std::optional<Result> result;
+  };
+  const auto kept = new_shared<outcome>(std::move(on_end));
+  start_task(executor, keep_result(std::move(work), kept->result),
+             [kept](std::exception_ptr failure) {
+               Result result = kept->result ? std::move(*kept->result) : Result();
+               kept->on_end(std::move(failure), std::move(result));
+             });
+}
+
+/// `start_uncancelled` as a function of the library. `async_run` needs one for each result.
+ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<run_result> work,
+                            run_handler<run_result> on_end);
+
+/// What a cancellation slot calls to stop the run of an inbox. From any thread.
+ELASTIC_DECL std::function<void(asio::cancellation_type)> stop_by_cancellation(
+    std::shared_ptr<request_inbox> inbox);
+
+/// The same executor; its context does not end while the copy exists.
+ELASTIC_DECL asio::any_io_executor keep_running(asio::any_io_executor executor);
+
+template <class Executor>
+auto keep_context_of(const Executor& executor) {
+  if constexpr (std::is_constructible_v<asio::any_io_executor, const Executor&>) {
+    return keep_running(asio::any_io_executor(executor));
+  } else {
+    return asio::prefer(executor, asio::execution::outstanding_work.tracked);
+  }
+}
+
+/// A completion handler, which waits for the end of its run, and its executor.
+template <class Handler, class Result>
+class waiting_handler {
+ public:
+  waiting_handler(Handler handler, const asio::any_io_executor& otherwise)
+      : executor_(keep_context_of(asio::get_associated_executor(handler, otherwise))),
+        handler_(std::move(handler)) {}
+
+  /// Calls the handler on its executor.
+  static void call(std::unique_ptr<waiting_handler> self, std::exception_ptr failure,
+                   Result result) {
+    self->failure_ = std::move(failure);
+    self->result_ = std::move(result);
+    const executor_type executor = std::move(self->executor_);
+    executor_work work([self = std::move(self)]() mutable { finish(std::move(self)); });
+    if constexpr (std::is_same_v<executor_type, asio::any_io_executor>) {
+      dispatch_work(executor, std::move(work));
+    } else {
+      executor.execute(std::move(work));
+    }
+  }
+
+ private:
+  using executor_type = decltype(keep_context_of(asio::get_associated_executor(
+      std::declval<const Handler&>(), std::declval<const asio::any_io_executor&>())));
+
+  static void finish(std::unique_ptr<waiting_handler> self) {
+    Handler handler = std::move(self->handler_);
+    std::exception_ptr failure = std::move(self->failure_);
+    Result result = std::move(self->result_);
+    self.reset();
+    std::move(handler)(std::move(failure), std::move(result));
+  }
+
+  executor_type executor_;
+  Handler handler_;
+  std::exception_ptr failure_;
+  Result result_;
+};
+
+/// Starts a run for the handler of a completion token.
+template <class Result>
+class run_initiation {
+ public:
+  using executor_type = asio::any_io_executor;
+
+  run_initiation(asio::any_io_executor executor, std::shared_ptr<request_inbox> inbox)
+      : executor_(std::move(executor)), inbox_(std::move(inbox)) {}
+
+  executor_type get_executor() const noexcept { return executor_; }
+
+  template <class Handler>
+  void operator()(Handler handler, task<Result> work) const {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    if (slot.is_connected()) slot.assign(stop_by_cancellation(inbox_));
+    using waiting = waiting_handler<Handler, Result>;
+    auto on_end = [self = std::make_unique<waiting>(std::move(handler), executor_)](
+                      std::exception_ptr failure, Result result) mutable {
+      waiting::call(std::move(self), std::move(failure), std::move(result));
+    };
+    start_run(executor_, std::move(work), std::move(on_end));
+  }
+
+ private:
+  asio::any_io_executor executor_;
+  std::shared_ptr<request_inbox> inbox_;
+};
+
+/// Runs `work`, which serves the inbox, on the executor. The cancellation slot of the token's
+/// handler stops it at any time, also before it has begun.
+template <class Result, class CompletionToken>
+auto async_run(asio::any_io_executor executor, std::shared_ptr<request_inbox> inbox,
+               task<Result> work, CompletionToken&& token) {
+  return asio::async_initiate<CompletionToken, void(std::exception_ptr, Result)>(
+      run_initiation<Result>(std::move(executor), std::move(inbox)), token, std::move(work));
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/agent/stop_request.hpp ----
 
@@ -2197,6 +2497,8 @@ inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
 /// How long a node whose workers failed waits for the workers of torchrun's nodes to fail, too.
 inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
+/// The slots of one process_set.
+inline constexpr std::size_t process_slots = 65'536;
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
 /// The name of a host.
@@ -2245,9 +2547,18 @@ inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
 inline constexpr std::chrono::milliseconds journal_patience{1000};
 /// How long a guard has to report whether its worker runs, when the start is cancelled.
 inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
+/// How long a guard may be silent that has to report an end, before it counts as stopped; and how
+/// often that time passes for one that only waits for a processor.
+inline constexpr std::chrono::milliseconds guard_silence{2000};
+inline constexpr int guard_silences = 10;
 /// How long the kernel has to end a killed process before each check of what delays it; a process
 /// that is unchanged after that, in uninterruptible sleep, is abandoned.
 inline constexpr std::chrono::seconds killed_patience{20};
+/// The longest time for which what a worker left behind may linger; how many of these processes are
+/// named if they are killed, and what is shown of a command line.
+inline constexpr std::chrono::hours linger{1};
+inline constexpr std::size_t named_leftovers = 8;
+inline constexpr std::size_t shown_command_bytes = 96;
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
 /// The longest timeout of a node check and of the hook for hung workers.
@@ -2913,6 +3224,34 @@ struct liveness_settings {
 
 }  // namespace elastic
 
+// ---- elastic/process/stop_plan.hpp ----
+
+namespace elastic {
+
+/// Whom the first signal of a stop reaches. SIGKILL always reaches everyone.
+enum class signal_scope {
+  /// Each process alone, so that what it has started works on while it saves its work. After half
+  /// of the grace period, what is left of its session gets the signal, too: the process may be a
+  /// shell that does not pass it on. No process gets it twice.
+  process,
+  /// Each process and its process group.
+  group,
+};
+
+/// How to stop processes: by a signal and, after a grace period, by SIGKILL.
+struct stop_plan {
+  /// The first signal. SIGKILL kills the processes at once.
+  int signal = SIGTERM;
+  /// The grace period, common to all processes. Zero or less kills them at once.
+  duration grace = std::chrono::seconds(30);
+  /// Whom the signal reaches.
+  signal_scope scope = signal_scope::process;
+
+  friend bool operator==(const stop_plan&, const stop_plan&) = default;
+};
+
+}  // namespace elastic
+
 // ---- elastic/agent/worker_spec.hpp ----
 
 namespace elastic {
@@ -2946,7 +3285,7 @@ struct worker_spec {
   };
 
   /// The role of these workers: a name for ranks, logs, events and metrics, of up to
-  /// `limits::worker_role_bytes` bytes.
+  /// `limits::worker_role_bytes` bytes, without control characters.
   std::string role = "default";
   /// How many workers this node runs, 1 to `limits::local_world_size`.
   int nproc_per_node = 1;
@@ -2958,7 +3297,7 @@ struct worker_spec {
   /// A command in front of the program, for all workers or some.
   wrapper wrap;
   /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
-  /// agent adds the variables that it promises to its workers.
+  /// agent adds the variables that it promises to its workers. A name is not empty and has no '='.
   environment_map environment;
   /// A function of the program to run: the program's main must begin with `run_entrypoint`. The
   /// standard input of each worker then carries the call. Empty: the program runs normally.
@@ -2969,7 +3308,8 @@ struct worker_spec {
   /// the agent sets (`is_set_by_agent`) are refused.
   std::vector<std::pair<std::string, std::string>> env;
   /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
-  /// CUDA_VISIBLE_DEVICES has only the entry of its local rank.
+  /// CUDA_VISIBLE_DEVICES, and HIP_VISIBLE_DEVICES if it is set, has only the entry of its local
+  /// rank.
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
   std::vector<processor_set> cpu_affinity;
@@ -2984,11 +3324,19 @@ struct worker_spec {
   restart_terms restart;
   /// What happens to the other workers when one fails.
   elastic::on_failure on_failure = elastic::on_failure::restart;
-  /// How long a worker that can rejoin may take to leave its epoch, and how long a worker that asks
-  /// whether its epoch has ended may wait for the answer; more than 0.
+  /// How long a worker that can rejoin may take to leave its epoch once it has asked whether that
+  /// has ended (`worker_channel::is_change`), and how long it may wait for the answer; more than 0.
+  /// A worker that does not ask may be at work of its own, and has six times as long.
   duration rejoin_timeout = std::chrono::seconds(10);
   /// How long workers may take to end after the stop signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
+  /// How long the processes that a worker leaves behind may take to end by themselves, after it has
+  /// ended without being killed by the agent, before they are killed; at most an hour. The next
+  /// attempt waits for them. 0: only helpers that clean up get time.
+  duration linger = duration::zero();
+  /// Whom the stop signal reaches: each worker alone, and what it has started only after half of
+  /// that time; or all at once.
+  elastic::signal_scope signal_scope = elastic::signal_scope::process;
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
   /// How long workers may take to save a checkpoint, before they are stopped, when the agent is
@@ -3124,17 +3472,23 @@ namespace elastic {
 
 namespace detail {
 class request_inbox;
+struct agent_parts;
+struct inbox_access;
 }  // namespace detail
 
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them, and
 /// restarts all of them when one fails or the membership changes, until they succeed or the
 /// restarts are used up.
 ///
-/// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
+/// It starts no thread, installs no signal handler and shares no state with others but the last
+/// line of a console. One object runs once.
+/// The run needs nothing of the object: the destructor asks it to stop, as `stop({})` does, and
+/// does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `ask` and `carry_out` from any thread; the rest from one thread
-/// at a time. `run` creates a strand on its caller's executor and does everything there, so the
-/// executor may be a thread pool's (but see agent_services::worker_parent).
+/// Thread-safety: `stop`, `signal`, `signal_rank`, `ask`, `carry_out` and the destructor from any
+/// thread; the rest from one thread at a time. `run` creates a strand on its caller's executor and
+/// does everything there, so the executor may be a thread pool's (but see
+/// agent_services::process_options::parent).
 class local_agent {
  public:
   /// The parts of a local_agent.
@@ -3147,8 +3501,8 @@ class local_agent {
     /// A warning to log when the workers run for the first time, so that a job that cannot start
     /// reports only the reason for that.
     std::string notice = {};
-    /// How many nodes meet and where, such as "2 nodes meet at host0:29400". Logged after 5 s of
-    /// waiting for the other nodes, and then every 30 s. Empty: nothing is logged.
+    /// How many nodes meet and where: "the job needs 2 nodes, which meet at host0:29400". Logged
+    /// after 5 s of waiting for the other nodes, and then every 30 s. Empty: nothing is logged.
     std::string meeting = {};
     /// The job may run with fewer nodes than can take part: more may join while it runs.
     bool job_may_grow = false;
@@ -3157,6 +3511,7 @@ class local_agent {
   /// Errors: `errc::invalid_argument` if the worker_spec is out of bounds or there is no
   /// rendezvous.
   ELASTIC_DECL explicit local_agent(options settings);
+  ELASTIC_DECL ~local_agent();
 
   local_agent(const local_agent&) = delete;
   local_agent& operator=(const local_agent&) = delete;
@@ -3168,31 +3523,56 @@ class local_agent {
   /// was called.
   /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::start_failed`,
   /// `errc::file_access` (a worker could not be started, or the log directory not be created), and
-  /// those of the rendezvous.
+  /// those of the rendezvous; `errc::invalid_argument` for a second run. Once workers have run,
+  /// those that the caller could correct (`errc::invalid_argument`, `errc::file_access`,
+  /// `errc::address_in_use`) become `errc::start_failed`.
   /// Cancellation: partial and total stop gracefully, as `stop({})` does; only terminal kills the
   /// workers now. If several types are combined, the gentlest applies, since the loser of `run() ||
   /// timer` is sent all of them. A further request during a graceful stop kills. Then it throws
   /// `operation_aborted`. Afterwards, the caller's cancellation state is Asio's default: terminal
-  /// only, nothing pending.
+  /// only, nothing pending. With `co_spawn`, a request that comes before the task has begun is
+  /// Asio's: terminal throws `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: name the agent in a separate statement. g++ 12 destroys its options twice in this
   /// expression.
   task<run_result> run() && = delete;
 
+  /// Runs the job as `run` does, on the executor, with any completion token of Asio. The signature
+  /// is `void(std::exception_ptr, run_result)`. The handler is called on its associated executor,
+  /// by default on that of the run, and never within this call.
+  ///
+  /// Result: as `run`; a run that was cancelled has a result, too, whose state is `stopped`.
+  /// Errors: those of `run`.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end. `asio::cancel_after` kills unless it is given another type than
+  /// terminal (`job::async_run`).
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) & {
+    return detail::async_run<run_result>(std::move(executor), inbox_, run(),
+                                         std::forward<CompletionToken>(token));
+  }
+  /// Deleted: the destructor of a temporary would stop the run.
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
+
   /// Asks the agent to stop: the workers get the request's signal, its grace period, and then
   /// SIGKILL. A second request kills at once if it escalates, and has no effect otherwise. May be
   /// called before `run`; has no effect after it.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request);
 
   /// Passes on a signal, such as SIGUSR1, to every running worker and its process group, and to
   /// workers that are being started as soon as they run. If there are none, it is lost. May be
   /// called before `run`; has no effect after it.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
   /// Sends a signal to the worker of this rank of the job, and to its process group, if it runs on
   /// this node. As with any external signal, a worker that it ends has failed.
   /// @param reason  logged with it, and recorded in the journal as an injected fault; empty: logged
   ///                at debug level only
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal_rank(int rank, int number, std::string reason = {});
 
   /// Sends a request to the workers over the control channel, one request after the other. Only
@@ -3203,16 +3583,18 @@ class local_agent {
   /// Carries out a command, such as one from a status_server. May be awaited before `run`, for
   /// which it then waits, and after it, even if the agent no longer exists.
   ///
-  /// Result: the outcome when the command is done, or why it was not carried out. `drain` is done
-  /// once the agent has begun to leave.
+  /// Result: the outcome when the command is done, or why it was not carried out, at the latest
+  /// when the run ends, or when the agent is destroyed and has not run. `drain` is done once the
+  /// agent has begun to leave.
   /// Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
-  ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);
+  friend detail::inbox_access;
 
-  options options_;
   std::shared_ptr<detail::request_inbox> inbox_;
+  /// What the run takes; null afterwards.
+  std::unique_ptr<detail::agent_parts> parts_;
 };
 
 }  // namespace elastic
@@ -3226,7 +3608,8 @@ namespace elastic {
 /// Names the files of a job's workers on this node: `<base>/<run_id>_<8 random>/attempt_<restart
 /// count>/<local_rank>/`, with `stdout.log`, `stderr.log` and `error.json`. A worker that outlives
 /// an attempt keeps its files. `filtered_stdout.log` and `filtered_stderr.log`, with lines of all
-/// workers, are beside the workers' directories. `journal.jsonl` is beside the attempts.
+/// workers, are beside the workers' directories. `journal.jsonl` is beside the attempts. When an
+/// attempt is over, its directories are removed if nothing was written there.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -3235,7 +3618,8 @@ class log_layout {
   log_layout() = default;
 
   /// Creates the directory of this run below `base`, which is created if it is missing. If `base`
-  /// is empty, a new directory in the temporary folder, which `discard` removes.
+  /// is empty, a new directory in the temporary folder, which `discard` removes: in that of TMPDIR,
+  /// or if no file can be created there, in /tmp or /var/tmp.
   /// @param name  the name of this run's directory, which may exist already; empty: the run id and
   ///              a random suffix
   /// Errors: `errc::file_access`, naming the directory.
@@ -3245,6 +3629,10 @@ class log_layout {
   /// Whether creating and using a directory below `base` may block on another machine or program,
   /// so that it must be done on a thread.
   ELASTIC_DECL static bool base_may_hang(const std::string& base);
+
+  /// Why the directory is not in the preferred temporary folder, for a warning; empty: it is, or
+  /// the user has named the directory.
+  const std::string& notice() const { return notice_; }
 
   bool enabled() const { return !root_.empty(); }
 
@@ -3261,15 +3649,26 @@ class log_layout {
   /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;
 
-  /// Creates the directories of an attempt. A directory of the same attempt is removed first: a
-  /// restart after a membership change has the same number as the previous attempt.
-  /// Errors: `errc::file_access`, naming the directory.
+  /// Creates the directories of an attempt, after those of the previous one that are empty were
+  /// removed. A directory of the same attempt is removed, too: a restart after a membership change
+  /// has the same number as the previous attempt.
+  /// Errors: `errc::file_access`, naming the directory; none of the attempt is left then.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
   /// Creates a directory for one worker that is started beside others, which keep theirs: the one
   /// of the attempt or, if that already exists, one whose name ends with the number of the epoch.
+  /// The one that the worker's slot had before is removed if it is empty.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void add_worker(int attempt, int local_rank, std::int64_t epoch);
+
+  /// The worker has no files in this attempt, because its directory cannot be created.
+  ELASTIC_DECL void go_without_files(int attempt, int local_rank);
+
+  /// Whether the worker has no files although there is a directory for them.
+  ELASTIC_DECL bool lacks_files(int local_rank) const;
+
+  /// Removes the directories of the last attempt in which nothing was written.
+  ELASTIC_DECL void remove_empty();
 
   /// The files of a worker that was started last; empty if there is no directory.
   ELASTIC_DECL std::string stdout_file(int local_rank) const;
@@ -3302,9 +3701,15 @@ class log_layout {
  private:
   ELASTIC_DECL static void make(const std::filesystem::path& directory);
 
+  /// Errors: `errc::file_access` if no temporary folder can be used.
+  ELASTIC_DECL std::filesystem::path choose_temporary_folder();
+
   // Creates a new directory that only this user can access: others can neither read it nor have
   // created it beforehand.
   ELASTIC_DECL static std::filesystem::path make_own(const std::filesystem::path& begin);
+
+  // Removes a worker's directory and that of its attempt, if they are empty.
+  ELASTIC_DECL static void remove_if_empty(const std::filesystem::path& worker);
 
   // A run id may be any text. As part of a file name it must not lead to another directory, and
   // must not end the line that shows it.
@@ -3316,10 +3721,11 @@ class log_layout {
 
   std::filesystem::path root_;
   std::filesystem::path temporary_;
+  std::string notice_;
   bool may_hang_ = false;
   bool is_given_up_ = false;
   int attempt_ = 0;
-  /// By local rank.
+  /// By local rank; empty: no files.
   std::vector<std::filesystem::path> workers_;
 };
 
@@ -3526,7 +3932,11 @@ class named_factories {
   explicit named_factories(std::string none) : none_(std::move(none)) {}
 
   /// Adds a factory, or replaces the one of that name.
-  void add(std::string name, factory make) { factories_[std::move(name)] = std::move(make); }
+  /// Errors: `errc::invalid_argument` if it is null.
+  void add(std::string name, factory make) {
+    required(make != nullptr, fmt::format("the factory of '{}'", name));
+    factories_[std::move(name)] = std::move(make);
+  }
 
   bool contains(const std::string& name) const { return factories_.count(name) > 0; }
 
@@ -3971,101 +4381,6 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid);
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/asio_strand.hpp ----
-
-#if defined(ELASTIC_USE_BOOST_ASIO)
-#include <boost/asio/strand.hpp>
-#else
-#include <asio/strand.hpp>
-#endif
-
-// ---- elastic/base/detail/executor_work.hpp ----
-
-// The ways by which work reaches an executor. Asio instantiates some thirty functions for each
-// handler type; these functions use one type for the whole library.
-
-#include <new>
-#include <type_traits>
-
-namespace elastic::detail {
-
-/// A callable that is called at most once. It is stored in place, without an allocation: a callable
-/// larger than six words must hold its state by a shared pointer.
-template <class... Arguments>
-class single_call {
- public:
-  template <class Work>
-    requires(!std::same_as<std::remove_cvref_t<Work>, single_call>)
-  single_call(Work work) : call_(&call<Work>), move_(&move<Work>) {
-    static_assert(sizeof(Work) <= sizeof(room_) && alignof(Work) <= alignof(void*));
-    static_assert(std::is_nothrow_move_constructible_v<Work>);
-    ::new (static_cast<void*>(room_)) Work(std::move(work));
-  }
-
-  single_call(single_call&& other) noexcept
-      : call_(other.call_), move_(std::exchange(other.move_, nullptr)) {
-    if (move_ != nullptr) move_(other.room_, room_);
-  }
-  single_call& operator=(single_call&&) = delete;
-
-  ~single_call() {
-    if (move_ != nullptr) move_(room_, nullptr);
-  }
-
-  void operator()(Arguments... arguments) { call_(room_, std::move(arguments)...); }
-
- private:
-  template <class Work>
-  static void call(void* room, Arguments... arguments) {
-    (*static_cast<Work*>(room))(std::move(arguments)...);
-  }
-
-  /// Moves the callable to `target`, or destroys it if that is null.
-  template <class Work>
-  static void move(void* room, void* target) noexcept {
-    Work& work = *static_cast<Work*>(room);
-    if (target != nullptr) ::new (target) Work(std::move(work));
-    work.~Work();
-  }
-
-  alignas(void*) std::byte room_[6 * sizeof(void*)];
-  void (*call_)(void*, Arguments...);
-  void (*move_)(void*, void*) noexcept;
-};
-
-using executor_work = single_call<>;
-/// Receives the exception of a task, or null.
-using end_handler = single_call<std::exception_ptr>;
-
-/// Runs `work` on the executor, never within this call.
-ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work);
-ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, executor_work work);
-
-/// Runs `work` on the strand; within this call if the caller is on the strand.
-ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& strand,
-                                executor_work work);
-
-/// Runs a task on the executor, and then `on_end` with its exception or null. The slot cancels it.
-ELASTIC_DECL void start_task(const asio::any_io_executor& executor, task<void> work,
-                             end_handler on_end, asio::cancellation_slot slot = {});
-
-/// Runs a task on another executor to its end. Only the slot cancels it: that of the caller's
-/// cancellation state passes on the caller's requests, an empty one passes on none.
-/// Errors: those of `work`.
-ELASTIC_DECL task<void> run_on(const asio::any_io_executor& executor, task<void> work,
-                               asio::cancellation_slot slot);
-
-/// The same for a task that has a result.
-template <class T>
-task<T> run_on(asio::any_io_executor executor, task<T> work, asio::cancellation_slot slot) {
-  std::optional<T> result;
-  task<void> keeping = keep_result(std::move(work), result);
-  co_await run_on(executor, std::move(keeping), slot);
-  co_return std::move(*result);
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/base/detail/asio_descriptor.hpp ----
 
 #if defined(ELASTIC_USE_BOOST_ASIO)
@@ -4197,6 +4512,9 @@ class line_writer {
   /// The same, but every piece of a line begins with the prefix and has a line end, too.
   ELASTIC_DECL void put_alone(line_piece line, std::string& out) const;
 
+  /// Ends a line whose last piece had no line end. An object has one already.
+  ELASTIC_DECL void end_line(std::string& out) const;
+
  private:
   ELASTIC_DECL void put_object(const line_piece& line, std::string& out) const;
 
@@ -4218,12 +4536,14 @@ class line_prefixer {
   /// took: all, or fewer if `out` has grown beyond `limits::copy_buffer_bytes`.
   ELASTIC_DECL std::size_t feed(std::string_view bytes, std::string& out);
 
-  /// Ends the stream: passes on whatever was held back, unchanged.
+  /// Ends the stream: passes on whatever was held back. A last line that has no end gets one.
   ELASTIC_DECL void finish(std::string& out);
 
  private:
   line_cutter cutter_;
   line_writer writer_;
+  // The pieces that were passed on end in the middle of a line.
+  bool is_mid_line_ = false;
 };
 
 /// Picks the lines of a stream that contain one of several texts. A line that is too long to buffer
@@ -4288,10 +4608,10 @@ struct tee_outlets {
 
 /// Copies the output of one process from its pipe to files and to the console.
 ///
-/// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
-/// reads more only once everything read is written, so a slow console makes the process wait; so
-/// does a file that hangs, which is written on a thread. A file that cannot be written or a console
-/// that throws is abandoned and logged once.
+/// Lines of up to `limits::copy_line_bytes` reach the console whole, longer ones in pieces; with
+/// prefixes, the last line gets an end. It reads more only once everything read is written: a slow
+/// console makes the process wait, and so does a file that hangs, which is written on a thread. A
+/// file that cannot be written, or a console that throws, is abandoned and logged once.
 ///
 /// Thread-safety: one strand at a time.
 class tee {
@@ -4349,6 +4669,8 @@ class tee {
   line_matcher matches_;
   /// The console gets whole lines rather than bytes as they arrive.
   bool by_line_;
+  /// The bytes that were shown last end in the middle of a line.
+  bool is_mid_line_ = false;
   line_tail tail_;
   asio::cancellation_signal showing_;
   std::uint64_t copied_ = 0;
@@ -4416,6 +4738,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
   const std::size_t index;
   pid_t pid = 0;
+  /// How long what it leaves behind may linger.
+  duration linger = duration::zero();
   std::unique_ptr<child> process;
   std::unique_ptr<tee> out;
   std::unique_ptr<tee> err;
@@ -4453,22 +4777,6 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/stop_plan.hpp ----
-
-namespace elastic {
-
-/// How to stop processes: by a signal and, after a grace period, by SIGKILL.
-struct stop_plan {
-  /// The first signal. SIGKILL kills the processes at once.
-  int signal = SIGTERM;
-  /// The grace period, common to all processes. Zero or less kills them at once.
-  duration grace = std::chrono::seconds(30);
-
-  friend bool operator==(const stop_plan&, const stop_plan&) = default;
-};
-
-}  // namespace elastic
-
 // ---- elastic/process/detail/stop_ladder.hpp ----
 
 namespace elastic::detail {
@@ -4476,8 +4784,8 @@ namespace elastic::detail {
 /// The next step of a stop, and why.
 struct stop_step {
   enum class action {
-    /// Send `signal` to all running processes (and SIGCONT, so that a stopped process can handle
-    /// it).
+    /// Send `signal` to `target` of each running process (and SIGCONT to all, so that a stopped
+    /// process can handle it).
     send,
     /// Wait until a process has ended or until `until`, whichever is first; then ask again.
     wait,
@@ -4486,13 +4794,23 @@ struct stop_step {
     /// No process runs any more.
     done,
   };
+  enum class target {
+    /// The process and its process group.
+    group,
+    /// The process alone.
+    process,
+    /// The other processes of its session.
+    others,
+  };
   action what;
   int signal = 0;
   time_point until = time_point::max();
   std::string_view reason;
+  target whom = target::group;
 };
 
-/// Plans a stop: a signal to all, one deadline for all, SIGKILL for the rest. It is a pure state
+/// Plans a stop: a signal to all, one deadline for all, SIGKILL for the rest. If the signal is for
+/// the processes alone, what they have started gets it halfway to the deadline. It is a pure state
 /// machine; its driver supplies the clock and the processes.
 class stop_ladder {
  public:
@@ -4513,6 +4831,8 @@ class stop_ladder {
   duration killed_patience_;
   stage stage_ = stage::running;
   time_point deadline_{};
+  // When the others get the signal; `max`: not, or they have got it.
+  time_point halftime_ = time_point::max();
 };
 
 }  // namespace elastic::detail
@@ -4552,8 +4872,8 @@ class process_set {
 
   /// How and when a process of a set ended.
   struct process_end {
-    std::size_t index;
-    pid_t pid;
+    std::size_t index = 0;
+    pid_t pid = 0;
     exit_status status;
     time_point time;
     wall_time wall;
@@ -4577,9 +4897,10 @@ class process_set {
     std::function<void(const process_end&)> on_end{};
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
-    /// Performs that check. Empty result: the process has ended meanwhile.
+    /// Performs that check. Empty result: the process has ended meanwhile. Null: by /proc.
     std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
     /// Whether the file system of a log file may hang, so that it is opened and written on threads.
+    /// Null: by its type.
     std::function<bool(const std::string&)> may_hang = detail::may_hang;
   };
 
@@ -4589,11 +4910,12 @@ class process_set {
   process_set& operator=(const process_set&) = delete;
   ~process_set() { abandon(*state_); }
 
-  /// Starts a process in the slot `index`, which must be free: never used, or cleared.
+  /// Starts a process in the slot `index`, which must be free: never used, or cleared. A set has
+  /// the slots below `limits::process_slots`, and takes 16 bytes for each up to the highest used.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
   /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot was not
-  /// free; its process is not affected.
+  /// free, whose process is not affected, or does not exist.
   /// Cancellation: all types; either nothing was started or the process runs. Opening a file that
   /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
@@ -4609,6 +4931,7 @@ class process_set {
 
   /// Sends a signal to every running process and its process group, and to processes that are being
   /// started as soon as they run.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
   /// The same for one slot, if a process runs there.
@@ -4616,18 +4939,19 @@ class process_set {
 
   /// Performs the first step of a stop, the plan's signal to each process, and returns. Must be
   /// followed by `stop` with the same plan, which continues from there.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
   /// Stops all processes: sends the plan's signal to each, waits for one common grace period, sends
-  /// SIGKILL to the rest, and clears every slot. When it returns, nothing runs and all output is
-  /// written, except what a console did not accept within the grace period (at least
-  /// `limits::console_after_stop`), or a file that hangs within `limits::file_after_stop` after
-  /// that. `next_end` and `take_ends` still return the ends.
+  /// SIGKILL to the rest, and clears every slot. The plan's scope says whom the signal reaches.
+  /// When it returns, nothing runs and all output is written, except what a console did not accept
+  /// within the grace period (at least `limits::console_after_stop`), or a file that hangs within
+  /// `limits::file_after_stop` after that. `next_end` and `take_ends` still return the ends.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
   /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
   /// process that has made no progress for `killed_patience`: it is abandoned, and its slot is
-  /// free.
+  /// free; `errc::invalid_argument`, and nothing is stopped, if there is no such signal.
   /// Cancellation: all types; throws `operation_aborted` and leaves the stop incomplete; call it
   /// again. One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
@@ -4691,8 +5015,8 @@ class process_set {
   ELASTIC_DECL static slot_pointer find(const state& self, std::size_t index);
   ELASTIC_DECL static void signal_all(state& self, int number);
 
-  // The same for a request to end.
-  ELASTIC_DECL static void ask_all(state& self, int number);
+  // Sends a request to end, and notes who got it.
+  ELASTIC_DECL static void ask_all(state& self, int number, detail::stop_step::target whom);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static void require_free(const state& self, std::size_t index);
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index, process plan);
@@ -4718,6 +5042,7 @@ class process_set {
 
   // Ends the rest of a tree, or abandons it if none of its processes makes progress.
   ELASTIC_DECL static task<void> end_tree(slot_pointer slot, services parts);
+  ELASTIC_DECL static void note_killed(const detail::process_slot& slot, const logger& log);
   ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, services parts);
 
   state_pointer state_;
@@ -5044,7 +5369,7 @@ struct release {
   std::string timer;
 };
 
-/// The worker's progress; counts as a heartbeat.
+/// The worker's progress; counts as a heartbeat, unless it is automatic.
 struct progress {
   std::int64_t step = 0;
   /// The total number of steps; 0: unknown.
@@ -5052,6 +5377,8 @@ struct progress {
   std::string text;
   /// At most `limits::control_metrics`.
   std::map<std::string, double> metrics;
+  /// Sent by a library of the worker, not by its script, which may send nothing for long.
+  bool automatic = false;
 };
 
 /// The checkpoint that `control_messages::checkpoint` asked for with this id is saved.
@@ -5314,6 +5641,8 @@ struct survivor_facts {
   bool has_finished = false;
   /// It has left the epoch.
   bool is_ready = false;
+  /// Its time to leave the epoch is over.
+  bool is_overdue = false;
 };
 
 /// The end of an epoch on this node.
@@ -5324,9 +5653,17 @@ struct epoch_end {
   bool had_survivors = false;
   /// The job pauses.
   bool is_pause = false;
-  /// The workers' time to leave the epoch is over.
-  bool is_overdue = false;
 };
+
+/// How many times the time-out a worker has that has not asked whether its epoch has ended. It may
+/// be at work of its own, such as an evaluation or a checkpoint, or wait for data.
+inline constexpr int rejoin_patience = 6;
+
+/// Until when a worker may take to leave an epoch.
+/// @param asked_at  when it was known to be in an operation with others, or to have left it by an
+///                  error: it then asks whether the epoch has ended; none: it may be at any work
+ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
+                                        duration timeout);
 
 struct rejoin_step {
   enum class action {
@@ -5408,7 +5745,8 @@ namespace elastic::detail {
 struct survivors_options {
   /// False: no worker outlives its epoch, and `survivors` does nothing.
   bool is_on = false;
-  /// How long a worker may take to leave its epoch, and the agent to answer a worker's question.
+  /// How long a worker may take to leave its epoch (see `rejoin_deadline`), and the agent to answer
+  /// a worker's question.
   duration timeout{};
   std::shared_ptr<time_source> time;
   logger log;
@@ -5475,6 +5813,8 @@ class survivors {
     bool is_notified = false;
     /// Since when it waits for the epoch to end: it has asked, or has left by itself.
     std::optional<time_point> waits_since;
+    /// Since when it has no other work in the epoch: it has asked whether the epoch has ended.
+    std::optional<time_point> asked_at;
   };
 
   ELASTIC_DECL epoch_end facts() const;
@@ -5486,7 +5826,9 @@ class survivors {
   template <class Message>
   void take(place&, const Message&) {}
   ELASTIC_DECL void send(std::size_t slot, const control_messages::agent_message& message);
-  ELASTIC_DECL void announce_change(duration timeout);
+  // @param most  the latest deadline of each worker
+  ELASTIC_DECL time_point deadline_of(const place& entry, time_point began, time_point most) const;
+  ELASTIC_DECL void announce_change(time_point began, time_point most);
   // Result: when to check again.
   ELASTIC_DECL time_point answer_due(time_point now);
 
@@ -5506,6 +5848,10 @@ class survivors {
 
 namespace elastic::detail {
 
+/// That the file system of a file has no room for more, one sentence; empty: it has, or that is not
+/// known. A process that wrote there has failed because of that, or its output is incomplete.
+ELASTIC_DECL std::string full_disk_of(const std::string& file);
+
 /// What failed workers left in files: error files, the end of their output, core files. What lies
 /// on a file system that may hang is read beforehand, on a thread and within a time limit.
 ///
@@ -5515,6 +5861,8 @@ class worker_leftovers {
   struct content {
     std::optional<error_file_content> error;
     std::vector<std::string> last_stderr;
+    /// See `run_result::failure`.
+    std::string full_disk;
     std::string core_file;
   };
 
@@ -5523,6 +5871,8 @@ class worker_leftovers {
     std::size_t slot = 0;
     pid_t pid = 0;
     std::string error_file;
+    /// A log file of its output; empty: none.
+    std::string log_file;
     /// Callable from any thread.
     std::function<std::vector<std::string>()> read_tail;
     bool core_dumped = false;
@@ -5606,6 +5956,7 @@ struct job_event {
     node_told,
     ranks_replaced,
     replacement_abandoned,
+    rollback_started,
     step_reached,
   };
 
@@ -5659,8 +6010,8 @@ struct job_event {
   std::optional<std::int64_t> max_restarts = {};
   /// The furthest step that a worker of this node has reported in the attempt.
   std::optional<std::int64_t> step = {};
-  /// 1: the failure that ended the round was on another node, and failures of this node's workers
-  /// are its consequence.
+  /// 1: another node had the failure that ended the round, of which those of this node's workers
+  /// are the consequence; or another node has found the stall (stall_found).
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
   /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
@@ -5668,7 +6019,8 @@ struct job_event {
 
   /// The duration of a span, at its end. ranks_replaced, step_reached: the time since the previous
   /// round was known to have ended. The first step_reached: the time since the workers were
-  /// started.
+  /// started. round_ended, stall_found: how long no worker of this node has reported another step;
+  /// for a stall of a job without steps, how long a rank has waited for the others.
   std::optional<double> seconds = {};
   /// A time limit: for workers to end (workers_stopping); or the delay of a restart.
   std::optional<double> allowed = {};
@@ -5712,6 +6064,7 @@ inline constexpr auto job_event_kinds =
         {job_event::type::node_told, "node_told"},
         {job_event::type::ranks_replaced, "ranks_replaced"},
         {job_event::type::replacement_abandoned, "replacement_abandoned"},
+        {job_event::type::rollback_started, "rollback_started"},
         {job_event::type::step_reached, "step_reached"},
     });
 
@@ -6170,7 +6523,8 @@ class worker_group {
   /// Starts every worker for a round. The workers of the previous round must have been stopped
   /// (`stop`).
   ///
-  /// Result: all workers run.
+  /// Result: all workers run. If workers have run before and log files cannot be created, such as
+  /// on a full disk, they run without those, their output is shown, and the log says so.
   /// Errors: those of the launcher and `errc::file_access`; then no worker runs.
   /// `errc::invalid_argument` if workers run or are being started; these are not affected.
   /// Cancellation: all types; then no worker runs.
@@ -6283,6 +6637,14 @@ class worker_group {
   /// How many workers run.
   std::size_t running() const { return processes_.running(); }
 
+  /// Whether workers have run, in any attempt.
+  bool has_run() const { return has_run_; }
+
+  /// The error with which a run ends. Before workers have run, the caller can correct some errors
+  /// (a value, a file, a port) and try again; afterwards, each is the failure of a running job:
+  /// `errc::start_failed`, with the same text.
+  ELASTIC_DECL std::exception_ptr error_of_run(std::exception_ptr failure) const;
+
   /// How many are being started.
   std::size_t starting() const { return processes_.starting(); }
 
@@ -6362,6 +6724,16 @@ class worker_group {
   ELASTIC_DECL std::optional<int> owner_of(pid_t pid) const;
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
+  // Whether workers start without log files after this failure.
+  ELASTIC_DECL bool may_lack_files(const error& failure) const;
+  ELASTIC_DECL void go_without_files(const std::string& problem, int restart_count,
+                                     const std::vector<std::size_t>& slots);
+  ELASTIC_DECL std::vector<logs_specs::worker_output> plan_outputs(
+      const std::vector<worker_identity>& identities, int restart_count,
+      const std::vector<std::size_t>& slots);
+  ELASTIC_DECL task<void> start_process(std::size_t slot, process_set::process process,
+                                        int restart_count);
+
   // Warns once about streams that are redirected to files although there is no log directory.
   ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
   // Starts the workers concurrently: each start waits for the first message of its guard, and the
@@ -6400,6 +6772,8 @@ class worker_group {
                                      std::string run_id, std::vector<int> restart_counts);
   ELASTIC_DECL task<void> make_directories(int restart_count);
   ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
+  ELASTIC_DECL task<void> make_or_lack(int restart_count, std::vector<std::size_t> slots,
+                                       std::function<void(log_layout&)> make);
   ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
   ELASTIC_DECL detail::worker_leftovers::source source_of(const worker& failed) const;
   ELASTIC_DECL task<void> read_leftovers();
@@ -6489,6 +6863,7 @@ class worker_group {
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
   bool has_warned_of_output_ = false;
+  bool has_run_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   worker_channels channels_;
@@ -6762,31 +7137,6 @@ ELASTIC_DECL void validate(const signal_plan& plan);
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/new_shared.hpp ----
-
-namespace elastic::detail {
-
-template <class T>
-void delete_object(void* object) {
-  delete static_cast<T*>(object);
-}
-
-/// Like `std::make_shared`, which makes g++ compile some twenty functions for each type. Allocates
-/// the object and its count separately, and the count has one type for the whole library.
-template <class T, class... Arguments>
-std::shared_ptr<T> new_shared(Arguments&&... arguments) {
-  using object_type = std::remove_const_t<T>;
-  auto* const object = new object_type(std::forward<Arguments>(arguments)...);
-  if constexpr (requires { object->weak_from_this(); }) {
-    return std::shared_ptr<T>(object);  // sets what weak_from_this() returns
-  } else {
-    void* const untyped = object;  // a `T*` would make the count's type depend on T
-    return std::shared_ptr<T>(std::shared_ptr<void>(untyped, &delete_object<object_type>), object);
-  }
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/net/job_secret.hpp ----
 
 namespace elastic {
@@ -7046,7 +7396,7 @@ struct rendezvous_parameters : rendezvous_settings {
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// The general settings of the rendezvous.
-  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch timeout that
+  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch setting that
   /// has no effect here; if `time` is null.
   ELASTIC_DECL rendezvous_settings settings() const;
 
@@ -7148,7 +7498,6 @@ struct launch_config {
 namespace elastic {
 
 class job_journal;
-class local_agent;
 struct job_event;
 namespace detail {
 class job_tracker;
@@ -7162,9 +7511,12 @@ class job_tracker;
 ///     …
 ///     training.stop();      // on_end gets a result whose state is `stopped`
 ///
-/// One object runs once. It must live until its run has ended.
+/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// `stop()` does, and does not wait. The handler is still called, with a result whose state is
+/// `stopped`. Whoever waits for the end keeps the context running until then.
 ///
-/// Thread-safety: `stop`, `kill` and `view` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `kill`, `view` and the destructor from any thread; the rest from one
+/// thread at a time.
 class job {
  public:
   /// The state of a job on this node at one moment. It does not change.
@@ -7219,23 +7571,28 @@ class job {
   /// Cancellation: partial and total stop the job as `stop` does; only terminal kills its workers.
   /// If several types are combined, the gentlest applies. A further request kills. Then it returns
   /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
-  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending. With
+  /// `co_spawn`, a request that comes before the task has begun is Asio's: terminal throws
+  /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
-  /// Deleted: the job must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   task<run_result> run() && = delete;
 
   /// Runs the job as `run` does, with any completion token of Asio: a function, `use_future`,
-  /// `use_awaitable`, `deferred`. The signature is `void(std::exception_ptr, run_result)`.
+  /// `use_awaitable`, `deferred`. The signature is `void(std::exception_ptr, run_result)`. The
+  /// handler is called on its associated executor, by default on the job's, and never within this
+  /// call.
   ///
   /// Result, errors: those of `run`.
-  /// Cancellation: that of `run`, by the cancellation slot of the token's handler. From another
-  /// thread than those of the job's executor, call `stop` or `kill` instead.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end. `asio::cancel_after(time, token)` kills: it sends terminal unless it
+  /// is given another type, as in `cancel_after(time, asio::cancellation_type::partial, token)`.
   template <class CompletionToken>
   auto async_run(CompletionToken&& token) & {
-    return asio::co_spawn(asio::make_strand(executor_), run(),
-                          std::forward<CompletionToken>(token));
+    return agent_->async_run(executor_, std::forward<CompletionToken>(token));
   }
-  /// Deleted: the job must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
   auto async_run(CompletionToken&& token) && = delete;
 
@@ -7246,6 +7603,7 @@ class job {
   /// worker_spec, unless the request says otherwise. A request that does not escalate has no effect
   /// on a job that is already stopping. No effect on a job that has ended. If called before `run`,
   /// no worker starts.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Kills the workers now, even if they are being stopped.
@@ -7258,7 +7616,7 @@ class job {
   asio::any_io_executor executor_;
   std::shared_ptr<job_journal> journal_;
   std::shared_ptr<detail::job_tracker> tracker_;
-  std::shared_ptr<local_agent> agent_;
+  std::unique_ptr<local_agent> agent_;
 };
 
 }  // namespace elastic
@@ -7526,17 +7884,28 @@ enum class guard_news : int {
   ended = 3,
   /// A process of the tree cannot be killed, such as a setuid program; `value` is its pid.
   stuck = 4,
-  /// No process of the tree is left. The guard ends.
+  /// No process of the tree is left, and the guard ends; or, if `value` is not 0, only managers of
+  /// shared memory are left, and the guard ends when they have.
   empty = 5,
+  /// A process that the worker left behind is killed; `value` is its pid and `command` its command
+  /// line. After `guard_named` of these, one with the pid 0 says that there are more.
+  killed = 6,
 };
 
 /// The steps of starting the worker; `hold`: what the guard itself needs from the kernel.
 enum class guard_stage : int { fork, session, parent_death, execute, hold };
 
+/// How many killed processes a guard names, and how much of their command lines it sends.
+inline constexpr int guard_named = 8;
+inline constexpr int guard_shown_bytes = 96;
+
+/// Only `size` bytes of `command` are sent.
 struct guard_message {
   guard_news news;
   int value;
   guard_stage stage;
+  int size;
+  char command[guard_shown_bytes];
 };
 
 /// The descriptors that a guard inherits.
@@ -7546,11 +7915,34 @@ inline constexpr int guard_agent = 4;
 /// A byte that tells the guard to end the tree; it is not a signal number.
 inline constexpr unsigned char guard_end_tree = 255;
 
+/// Helpers clean up after their processes and then end by themselves: they unlink shared memory.
+/// They are told by a mark in their command line.
+enum class guard_helper : int {
+  /// Python's tracker of resources or of semaphores, or that of multiprocess or loky. It unlinks
+  /// names that the next attempt may use again.
+  tracker,
+  /// That of PyTorch's sharing strategy "file_system". It waits for 2 s whether a new client comes,
+  /// and its names are never used again, so that nobody needs to wait for it.
+  manager,
+};
+inline constexpr int guard_helpers = 2;
+inline constexpr char guard_helper_marks[guard_helpers][24] = {"_tracker import main",
+                                                               "torch_shm_manager"};
+
+/// How long a helper may take to end, in ms, when the other processes of the tree have ended.
+inline constexpr int guard_helper_patience[guard_helpers] = {500, 2500};
+
+/// How often a guard spares helpers while others end.
+inline constexpr int guard_looks = 4096;
+
+/// How much of a command line is searched for a mark.
+inline constexpr int guard_command_bytes = 1024;
+
 /// The guard's first argument: the protocol version. A guard refuses any other version.
-inline constexpr char guard_version[] = "elastic-guard-2";
+inline constexpr char guard_version[] = "elastic-guard-3";
 
 /// The second argument: whether the worker starts even if the guard cannot hold processes that
-/// leave its tree.
+/// leave its tree. The third is how long what the worker leaves behind may linger, in ms.
 inline constexpr char guard_must_hold[] = "required";
 inline constexpr char guard_may_fail[] = "best-effort";
 
@@ -7579,8 +7971,9 @@ namespace elastic::detail {
 /// The file that a relative `path` names for a process that starts in `directory`.
 ELASTIC_DECL std::string seen_from(const std::string& directory, const std::string& path);
 
-/// Throws if a string contains a zero byte: the kernel would silently cut it off there.
-ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec);
+/// Refuses what the kernel would not take as it is: a text with a zero byte, where it would
+/// silently cut it off, and a signal that does not exist. Errors: `errc::invalid_argument`.
+ELASTIC_DECL void refuse_unusable(const process_spec& spec);
 
 /// The path to execute, found as `execvp` does it: a name without a slash is looked up in PATH.
 ///
@@ -7872,6 +8265,12 @@ inline std::vector<char*> pointers_to(const std::string* first,
   for (const std::string& text : rest) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
   return pointers;
+}
+
+/// How long what a process leaves behind may linger, within its bounds.
+inline std::chrono::milliseconds linger_of(const process_spec& spec) {
+  const duration bounded = std::clamp<duration>(spec.linger, duration::zero(), limits::linger);
+  return std::chrono::ceil<std::chrono::milliseconds>(bounded);
 }
 
 /// Whether a standard stream was closed when this process began and its number now belongs to a
@@ -8294,7 +8693,7 @@ struct registry_place {
   /// Prepares the registry before anything else; empty: there is nothing to do.
   std::function<task<void>()> prepare;
   /// Makes the keys of this job alone. Called once for the node, and once for each time that its
-  /// agent leads; each result is used on its own strand.
+  /// agent leads; each result is used on its own strand. Must be set.
   std::function<std::shared_ptr<versioned_keys>()> keys;
   /// Makes keys that all roles of a job share, with which their leaders compare job files. Called
   /// once, for the node. Empty: job files without a common role are not compared.
@@ -8311,8 +8710,8 @@ ELASTIC_DECL std::vector<std::string_view> registered_settings();
 /// agent to arrive leads; if it is gone, another one takes over.
 /// docs/design/etcd_and_directories.md has the rules.
 ///
-/// Errors: `errc::invalid_argument` for an empty run id, or a setting out of bounds. The first
-/// round reports errors of the registry.
+/// Errors: `errc::invalid_argument` for an empty run id, a place without `keys`, or a setting out
+/// of bounds. The first round reports errors of the registry, and null keys.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
     rendezvous_parameters parameters, registry_place place);
 
@@ -9352,6 +9751,10 @@ class store_extension {
     /// How many bytes the extension holds for the client, roughly. They count towards the client's
     /// limits at the server.
     virtual std::size_t held() const { return 0; }
+
+    /// How many of these are for a message that is incomplete. If they are many, the server limits
+    /// them and their time as before the first message.
+    virtual std::size_t held_for_part() const { return 0; }
   };
 
   virtual ~store_extension() = default;
@@ -9427,8 +9830,9 @@ enum class tcp_store_legacy_dialect {
 
 namespace elastic::detail {
 
-/// The clients of a server whose first message is incomplete. Anybody can connect and send half a
-/// message, so their number, time and memory are limited. Above a limit, the oldest is
+/// The clients of a server whose first message is incomplete, or a later one to the server's
+/// extension that takes much memory. Anybody can connect and send half a message, so their number,
+/// time and memory are limited. Above a limit, the oldest is
 /// disconnected, or the largest if it uses more than `limits::store_newcomer_share`. If the oldest
 /// is still within its head start, the client that wants more is disconnected instead: when many
 /// agents connect at once, the first ones can then complete their handshakes.
@@ -9555,6 +9959,9 @@ class tcp_store_session {
 
   /// Whether a part of a request has arrived, or a part of the first message to the extension.
   bool is_midway() const { return !input_.empty() || (conversation_ && !has_begun()); }
+
+  /// The memory for an incomplete message to the extension, in bytes.
+  std::size_t held_for_part() const { return conversation_ ? conversation_->held_for_part() : 0; }
 
   /// Whether the client talks to the extension.
   bool is_of_extension() const { return conversation_ != nullptr; }
@@ -10238,6 +10645,7 @@ class job_journal {
   ELASTIC_DECL void record(job_event event);
 
   /// Adds a sink. It first receives the kept records, oldest first; no record is lost in between.
+  /// Errors: `errc::invalid_argument` if it is null.
   ELASTIC_DECL void add(std::shared_ptr<journal_sink> sink);
 
   /// When this returns, the sink receives no more records.
@@ -10809,6 +11217,8 @@ struct command_line_facts {
   int accelerators = 0;
   /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
   std::string python = "python3";
+  /// The warning for a user who expects another one: see python_warning. Empty: none.
+  std::string python_warning = {};
 
   // About the program, for messages and --help.
 
@@ -11205,6 +11615,21 @@ ELASTIC_DECL std::string default_python(
 /// The same for this process.
 ELASTIC_DECL std::string default_python();
 
+/// Finds a program in a list such as PATH.
+/// Result: its path; `program` itself if that is a path, or if the list does not have it.
+ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list);
+
+/// The warning for a user whose active environment is not the one of the Python for scripts, so
+/// that a script may lack its packages. The active environment is that of VIRTUAL_ENV or
+/// CONDA_PREFIX whose programs come first in PATH; if PATH has neither, both are. A Python belongs
+/// to the environment in which it is, and to that of the Python to which it is a link: a venv made
+/// by conda's Python belongs to conda, too. An environment without a Python counts as none, and no
+/// warning is given about a script in place of a Python, such as that of pyenv.
+/// Result: one sentence, with PYTHON_EXEC; empty if the Python belongs to an active environment, or
+/// if none is active. Errors: none.
+ELASTIC_DECL std::string python_warning(const environment_map& environment,
+                                        const std::string& python);
+
 }  // namespace elastic
 
 // ---- elastic/cli/io_choice.hpp ----
@@ -11485,6 +11910,9 @@ namespace elastic::detail {
 /// the kernel, or the server of a network file system, releases it if the process is killed. A
 /// value becomes visible by a rename, so no reader sees an incomplete one.
 ///
+/// The umask decides who may write the files; nobody else can read them. Who may only read a lock
+/// could hold a read lock for ever, and values include a password.
+///
 /// Errors of every call: `errc::connection_failed` for a failure that may pass, `errc::file_access`
 /// for a permanent one, `errc::store_value` for a file that this class did not write, or that was
 /// damaged. Messages name the file.
@@ -11498,6 +11926,10 @@ class key_directory {
 
   /// Makes the directory, whose parent must exist, and checks that it is writable.
   ELASTIC_DECL void prepare() const;
+
+  /// Which of the lock and the keys' files users can read that cannot write them, one after the
+  /// other: files of a former release, or files whose mode was changed. Empty: none.
+  ELASTIC_DECL std::vector<std::string> exposed_files() const;
 
   /// Whether the kernel reports every change, because only this host can make one.
   ELASTIC_DECL bool is_local() const;
@@ -11534,7 +11966,7 @@ class key_directory {
   // The descriptor is -1 if another process holds the lock.
   ELASTIC_DECL descriptor take_lock() const;
 
-  // A new file that replaces an existing one.
+  // A new file that replaces an existing one. Who may write it may read it.
   ELASTIC_DECL static descriptor create(const std::string& path);
   ELASTIC_DECL static void write_file(const std::string& path, std::string_view text);
   ELASTIC_DECL std::optional<key_file> read_once(const std::string& key) const;
@@ -11570,10 +12002,15 @@ class file_keys final : public versioned_keys {
   static constexpr std::chrono::milliseconds remote_pause{100};
 
   /// @param directory  contains only these keys; its parent must exist
+  /// Errors: `errc::invalid_argument` if `time` is null.
   ELASTIC_DECL file_keys(std::string directory, std::shared_ptr<time_source> time);
 
   /// Creates the directory. Must be called before all other members.
   ELASTIC_DECL task<void> prepare();
+
+  /// The files in the directory that users can read who cannot write them. Such a user can keep the
+  /// lock from the nodes of the job, and learn the keys' values.
+  ELASTIC_DECL task<std::vector<std::string>> exposed_files();
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
@@ -12017,10 +12454,16 @@ ELASTIC_DECL task<std::string> local_stacks(
 
 namespace elastic::detail {
 
+struct shown_line;
+
 /// A stdout or stderr that other processes share: a terminal, a pipe, a file or a socket. Writes
 /// neither block nor change the descriptor flags, which all those processes would see.
 ///
-/// Thread-safety: one thread at a time.
+/// All targets of this process for the same file know together whether its last line is finished:
+/// stdout, stderr and the log are often one terminal.
+///
+/// Thread-safety: different targets, from any thread, also for the same file; one target, one
+/// thread at a time. `break_line`: any thread.
 class console_target {
  public:
   /// `fd` is borrowed: the target has its own descriptor for the same file, or none if `fd` is not
@@ -12035,6 +12478,13 @@ class console_target {
   /// Result: how many bytes were written. Empty with `errno` EAGAIN: there is no room now. Empty
   /// with another `errno`: there never will be.
   ELASTIC_DECL std::optional<std::size_t> write_some(std::string_view bytes);
+
+  /// The same for bytes that leave the cursor of a terminal where it was.
+  ELASTIC_DECL std::optional<std::size_t> draw_some(std::string_view bytes);
+
+  /// Makes the next `write_some` to this file begin a new line. Nothing happens if the last line is
+  /// finished, or if nothing else is written.
+  ELASTIC_DECL void break_line();
 
  private:
   enum class how {
@@ -12058,6 +12508,7 @@ class console_target {
 
   how how_ = how::blocking;
   unique_fd fd_;
+  std::shared_ptr<shown_line> line_;
 };
 
 }  // namespace elastic::detail
@@ -12073,7 +12524,13 @@ namespace elastic {
 /// external input.
 ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string_view text);
 
+/// Writes a text that is no record, such as a report, to a descriptor. It begins a new line there,
+/// as a record does. An empty text writes nothing. Waits for the reader; a closed other end is
+/// ignored.
+ELASTIC_DECL void show_text(std::string_view text, int descriptor = STDERR_FILENO);
+
 /// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
+/// Each begins a new line, whatever output of workers this process has shown there.
 ///
 /// If the other end does not read, it waits once for a tenth of a second, and then drops records
 /// until there is room again; a line then says how many were dropped. A closed other end is
@@ -12083,6 +12540,7 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string
 class console_log final : public log_handler {
  public:
   /// `descriptor` is borrowed: the log keeps a duplicate.
+  /// Errors: `errc::invalid_argument` if `time` is null.
   ELASTIC_DECL explicit console_log(std::shared_ptr<time_source> time,
                                     int descriptor = STDERR_FILENO);
   ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;
@@ -12109,13 +12567,16 @@ namespace elastic {
 
 /// Waits until a drain file appears, which takes this node out of the job. The kernel reports it
 /// (inotify), so the file must be created on this host: a network file system does not report
-/// changes by other hosts. In a directory in which every user may create files, such as /tmp, the
-/// file must belong to this user or to root; any other file is logged and ignored.
+/// changes by other hosts. If inotify is used up or forbidden, the log says so, and this function
+/// looks for the file each second instead. In a directory in which every user may create files,
+/// such as /tmp, the file must belong to this user or to root; any other file is logged and
+/// ignored.
 ///
 /// If its directory is removed, the log says so, and the wait never ends.
 /// Result: the reason: the file's name and its text, on one line. If the text cannot be read, the
 /// reason says why; the file has the same effect.
-/// Errors: `errc::file_access` if the directory cannot be watched.
+/// Errors: `errc::file_access` if the directory does not exist; `errc::invalid_argument` if `time`
+/// is null.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
                                                    std::shared_ptr<time_source> time, logger log);
@@ -12248,9 +12709,9 @@ class program_run {
   ///                    cancellation. A task that ends before the agent stops the job, as if the
   ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
-  /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension.
-  /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
-  /// watched.
+  /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension, and
+  /// `errc::invalid_argument` at once if `agent` is null.
+  /// Before a worker starts: `errc::file_access` if the directory of the drain file does not exist.
   /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
   /// extension is still shut down cleanly.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
@@ -12290,17 +12751,6 @@ namespace elastic {
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan);
 /// The same with the default signal_plan.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
-
-namespace detail {
-
-/// The same with concurrent watchers, which end only when they are cancelled. One that fails ends
-/// the run.
-///
-/// Errors: also that of a watcher. Cancellation: requests go only to the agent.
-ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
-                                          std::vector<task<void>> watchers);
-
-}  // namespace detail
 
 }  // namespace elastic
 
@@ -12756,7 +13206,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<void> keep(bool may_restart);
   ELASTIC_DECL task<void> make_forever(bool may_restart, task_group& watches);
   ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
-  ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
+  ELASTIC_DECL task<std::optional<exit_status>> end_of(standby_pointer standby);
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
   ELASTIC_DECL task<void> make_missing();
@@ -12767,6 +13217,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
   ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
   ELASTIC_DECL void note_failed_run(const std::string& reason);
+  ELASTIC_DECL void note_lost_run(const std::optional<exit_status>& end);
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait rather than run the script; found out by a
@@ -12797,6 +13248,8 @@ class standby_set final : public process_launcher {
   bool is_short_noted_ = false;
   /// Standbys also import what workers have imported later.
   bool uses_records_ = true;
+  /// How many standbys in a row ended by a signal before the script came to its point.
+  int lost_runs_ = 0;
   /// Whether standbys run the script up to its point; empty: no worker has named a point.
   std::optional<bool> runs_scripts_;
   event_flag changed_;
@@ -12821,7 +13274,8 @@ namespace elastic {
 
 namespace detail {
 class request_inbox;
-struct prepared_workers;
+struct inbox_access;
+struct replica_parts;
 }  // namespace detail
 
 /// Replicas of one program on this node, such as an inference server. They form no world and do not
@@ -12829,18 +13283,20 @@ struct prepared_workers;
 /// not restarted.
 ///
 ///     replica_set servers(config);
-///     co_spawn(context, servers.run(), on_end);
+///     servers.async_run(context.get_executor(), on_end);
 ///
 /// A set provides for each replica what an agent provides for a worker: a guard, log files, the
 /// control channel, hang detection with its hook, and restarts with their delays. A replica gets
 /// LOCAL_RANK, LOCAL_WORLD_SIZE, ROLE_NAME, ROLE_RANK and ROLE_WORLD_SIZE, which do not change when
 /// it restarts, and TORCHELASTIC_RESTART_COUNT, which counts its own failures.
 ///
-/// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
-/// It must live until its run has ended.
+/// It starts no thread, installs no signal handler and shares no state with others but the last
+/// line of a console. One object runs once.
+/// The run needs nothing of the object: the destructor asks it to stop, as `stop()` does, and does
+/// not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal`, `signal_replica` and `carry_out` from any thread; the rest from
-/// one thread at a time.
+/// Thread-safety: `stop`, `signal`, `signal_replica`, `carry_out` and the destructor from any
+/// thread; the rest from one thread at a time.
 class replica_set {
  public:
   /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
@@ -12868,18 +13324,40 @@ class replica_set {
   /// Cancellation: partial and total stop the replicas as `stop` does; only terminal kills them. If
   /// several types are combined, the gentlest applies. A further request kills. Then it returns a
   /// result whose state is `stopped`, unless the replicas had ended by themselves. Afterwards, the
-  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending. With
+  /// `co_spawn`, a request that comes before the task has begun is Asio's: terminal throws
+  /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<run_result> run() &;
-  /// Deleted: the set must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   task<run_result> run() && = delete;
+
+  /// Runs the replicas as `run` does, on the executor, with any completion token of Asio. The
+  /// signature is `void(std::exception_ptr, run_result)`. The handler is called on its associated
+  /// executor, by default on that of the run, and never within this call.
+  ///
+  /// Result, errors: those of `run`.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end. `asio::cancel_after` kills unless it is given another type than
+  /// terminal (`job::async_run`).
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) & {
+    return detail::async_run<run_result>(std::move(executor), inbox_, run(),
+                                         std::forward<CompletionToken>(token));
+  }
+  /// Deleted: the destructor of a temporary would stop the run.
+  template <class CompletionToken>
+  auto async_run(asio::any_io_executor executor, CompletionToken&& token) && = delete;
 
   /// Asks all replicas to end: with the signal of the request, and with SIGKILL after its grace
   /// period or else the `shutdown_timeout`. A second request kills at once if it escalates, and has
   /// no effect otherwise. No effect on a set that has ended. If called before `run`, no replica
   /// starts.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Passes a signal on to every running replica, as `local_agent::signal` does.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
   /// The same for one replica and its process group.
@@ -12893,14 +13371,17 @@ class replica_set {
   /// that replica again. `drain` stops the set. `stacks` needs the agent_extension of
   /// `add_diagnosis`.
   ///
-  /// Result: the outcome when the command is done, or why it was not carried out.
+  /// Result: the outcome when the command is done, or why it was not carried out, at the latest
+  /// when the run ends, or when the set is destroyed and has not run.
   /// Errors: none of its own. Cancellation: all types; the command may still be carried out.
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
-  std::unique_ptr<detail::prepared_workers> prepared_;
-  std::string run_id_;
+  friend detail::inbox_access;
+
   std::shared_ptr<detail::request_inbox> inbox_;
+  /// What the run takes; null afterwards.
+  std::unique_ptr<detail::replica_parts> parts_;
 };
 
 /// Runs replicas as a program does: each signal of the plan either stops them cleanly or is passed
@@ -13119,7 +13600,8 @@ namespace elastic {
 class role_extension;
 namespace detail {
 class request_inbox;
-class role_plan;
+struct group_parts;
+struct inbox_access;
 }  // namespace detail
 
 /// A job of several roles on this node, each with its own workers, world and lifetime. An agent
@@ -13127,13 +13609,15 @@ class role_plan;
 /// the others. On several nodes, each node runs a group of the same roles.
 ///
 ///     role_group job(context.get_executor(), options);
-///     co_spawn(context, job.run(), on_end);
+///     job.async_run(on_end);
 ///
 /// The job succeeds when every role without `stops_with` has succeeded; the rest are then stopped.
 ///
-/// One object runs once. It must live until its run has ended.
+/// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
+/// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `signal` and the destructor from any thread; the rest from one thread at
+/// a time.
 class role_group {
  public:
   /// The parameters of a group.
@@ -13211,24 +13695,58 @@ class role_group {
   /// Cancellation: partial and total stop the job as `stop` does; only terminal kills the workers.
   /// If several types are combined, the gentlest applies. A further request kills. Then it returns
   /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
-  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending. With
+  /// `co_spawn`, a request that comes before the task has begun is Asio's: terminal throws
+  /// `operation_aborted`, the others are lost. `async_run` has no such gap.
   ELASTIC_DECL task<result> run() &;
-  /// Deleted: the group must live until its run has ended.
+  /// Deleted: the destructor of a temporary would stop the run.
   task<result> run() && = delete;
+
+  /// Runs the job as `run` does, with any completion token of Asio. The signature is
+  /// `void(std::exception_ptr, role_group::result)`. The handler is called on its associated
+  /// executor, by default on the group's, and never within this call.
+  ///
+  /// Result, errors: those of `run`.
+  /// Cancellation: that of `run`, by the cancellation slot of the token's handler, at any time,
+  /// also before the run has begun. The signal may be emitted on any thread, but by one at a time.
+  /// No effect after the end. `asio::cancel_after` kills unless it is given another type than
+  /// terminal (`job::async_run`).
+  template <class CompletionToken>
+  auto async_run(CompletionToken&& token) & {
+    return detail::async_run<result>(executor_, inbox_, run(),
+                                     std::forward<CompletionToken>(token));
+  }
+  /// Deleted: the destructor of a temporary would stop the run.
+  template <class CompletionToken>
+  auto async_run(CompletionToken&& token) && = delete;
 
   /// Asks the workers of all roles to end at the same time: with the signal of the request, and
   /// with SIGKILL after its grace period or else the role's `shutdown_timeout`. A request that does
   /// not escalate has no effect on a job that is already stopping. No effect on a job that has
   /// ended. If called before `run`, no worker starts.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void stop(stop_request request = {});
 
   /// Passes a signal on to every worker of every role that runs, as `local_agent::signal` does.
+  /// Errors: `errc::invalid_argument` if there is no such signal.
   ELASTIC_DECL void signal(int number);
 
  private:
-  std::shared_ptr<const detail::role_plan> plan_;
+  friend detail::inbox_access;
+
+  asio::any_io_executor executor_;
   std::shared_ptr<detail::request_inbox> inbox_;
+  /// What the run takes; null afterwards.
+  std::unique_ptr<detail::group_parts> parts_;
 };
+
+namespace detail {
+
+/// For `role_group::async_run`.
+ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<role_group::result> work,
+                            run_handler<role_group::result> on_end);
+
+}  // namespace detail
 
 /// Runs a group as a program does: each signal of the plan either stops the group cleanly, and its
 /// workers get the same signal, or is passed on to its workers. See `run_with_signals` for an
@@ -13313,25 +13831,6 @@ struct program_options;
 ELASTIC_DECL void add_status(program_options& options);
 
 }  // namespace elastic
-
-// ---- elastic/status/detail/agent_phase.hpp ----
-
-namespace elastic::detail {
-
-/// What an agent does between two events, as traces and `explain` name it.
-enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
-inline constexpr std::array<std::string_view, 7> agent_phase_names{
-    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
-
-constexpr std::string_view to_string(agent_phase phase) {
-  return agent_phase_names[static_cast<std::size_t>(phase)];
-}
-
-/// The phase of an agent after an event.
-/// @param before  its phase until then
-ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before);
-
-}  // namespace elastic::detail
 
 // ---- elastic/status/detail/viewed_worker.hpp ----
 
@@ -13590,11 +14089,26 @@ class viewed_job {
 
 namespace elastic::detail {
 
-/// What the time of an agent went to. Only `training` is what the job is for; `rollback` are steps
-/// that had been made before the workers were started again.
-enum class time_use { training, rendezvous, start, stop, exit_barrier, rollback };
-inline constexpr std::array<std::string_view, 6> time_use_names{
-    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback"};
+/// What the time of an agent went to. Only `training` is what the job is for.
+enum class time_use {
+  /// The workers do what no attempt has done before. If they report no steps: they run.
+  training,
+  /// The nodes meet, or the job pauses.
+  rendezvous,
+  /// Until the workers run; if they report steps, until the first one of the attempt.
+  start,
+  /// Until no worker is left that has to end.
+  stop,
+  exit_barrier,
+  /// The workers repeat steps, or worked on one when their attempt ended.
+  rollback,
+  /// The workers made no progress, as was found out, or were hung.
+  stall,
+  /// A pause before a restart.
+  wait,
+};
+inline constexpr std::array<std::string_view, 8> time_use_names{
+    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback", "stall", "wait"};
 
 /// Why an attempt ended.
 enum class attempt_end { none, success, failure, hang, membership, request };
@@ -13634,7 +14148,8 @@ struct viewed_attempt {
   std::string last_lines = {};
   /// What was decided then.
   std::string decision = {};
-  /// From its end until workers ran again; empty: they do not, or not yet.
+  /// What its end cost: until workers ran again, and if they report steps, until their furthest one
+  /// was reached again, or the next attempt ended before. Empty: they do not run, or not yet.
   std::optional<double> lost_seconds = {};
   /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
   bool is_replacement = false;
@@ -13770,15 +14285,18 @@ class job_view {
 
   /// When the agent began, in microseconds since 1970.
   std::int64_t began_us() const { return began_us_; }
-  /// What the time was used for up to `now_us`, in seconds.
+  /// The last record that was taken, in microseconds since 1970.
+  std::int64_t last_us() const { return last_us_; }
+  /// What the time was used for up to `now_us`, in seconds. The step that workers are making
+  /// belongs to nothing until they report it.
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
-  /// The part of the time that workers ran, from 0 to 1; empty before anything was done.
+  /// The sum of all uses.
+  ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
+  /// The part of the time that was productive, from 0 to 1; empty before anything was done.
   ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
-
-  /// What the agent did between its records, in seconds by phase.
-  const std::array<double, agent_phase_names.size()>& phase_seconds() const {
-    return phase_seconds_;
-  }
+  /// Whether workers of this node have reported steps. Without them, all the time for which workers
+  /// ran is productive, unless a stall was found.
+  bool has_steps() const { return has_steps_; }
 
   /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
   const std::array<std::int64_t, 6>& ends() const { return ends_; }
@@ -13795,7 +14313,6 @@ class job_view {
  private:
   ELASTIC_DECL void begin_run(const journal_record& record);
   ELASTIC_DECL void apply(const journal_record& record);
-  ELASTIC_DECL void spend_time(const journal_record& record);
   ELASTIC_DECL void note_in_attempt(const job_event& event);
   ELASTIC_DECL void add_attempt(const journal_record& record);
   ELASTIC_DECL void rest(const journal_record& record);
@@ -13807,6 +14324,11 @@ class job_view {
   ELASTIC_DECL void note_hung(const journal_record& record);
   ELASTIC_DECL void suspect(const job_event& event);
   ELASTIC_DECL void note_stall(const journal_record& record);
+  ELASTIC_DECL void end_stall(const journal_record& record);
+  ELASTIC_DECL void note_first_step();
+  ELASTIC_DECL void note_rollback(const journal_record& record);
+  ELASTIC_DECL void note_reached_step(const journal_record& record);
+  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
   ELASTIC_DECL void restart_replica(const journal_record& record);
   ELASTIC_DECL void note_replacement(const job_event& event);
   ELASTIC_DECL void note_abandonment(const job_event& event);
@@ -13816,8 +14338,12 @@ class job_view {
   ELASTIC_DECL void decide(const journal_record& record);
   ELASTIC_DECL void end_agent(const journal_record& record);
   ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
-  ELASTIC_DECL void note_step(std::int64_t step, std::int64_t now_us);
-  bool is_working() const { return use_ == time_use::training || use_ == time_use::rollback; }
+  ELASTIC_DECL void lose_last_step(std::int64_t from_us);
+  ELASTIC_DECL double unfinished_seconds(std::int64_t now_us) const;
+  ELASTIC_DECL bool has_running_workers() const;
+  bool is_working() const {
+    return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
+  }
   ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
 
   view_bounds bounds_;
@@ -13844,15 +14370,20 @@ class job_view {
   bool will_restart_ = false;
   std::vector<viewed_worker> workers_;
   std::int64_t began_us_ = 0;
-  /// The time of the last record, and what the agent has done since.
   std::int64_t last_us_ = 0;
-  agent_phase phase_ = agent_phase::rendezvous;
-  std::array<double, agent_phase_names.size()> phase_seconds_{};
   time_use use_ = time_use::start;
   std::int64_t use_began_us_ = 0;
-  /// The furthest step of the attempts before the last one, and of that; -1: none.
-  std::int64_t former_step_ = -1;
+  /// What a stall interrupted.
+  time_use stalled_use_ = time_use::training;
+  /// The last productive time that has ended.
+  std::int64_t trained_from_us_ = 0;
+  std::int64_t trained_to_us_ = 0;
+  /// The attempt has ended, and it is not yet known whether its last step was lost.
+  bool is_last_step_open_ = false;
+  bool has_steps_ = false;
+  /// The furthest step of the attempt, as workers told this view, and when; -1: they told none.
   std::int64_t step_ = -1;
+  std::int64_t stepped_us_ = 0;
   std::array<double, time_use_names.size()> used_{};
   std::array<std::int64_t, attempt_end_names.size()> ends_{};
   std::map<std::string, std::int64_t> exits_;
@@ -14334,18 +14865,23 @@ namespace elastic::testing {
 
 /// Keeps every line of a log, for tests:
 ///
-///     const auto log = std::make_shared<log_recorder>();
-///     services.log = log->log();
+///     log_recorder log;
+///     services.log = log.log();
 ///     …
-///     assert(log->has("restarting"));
+///     assert(log.has("restarting"));
+///
+/// Its loggers share the lines with it, and may outlive it.
 ///
 /// Thread-safety: any thread.
-class log_recorder final : public log_handler, public std::enable_shared_from_this<log_recorder> {
+class log_recorder final : public log_handler {
  public:
+  ELASTIC_DECL log_recorder();
+  log_recorder(const log_recorder&) = delete;
+  log_recorder& operator=(const log_recorder&) = delete;
+
   ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;
 
-  /// A logger that writes here, from debug level. The recorder must be owned by a
-  /// `std::shared_ptr`.
+  /// A logger that writes here, from debug level.
   ELASTIC_DECL logger log();
 
   /// How many lines of `level` and above contain `part`.
@@ -14358,8 +14894,9 @@ class log_recorder final : public log_handler, public std::enable_shared_from_th
   ELASTIC_DECL std::string text() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::pair<log_level, std::string>> lines_;
+  class record;
+
+  std::shared_ptr<record> record_;
 };
 
 }  // namespace elastic::testing
@@ -15089,12 +15626,10 @@ ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& varia
                                                           int local_world_size) {
   if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
   variables["OMP_NUM_THREADS"] = "1";
-  return "\n"
-         "*****************************************\n"
-         "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
-         "avoid your system being overloaded, please further tune the variable for optimal "
-         "performance in your application as needed.\n"
-         "*****************************************";
+  return fmt::format(
+      "OMP_NUM_THREADS is not set: each of the {} workers gets 1, so that together they do not "
+      "overload this host; set it to choose another number of threads",
+      local_world_size);
 }
 
 }  // namespace elastic
@@ -15109,6 +15644,14 @@ ELASTIC_DECL std::optional<int> signal_number(std::string_view name);
 
 /// The name of a signal without "SIG": "TERM" for SIGTERM. Empty if it has none.
 ELASTIC_DECL std::string_view signal_abbreviation(int number);
+
+/// Whether the kernel has this signal, and the C library does not keep it for itself.
+ELASTIC_DECL bool is_signal(int number);
+
+/// Checks the number of a signal that is to be sent.
+/// @param what  the beginning of the error: "local_agent::signal"
+/// Errors: `errc::invalid_argument` if there is no such signal.
+ELASTIC_DECL void require_signal(int number, std::string_view what);
 
 }  // namespace elastic::detail
 
@@ -15556,27 +16099,80 @@ ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_v
       detail::json_quoted(message), stack, timestamp);
 }
 
-ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text) {
-  const std::string draft = fmt::format("{}.{}.tmp", path, ::getpid());
-  const auto fail = [&](int number) {
-    ::unlink(draft.c_str());
-    throw error(errc::file_access,
-                fmt::format("cannot write error file {}: {}", path, errno_text(number)));
-  };
-  const int file = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) fail(errno);
+namespace detail {
+
+inline bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(file, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int number = errno;
-      ::close(file);
-      fail(number);
-    }
-    text.remove_prefix(static_cast<std::size_t>(count));
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
   }
-  ::close(file);
-  if (::rename(draft.c_str(), path.c_str()) != 0) fail(errno);
+  return true;
+}
+
+/// Replaces a file at once. Result: 0, or errno; then no draft is left.
+inline int replace_file(const std::string& path, std::string_view text) {
+  const std::string draft = fmt::format("{}.{}.tmp", path, ::getpid());
+  // In a directory that others may write in, a link could be here.
+  ::unlink(draft.c_str());
+  const unique_fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return errno;
+  if (write_all(file.get(), text) && ::rename(draft.c_str(), path.c_str()) == 0) return 0;
+  const int number = errno;
+  ::unlink(draft.c_str());
+  return number;
+}
+
+/// Overwrites a file that cannot be replaced. Result: 0, or errno; EPERM for a file of another
+/// user, and for one that also has another name.
+inline int overwrite_file(const std::string& path, std::string_view text) {
+  const unique_fd file(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat about{};
+  if (!file || ::fstat(file.get(), &about) != 0) return errno;
+  const bool is_own = about.st_uid == ::geteuid() || about.st_uid == 0;
+  if (!S_ISREG(about.st_mode) || !is_own || about.st_nlink != 1) return EPERM;
+  return ::ftruncate(file.get(), 0) == 0 && write_all(file.get(), text) ? 0 : errno;
+}
+
+ELASTIC_DECL std::string shortened_error(const std::string& text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const error_file_content content = parse_error_file(text);
+  const std::string message = content.message.substr(0, most / 8);
+  std::string stack = content.callstack.value_or("");
+  if (stack.size() > most) stack.erase(0, stack.size() - most);
+  const auto root = parse_json(text, nullptr, error_file_members);
+  const nlohmann::ordered_json::json_pointer place("/message/errorCode");
+  const bool has_code = root.is_object() && root.contains(place) && root[place].is_number_integer();
+  const int code = has_code ? root[place].get<int>() : 0;
+  for (;;) {
+    const std::string shorter = launcher_error_file_text(
+        parse_error_file(error_file_text(message, stack, content.timestamp)), code);
+    if (shorter.size() <= most || stack.empty()) return shorter;
+    // A byte of the traceback takes up to six.
+    stack.erase(0, std::max<std::size_t>(1, (shorter.size() - most) / 6));
+  }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text) {
+  constexpr std::size_t termination_log_bytes = 4096;
+  std::string shorter;
+  if (path == "/dev/termination-log") {
+    text = shorter = detail::shortened_error(std::string(text), termination_log_bytes);
+  }
+  struct stat found{};
+  const bool exists = ::lstat(path.c_str(), &found) == 0;
+  const bool is_file = exists && S_ISREG(found.st_mode);
+  const bool is_replaceable = !exists || is_file || S_ISLNK(found.st_mode);
+  int failure = is_replaceable ? detail::replace_file(path, text) : EEXIST;
+  // On a full disk, the former content stays.
+  const bool is_full = failure == ENOSPC || failure == EDQUOT;
+  if (failure != 0 && is_file && !is_full) failure = detail::overwrite_file(path, text);
+  if (failure == 0) return;
+  const std::string why =
+      is_replaceable ? errno_text(failure) : "something that is not a regular file is there";
+  throw error(errc::file_access, fmt::format("cannot write error file {}: {}", path, why));
 }
 
 ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content,
@@ -15751,6 +16347,7 @@ ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std:
   if (failure.out_of_memory) {
     text += "  reason    : out of memory: the kernel killed processes here when it died\n";
   }
+  if (!failure.full_disk.empty()) text += fmt::format("  reason    : {}\n", failure.full_disk);
   if (!failure.stall.empty()) text += fmt::format("  stall     : {}\n", failure.stall);
   if (!failure.core_file.empty()) text += fmt::format("  core      : {}\n", failure.core_file);
   return text;
@@ -15764,7 +16361,8 @@ inline std::string name_of_kind(const run_result::failure& failure) {
        {failure.status.text(), failure.role, failure.core_file, message}) {
     name += fmt::format("{} {}", part.size(), part);
   }
-  return name + (failure.out_of_memory ? " out of memory" : "");
+  return name + (failure.out_of_memory ? " out of memory" : "") +
+         (failure.full_disk.empty() ? "" : " full disk");
 }
 
 inline std::string report_stderr(const run_result::failure& failure) {
@@ -15907,6 +16505,7 @@ inline nlohmann::ordered_json failure_json(const run_result::failure& failure) {
   object["end"] = end_json(failure.status);
   object["stopped_by_agent"] = failure.stopped_by_agent;
   object["out_of_memory"] = failure.out_of_memory;
+  if (!failure.full_disk.empty()) object["full_disk"] = failure.full_disk;
   if (!failure.stall.empty()) object["stall"] = failure.stall;
   if (!failure.core_file.empty()) object["core"] = failure.core_file;
   if (failure.error) {
@@ -15947,6 +16546,172 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
 }
 
 }  // namespace elastic
+
+// ---- elastic/base/detail/impl/executor_work.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work) {
+  asio::post(executor, std::move(work));
+}
+
+ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, executor_work work) {
+  asio::post(strand, std::move(work));
+}
+
+ELASTIC_DECL void dispatch_work(const asio::any_io_executor& executor, executor_work work) {
+  asio::dispatch(executor, std::move(work));
+}
+
+ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& strand,
+                                executor_work work) {
+  asio::dispatch(strand, std::move(work));
+}
+
+ELASTIC_DECL void start_task(const asio::any_io_executor& executor, task<void> work,
+                             end_handler on_end, asio::cancellation_slot slot) {
+  asio::co_spawn(executor, std::move(work),
+                 asio::bind_cancellation_slot(slot, std::move(on_end)));
+}
+
+ELASTIC_DECL task<void> run_on(const asio::any_io_executor& executor, task<void> work,
+                               asio::cancellation_slot slot) {
+  return asio::co_spawn(executor, std::move(work),
+                        asio::bind_cancellation_slot(slot, asio::use_awaitable));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/pending_command.hpp ----
+
+namespace elastic::detail {
+
+/// A command whose sender waits for the answer. It is answered once, at the latest when it is
+/// destroyed.
+class pending_command {
+ public:
+  using answer_taker = std::function<void(job_command::outcome)>;
+
+  pending_command(job_command command, answer_taker answer)
+      : command_(std::move(command)), answer_(std::move(answer)) {}
+  pending_command(const pending_command&) = delete;
+  pending_command& operator=(const pending_command&) = delete;
+  ~pending_command() { settle(false, "not carried out: the workers, or the job, ended before"); }
+
+  const job_command& command() const { return command_; }
+
+  void settle(bool is_done, std::string text) {
+    if (!answer_) return;
+    const answer_taker answer = std::exchange(answer_, nullptr);
+    answer(job_command::outcome{is_done, std::move(text)});
+  }
+
+ private:
+  job_command command_;
+  answer_taker answer_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/request_inbox.hpp ----
+
+namespace elastic::detail {
+
+/// Passes a signal on to the workers. It need not end them.
+struct signal_request {
+  int number = 0;
+};
+
+/// Sends a signal to one worker of the job, if that runs on this node.
+struct rank_signal_request {
+  int rank = 0;
+  int number = 0;
+  /// Logged with it; empty: logged at debug level only.
+  std::string reason = {};
+};
+
+using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
+                                   worker_request, std::shared_ptr<pending_command>>;
+
+/// Carries requests from any thread to the strand of an agent. Requests that arrive before the
+/// agent runs are kept for it; requests that arrive after it are dropped.
+class request_inbox : public std::enable_shared_from_this<request_inbox> {
+ public:
+  /// From any thread.
+  ELASTIC_DECL void push(agent_request request);
+
+  /// On the strand: passes each request to `take` from now on, there.
+  ELASTIC_DECL void open(asio::any_io_executor strand,
+                         std::function<void(const agent_request&)> take);
+
+  /// On the strand, or if the inbox was never opened: accepts no more requests and releases the
+  /// strand, whose context may then end.
+  ELASTIC_DECL void close();
+
+ private:
+  ELASTIC_DECL void deliver();
+
+  std::mutex mutex_;
+  std::deque<agent_request> waiting_;
+  bool closed_ = false;
+  std::optional<asio::any_io_executor> strand_;
+  std::function<void(const agent_request&)> take_;
+};
+
+/// The end of an inbox that belongs to a run. It closes the inbox when the run has ended, when it
+/// is destroyed with its context, and when it never begins.
+class inbox_reader {
+ public:
+  explicit inbox_reader(std::shared_ptr<request_inbox> inbox) : inbox_(std::move(inbox)) {}
+  inbox_reader(inbox_reader&&) noexcept = default;
+  inbox_reader& operator=(inbox_reader&&) = delete;
+  ~inbox_reader() {
+    if (inbox_) inbox_->close();
+  }
+
+  const std::shared_ptr<request_inbox>& inbox() const { return inbox_; }
+
+ private:
+  std::shared_ptr<request_inbox> inbox_;
+};
+
+/// Reaches the inbox of an object whose run may outlive the object.
+struct inbox_access {
+  template <class Runner>
+  static std::shared_ptr<request_inbox> of(const Runner& runner) {
+    return runner.inbox_;
+  }
+};
+
+/// The stop that a cancellation requests: that of its gentlest type.
+ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
+
+/// The stop that the destructor of an object requests for its run.
+ELASTIC_DECL stop_request stop_by_destructor(const char* type);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/async_run.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<run_result> work,
+                            run_handler<run_result> on_end) {
+  start_uncancelled(executor, std::move(work), std::move(on_end));
+}
+
+ELASTIC_DECL std::function<void(asio::cancellation_type)> stop_by_cancellation(
+    std::shared_ptr<request_inbox> inbox) {
+  return [inbox = std::move(inbox)](asio::cancellation_type requested) {
+    if (requested != asio::cancellation_type::none) inbox->push(as_stop_request(requested));
+  };
+}
+
+ELASTIC_DECL asio::any_io_executor keep_running(asio::any_io_executor executor) {
+  return asio::prefer(std::move(executor), asio::execution::outstanding_work.tracked);
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/base/detail/impl/unique_fd.ipp ----
 
@@ -16466,13 +17231,21 @@ ELASTIC_DECL bool changes_by_epoch(std::string_view text);
 
 namespace elastic::detail {
 
-/// The entries of CUDA_VISIBLE_DEVICES, without surrounding spaces; no entries if it is not set. If
-/// it is set to the empty text, which hides all GPUs, there is one empty entry.
-ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment);
+/// The variable by which the GPUs of a worker are selected: HIP_VISIBLE_DEVICES if it is set, which
+/// ROCm prefers, or else CUDA_VISIBLE_DEVICES.
+ELASTIC_DECL std::string_view device_variable(const environment_map& environment);
 
-/// Leaves one GPU visible to the worker of a local rank: the entry of CUDA_VISIBLE_DEVICES at this
-/// index or, if there is none, the GPU of this number.
-/// Source: `torchrun --virtual-local-rank` (PyTorch 2.13).
+/// The entries of a variable such as CUDA_VISIBLE_DEVICES, without surrounding spaces; no entries
+/// if it is not set. If it is set to the empty text, which hides all GPUs, there is one empty
+/// entry.
+ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment,
+                                                      std::string_view variable);
+
+/// Leaves one GPU visible to the worker of a local rank: the entry of the device variable at this
+/// index or, if there is none, the GPU of this number. CUDA_VISIBLE_DEVICES has this entry even if
+/// HIP_VISIBLE_DEVICES was the source, because ROCm reads both. ROCR_VISIBLE_DEVICES remains: it
+/// renumbers the GPUs from which the others select.
+/// Source: `torchrun --virtual-local-rank` (PyTorch 2.13; with HIP_VISIBLE_DEVICES 2.15).
 ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank);
 
 }  // namespace elastic::detail
@@ -16493,8 +17266,30 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
                        std::chrono::duration<double>(chosen.timeout).count(),
                        limits::shell_command_timeout.count()));
   };
+  // What the kernel takes as a text ends at its first zero byte.
+  const auto demand_whole = [&](std::string_view field, const std::string& text) {
+    demand(text.find('\0') == std::string::npos,
+           fmt::format("{}: {} has a zero byte in it", spec.name_of(field), in_quotes(text)));
+  };
   demand(!spec.program.empty(), "the worker's program is not named");
+  demand_whole("program", spec.program);
+  demand_whole("directory", spec.directory);
+  for (const std::string& argument : spec.arguments) demand_whole("arguments", argument);
+  for (const auto& [name, value] : spec.environment) {
+    demand(!name.empty() && name.find('=') == std::string::npos,
+           fmt::format("{}: {} is not a name for a variable", spec.name_of("environment"),
+                       in_quotes(name)));
+    demand_whole("environment", name);
+    demand_whole("environment", value);
+  }
+  for (const int number : spec.ignored_signals) {
+    detail::require_signal(number, spec.name_of("ignored_signals"));
+  }
   if (spec.function) validate(*spec.function);
+  demand(std::none_of(spec.role.begin(), spec.role.end(),
+                      [](unsigned char letter) { return letter < ' ' || letter == 127; }),
+         fmt::format("{}: {} has control characters, such as a line end, in it",
+                     spec.name_of("role"), in_quotes(spec.role)));
   demand(spec.role.size() <= limits::worker_role_bytes,
          fmt::format("role: the name has {} bytes: up to {} are allowed", spec.role.size(),
                      limits::worker_role_bytes));
@@ -16509,17 +17304,20 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   for (const auto& [name, value] : spec.env) {
     if (detail::changes_by_epoch(value)) changing_bytes += name.size() + value.size();
     demand(!name.empty() && name.find('=') == std::string::npos,
-           fmt::format("'{}' is not a name for a variable", name));
+           fmt::format("{} is not a name for a variable", in_quotes(name)));
+    demand_whole("env", name);
+    demand_whole("env", value);
     demand(!is_set_by_agent(name),
            fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
   }
-  demand(!spec.virtual_local_rank ||
-             detail::visible_devices(spec.environment).size() >=
-                 static_cast<std::size_t>(spec.nproc_per_node) ||
-             detail::visible_devices(spec.environment).empty(),
-         fmt::format("CUDA_VISIBLE_DEVICES names fewer devices than the {} workers of the node, of "
-                     "which each is to have its own",
-                     spec.nproc_per_node));
+  const std::string_view device_variable = detail::device_variable(spec.environment);
+  const std::size_t devices =
+      detail::visible_devices(spec.environment, device_variable).size();
+  demand(!spec.virtual_local_rank || devices == 0 ||
+             devices >= static_cast<std::size_t>(spec.nproc_per_node),
+         fmt::format("{} names fewer devices than the {} workers of the node, of which each is to "
+                     "have its own",
+                     device_variable, spec.nproc_per_node));
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
@@ -16534,6 +17332,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
+  demand(spec.linger >= duration::zero() && spec.linger <= limits::linger,
+         "linger must be from 0 to 3600 s");
   demand(spec.exit_barrier_timeout >= duration::zero(),
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
@@ -16663,12 +17463,17 @@ class agent_journal {
   /// @param starts  how the workers were started; empty: not counted
   ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
                                  const std::optional<worker_starts>& starts, time_point began);
-  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures);
+  /// @param stepped  when the workers last reported another step in this epoch; empty: never
+  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures,
+                                   std::optional<time_point> stepped);
 
   /// Notes that workers of the last round continue in this one.
   /// @param change  what ended the last round
   /// @param ended   when this node learned of it
   ELASTIC_DECL void note_replacement(const rendezvous_change& change, time_point ended);
+  /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
+  /// this node had reported before.
+  ELASTIC_DECL void note_rollback(std::int64_t step);
   /// Notes that the workers have reached the furthest step of any earlier worker of this node.
   ELASTIC_DECL void note_step(std::int64_t step, time_point since);
 
@@ -16953,6 +17758,8 @@ class epoch_record {
 
   /// A worker of this node has reported a step.
   ELASTIC_DECL void note_step(std::int64_t step);
+  /// When the furthest step of this epoch was reported; empty: none was.
+  std::optional<time_point> stepped() const { return stepped_; }
 
   const run_result::rank_replacements& replacements() const { return replacements_; }
 
@@ -16972,38 +17779,10 @@ class epoch_record {
   /// been on their way back to it; empty: they have regained it.
   std::optional<std::int64_t> furthest_;
   std::optional<time_point> behind_since_;
+  /// The furthest step of this epoch, and when it was reported.
+  std::optional<std::int64_t> step_;
+  std::optional<time_point> stepped_;
   run_result::rank_replacements replacements_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/pending_command.hpp ----
-
-namespace elastic::detail {
-
-/// A command whose sender waits for the answer. It is answered once, at the latest when it is
-/// destroyed.
-class pending_command {
- public:
-  using answer_taker = std::function<void(job_command::outcome)>;
-
-  pending_command(job_command command, answer_taker answer)
-      : command_(std::move(command)), answer_(std::move(answer)) {}
-  pending_command(const pending_command&) = delete;
-  pending_command& operator=(const pending_command&) = delete;
-  ~pending_command() { settle(false, "not carried out: the workers, or the job, ended before"); }
-
-  const job_command& command() const { return command_; }
-
-  void settle(bool is_done, std::string text) {
-    if (!answer_) return;
-    const answer_taker answer = std::exchange(answer_, nullptr);
-    answer(job_command::outcome{is_done, std::move(text)});
-  }
-
- private:
-  job_command command_;
-  answer_taker answer_;
 };
 
 }  // namespace elastic::detail
@@ -17050,58 +17829,6 @@ class job_pause {
   bool is_own_ = false;
   std::shared_ptr<pending_command> pending_;
 };
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/request_inbox.hpp ----
-
-namespace elastic::detail {
-
-/// Passes a signal on to the workers. It need not end them.
-struct signal_request {
-  int number = 0;
-};
-
-/// Sends a signal to one worker of the job, if that runs on this node.
-struct rank_signal_request {
-  int rank = 0;
-  int number = 0;
-  /// Logged with it; empty: logged at debug level only.
-  std::string reason = {};
-};
-
-using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
-                                   worker_request, std::shared_ptr<pending_command>>;
-
-/// Carries requests from any thread to the strand of an agent. Requests that arrive before the
-/// agent runs are kept for it; requests that arrive after it are dropped.
-class request_inbox : public std::enable_shared_from_this<request_inbox> {
- public:
-  /// From any thread.
-  ELASTIC_DECL void push(agent_request request);
-
-  /// Makes what `run_shielded` calls if its caller is cancelled: the request for a stop.
-  ELASTIC_DECL std::function<void(asio::cancellation_type)> cancel_handler();
-
-  /// On the strand: passes each request to `take` from now on, there.
-  ELASTIC_DECL void open(asio::any_io_executor strand,
-                         std::function<void(const agent_request&)> take);
-
-  /// On the strand: accepts no more requests and releases the strand, whose context may then end.
-  ELASTIC_DECL void close();
-
- private:
-  ELASTIC_DECL void deliver();
-
-  std::mutex mutex_;
-  std::deque<agent_request> waiting_;
-  bool closed_ = false;
-  std::optional<asio::any_io_executor> strand_;
-  std::function<void(const agent_request&)> take_;
-};
-
-/// The stop that a cancellation requests: that of its gentlest type.
-ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
 
 }  // namespace elastic::detail
 
@@ -17579,18 +18306,12 @@ inline task<job_command::outcome> command_by_inbox(job_command command,
 
 namespace elastic::detail {
 
-/// Closes the inbox, even if the context is destroyed while the run goes on.
-struct inbox_closer {
-  std::shared_ptr<request_inbox> inbox;
-  ~inbox_closer() { inbox->close(); }
-};
-
 /// Gives each request of the inbox to the run, while `work` runs, which is a part of it.
 template <class Run, class Result>
-task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_inbox> inbox,
+task<Result> serve_inbox(asio::any_io_executor strand, inbox_reader requests,
                          std::shared_ptr<Run> run, task<Result> work) {
-  const inbox_closer closer{inbox};
-  inbox->open(strand, [&run](const agent_request& request) {
+  const inbox_reader reader = std::move(requests);
+  reader.inbox()->open(strand, [&run](const agent_request& request) {
     std::visit([&](const auto& content) { run->take(content); }, request);
   });
   co_return co_await std::move(work);
@@ -17603,8 +18324,9 @@ task<Result> serve_inbox(asio::any_io_executor strand, std::shared_ptr<request_i
 namespace elastic::detail {
 
 /// Runs `work` on the executor to its end, so that it has a result in any case. A request to cancel
-/// the caller calls `on_cancel` on the caller's executor instead, which may ask the work to end.
-/// The caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
+/// the caller, of any type and also one that it has received before, calls `on_cancel` on the
+/// caller's executor instead, which may ask the work to end. The caller's cancellation state is
+/// afterwards as Asio makes it: terminal only, nothing pending.
 ///
 /// Errors: those of `work`.
 ELASTIC_DECL task<void> run_shielded(asio::any_io_executor executor, task<void> work,
@@ -17628,37 +18350,74 @@ task<T> run_shielded(asio::any_io_executor executor, task<T> work,
 
 namespace elastic {
 
-ELASTIC_DECL local_agent::local_agent(options settings)
-    : options_(std::move(settings)), inbox_(detail::new_shared<detail::request_inbox>()) {
-  validate(options_.workers);
-  if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
+namespace detail {
+
+/// What an agent leaves to its run, which may outlive it.
+struct agent_parts {
+  agent_parts(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
+      : options(std::move(settings)), requests(inbox) {}
+
+  local_agent::options options;
+  inbox_reader requests;
+};
+
+inline task<run_result> serve_agent(asio::any_io_executor strand,
+                                    std::unique_ptr<agent_parts> parts) {
+  local_agent::options& options = parts->options;
+  agent_services services = complete(std::move(options.services), strand);
+  const auto run = new_shared<agent_run>(strand, options.workers, std::move(options.rendezvous),
+                                         std::move(services), std::move(options.notice),
+                                         std::move(options.meeting), options.job_may_grow);
+  task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
+  co_return co_await std::move(serving);
 }
 
-ELASTIC_DECL task<run_result> local_agent::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  const auto is_cancelled = detail::new_shared<bool>(false);
+inline task<run_result> run_agent_once(std::unique_ptr<agent_parts> parts) {
+  if (!parts) throw error(errc::invalid_argument, "an agent runs once");
+  const auto is_cancelled = new_shared<bool>(false);
   std::function<void(asio::cancellation_type)> on_cancel =
-      [is_cancelled, ask_for_stop = inbox_->cancel_handler()](asio::cancellation_type requested) {
+      [is_cancelled, stop = stop_by_cancellation(parts->requests.inbox())](
+          asio::cancellation_type requested) {
         *is_cancelled = true;
-        ask_for_stop(requested);
+        stop(requested);
       };
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  task<run_result> serving = serve(strand);
   task<run_result> running =
-      detail::run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
+      run_shielded<run_result>(strand, serve_agent(strand, std::move(parts)), std::move(on_cancel));
   run_result result = co_await std::move(running);
   if (*is_cancelled && result.state == worker_state::stopped) {
-    throw detail::asio_system_error(asio::error::operation_aborted);
+    throw asio_system_error(asio::error::operation_aborted);
   }
   co_return result;
 }
 
-ELASTIC_DECL void local_agent::stop(stop_request request) { inbox_->push(std::move(request)); }
+}  // namespace detail
 
-ELASTIC_DECL void local_agent::signal(int number) { inbox_->push(detail::signal_request{number}); }
+ELASTIC_DECL local_agent::local_agent(options settings)
+    : inbox_(detail::new_shared<detail::request_inbox>()) {
+  validate(settings.workers);
+  if (!settings.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
+  parts_ = std::make_unique<detail::agent_parts>(std::move(settings), inbox_);
+}
+
+ELASTIC_DECL local_agent::~local_agent() { inbox_->push(detail::stop_by_destructor("agent")); }
+
+ELASTIC_DECL task<run_result> local_agent::run() & {
+  return detail::run_agent_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL void local_agent::stop(stop_request request) {
+  detail::require_signal(request.signal, "stop_request::signal");
+  inbox_->push(std::move(request));
+}
+
+ELASTIC_DECL void local_agent::signal(int number) {
+  detail::require_signal(number, "local_agent::signal");
+  inbox_->push(detail::signal_request{number});
+}
 
 ELASTIC_DECL void local_agent::signal_rank(int rank, int number, std::string reason) {
+  detail::require_signal(number, "local_agent::signal_rank");
   inbox_->push(detail::rank_signal_request{rank, number, std::move(reason)});
 }
 
@@ -17668,33 +18427,45 @@ ELASTIC_DECL task<job_command::outcome> local_agent::carry_out(job_command comma
   return detail::command_by_inbox(std::move(command), inbox_);
 }
 
-ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
-  if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  agent_services services = complete(std::exchange(options_.services, {}), strand);
-  // Moved into the run: they may refer to the context, which this object may outlive.
-  const auto run = detail::new_shared<detail::agent_run>(
-      strand, options_.workers, std::exchange(options_.rendezvous, nullptr), std::move(services),
-      std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}),
-      options_.job_may_grow);
-  task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
-  co_return co_await std::move(serving);
-}
-
 }  // namespace elastic
 
 // ---- elastic/base/detail/temporary_folder.hpp ----
 
+#include <stdlib.h>
+
 namespace elastic::detail {
 
-/// The folder for temporary files: the value of TMPDIR, TMP, TEMP or TEMPDIR, the first that is set
-/// and not empty, or else /tmp. Unlike `std::filesystem::temp_directory_path`, it does not touch
-/// the file system, which may hang: the folder may not exist.
-inline std::string temporary_folder() {
+/// The folders that may take temporary files, in order of preference: the values of TMPDIR, TMP,
+/// TEMP and TEMPDIR that are not empty, then /tmp and /var/tmp. Does not touch the file system,
+/// which may hang.
+inline std::vector<std::string> temporary_folders() {
+  std::vector<std::string> folders;
   for (const char* const name : {"TMPDIR", "TMP", "TEMP", "TEMPDIR"}) {
     const char* const folder = std::getenv(name);
-    if (folder && *folder != '\0') return folder;
+    if (folder && *folder != '\0') folders.emplace_back(folder);
   }
-  return "/tmp";
+  folders.emplace_back("/tmp");
+  folders.emplace_back("/var/tmp");
+  return folders;
+}
+
+/// Why a folder cannot take new files; empty: it can. Tries it, since root has every permission
+/// even where nothing can be created.
+inline std::string folder_problem(const std::string& folder) {
+  std::string trial = folder + "/elastic_XXXXXX";
+  if (::mkdtemp(trial.data()) == nullptr) return errno_text(errno);
+  ::rmdir(trial.c_str());
+  return {};
+}
+
+/// The first of `temporary_folders` that can be used, as Python's `tempfile` chooses it, because a
+/// scheduler may pass on the TMPDIR of another host; if none can be used, the first.
+inline std::string temporary_folder() {
+  const std::vector<std::string> folders = temporary_folders();
+  for (const std::string& folder : folders) {
+    if (folder_problem(folder).empty()) return folder;
+  }
+  return folders.front();
 }
 
 }  // namespace elastic::detail
@@ -17707,17 +18478,8 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
                                     const std::string& name) {
   std::filesystem::path parent = base;
   if (base.empty()) {
-    parent = detail::temporary_folder();
-    std::error_code failure;
-    if (!std::filesystem::is_directory(parent, failure)) {
-      if (!failure) failure = std::make_error_code(std::errc::not_a_directory);
-      throw error(errc::file_access,
-                  fmt::format("no temporary folder for log files (TMPDIR): {}; name a log "
-                              "directory",
-                              failure.message()));
-    }
-    parent = make_own(parent / "torchelastic_");
-    temporary_ = parent;
+    temporary_ = make_own(choose_temporary_folder() / "torchelastic_");
+    parent = temporary_;
   } else {
     make(parent);
   }
@@ -17731,7 +18493,9 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
 }
 
 ELASTIC_DECL bool log_layout::base_may_hang(const std::string& base) {
-  return detail::may_hang(base.empty() ? detail::temporary_folder() : base);
+  if (!base.empty()) return detail::may_hang(base);
+  const std::vector<std::string> folders = detail::temporary_folders();
+  return std::any_of(folders.begin(), folders.end(), detail::may_hang);
 }
 
 ELASTIC_DECL std::string log_layout::root() const { return root_.string(); }
@@ -17740,12 +18504,18 @@ ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   attempt_ = attempt;
   is_given_up_ = false;
   if (!enabled()) return;
+  remove_empty();
   std::error_code ignored;
   std::filesystem::remove_all(attempt_directory(), ignored);
   workers_.clear();
-  for (int rank = 0; rank < local_world_size; ++rank) {
-    workers_.push_back(attempt_directory() / std::to_string(rank));
-    make(workers_.back());
+  try {
+    for (int rank = 0; rank < local_world_size; ++rank) {
+      workers_.push_back(attempt_directory() / std::to_string(rank));
+      make(workers_.back());
+    }
+  } catch (...) {
+    remove_empty();
+    throw;
   }
 }
 
@@ -17753,15 +18523,31 @@ ELASTIC_DECL void log_layout::add_worker(int attempt, int local_rank, std::int64
   attempt_ = attempt;
   is_given_up_ = false;
   if (!enabled()) return;
+  const auto slot = static_cast<std::size_t>(local_rank);
+  if (workers_.size() <= slot) workers_.resize(slot + 1);
+  remove_if_empty(workers_[slot]);
   std::error_code ignored;
   std::filesystem::path directory = attempt_directory() / std::to_string(local_rank);
   if (std::filesystem::exists(directory, ignored)) {
     directory = attempt_directory() / fmt::format("{}_epoch_{}", local_rank, epoch);
   }
   make(directory);
+  workers_[slot] = std::move(directory);
+}
+
+ELASTIC_DECL void log_layout::go_without_files(int attempt, int local_rank) {
+  attempt_ = attempt;
   const auto slot = static_cast<std::size_t>(local_rank);
   if (workers_.size() <= slot) workers_.resize(slot + 1);
-  workers_[slot] = std::move(directory);
+  workers_[slot].clear();
+}
+
+ELASTIC_DECL bool log_layout::lacks_files(int local_rank) const {
+  return enabled() && worker_directory(local_rank).empty();
+}
+
+ELASTIC_DECL void log_layout::remove_empty() {
+  for (const std::filesystem::path& worker : workers_) remove_if_empty(worker);
 }
 
 ELASTIC_DECL std::string log_layout::stdout_file(int local_rank) const {
@@ -17826,6 +18612,21 @@ ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) {
   }
 }
 
+ELASTIC_DECL std::filesystem::path log_layout::choose_temporary_folder() {
+  const std::string preferred = detail::temporary_folders().front();
+  const std::string problem = detail::folder_problem(preferred);
+  if (problem.empty()) return preferred;
+  const std::string folder = detail::temporary_folder();
+  if (folder == preferred) {
+    throw error(errc::file_access, fmt::format("no temporary folder can take log files (TMPDIR "
+                                               "'{}': {}); name a log directory",
+                                               preferred, problem));
+  }
+  notice_ = fmt::format("the temporary folder '{}' cannot be used ({}): {} is used instead",
+                        preferred, problem, folder);
+  return folder;
+}
+
 ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::path& begin) {
   constexpr int most_tries = 100;
   for (int attempt = 1;; ++attempt) {
@@ -17835,6 +18636,10 @@ ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::p
     throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
                                                directory.string(), errno_text(errno)));
   }
+}
+
+ELASTIC_DECL void log_layout::remove_if_empty(const std::filesystem::path& worker) {
+  if (!worker.empty() && ::rmdir(worker.c_str()) == 0) ::rmdir(worker.parent_path().c_str());
 }
 
 ELASTIC_DECL std::string log_layout::file_name_of(std::string run_id) {
@@ -17856,7 +18661,8 @@ ELASTIC_DECL std::filesystem::path log_layout::worker_directory(int local_rank) 
 }
 
 ELASTIC_DECL std::string log_layout::file(int local_rank, const char* name) const {
-  return enabled() ? (worker_directory(local_rank) / name).string() : std::string();
+  const std::filesystem::path worker = enabled() ? worker_directory(local_rank) : "";
+  return worker.empty() ? std::string() : (worker / name).string();
 }
 
 ELASTIC_DECL std::string log_layout::shared_file(const char* name) const {
@@ -18245,8 +19051,8 @@ ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::
       is_windowed ? fmt::format(" within {:g} s", in_seconds(terms_.window)) : "";
   if (is_used_up(now)) {
     return {false, max_restarts_ == 1
-                       ? fmt::format("the only restart{} is used up", window)
-                       : fmt::format("all {} restarts{} are used up", max_restarts_, window)};
+                       ? fmt::format("the only restart{} has been used", window)
+                       : fmt::format("all {} restarts{} have been used", max_restarts_, window)};
   }
   decision next{true, {}, delay()};
   next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, window);
@@ -18664,6 +19470,19 @@ ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid);
 /// All processes that this user can see. Takes about 10 µs for each.
 ELASTIC_DECL std::vector<process_entry> read_processes();
 
+/// The kind of helper that a process is, according to its command line; empty: none.
+ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid);
+
+/// How long a helper may take to end when the other processes of its tree have ended.
+inline std::chrono::milliseconds patience_with(guard_helper kind) {
+  return std::chrono::milliseconds(guard_helper_patience[static_cast<int>(kind)]);
+}
+
+/// The text of /proc/<pid>/cmdline for a log: blanks between the arguments, control characters
+/// escaped, and cut off after `limits::shown_command_bytes`.
+ELASTIC_DECL std::string shown_command(std::string_view text);
+ELASTIC_DECL std::string shown_command_of(pid_t pid);
+
 /// The children of all threads of a process. Also empty if the kernel keeps no such list
 /// (CONFIG_PROC_CHILDREN). Takes about 10 µs, plus 5 µs for each thread.
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
@@ -18715,37 +19534,6 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
     if (name == "CoreDumping:") status >> sight.dumps_core;
   }
   return sight;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/impl/executor_work.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void post_work(const asio::any_io_executor& executor, executor_work work) {
-  asio::post(executor, std::move(work));
-}
-
-ELASTIC_DECL void post_work(const asio::strand<asio::any_io_executor>& strand, executor_work work) {
-  asio::post(strand, std::move(work));
-}
-
-ELASTIC_DECL void dispatch_work(const asio::strand<asio::any_io_executor>& strand,
-                                executor_work work) {
-  asio::dispatch(strand, std::move(work));
-}
-
-ELASTIC_DECL void start_task(const asio::any_io_executor& executor, task<void> work,
-                             end_handler on_end, asio::cancellation_slot slot) {
-  asio::co_spawn(executor, std::move(work),
-                 asio::bind_cancellation_slot(slot, std::move(on_end)));
-}
-
-ELASTIC_DECL task<void> run_on(const asio::any_io_executor& executor, task<void> work,
-                               asio::cancellation_slot slot) {
-  return asio::co_spawn(executor, std::move(work),
-                        asio::bind_cancellation_slot(slot, asio::use_awaitable));
 }
 
 }  // namespace elastic::detail
@@ -18902,6 +19690,10 @@ ELASTIC_DECL void line_writer::put_alone(line_piece line, std::string& out) cons
   if (!out.ends_with('\n')) out += '\n';
 }
 
+ELASTIC_DECL void line_writer::end_line(std::string& out) const {
+  if (!json_) out += '\n';
+}
+
 ELASTIC_DECL void line_writer::put_object(const line_piece& line, std::string& out) const {
   out.append(prefix_.empty() ? "{" : prefix_);
   if (!line.is_last) out.append("\"more\":true,");
@@ -18918,6 +19710,7 @@ ELASTIC_DECL line_prefixer::line_prefixer(line_head prefix, bool json)
 ELASTIC_DECL std::size_t line_prefixer::feed(std::string_view bytes, std::string& out) {
   return cutter_.feed(bytes, [&](const line_piece& line) {
     writer_.put(line, out);
+    is_mid_line_ = !line.is_last;
     return out.size() < limits::copy_buffer_bytes;
   });
 }
@@ -18925,8 +19718,10 @@ ELASTIC_DECL std::size_t line_prefixer::feed(std::string_view bytes, std::string
 ELASTIC_DECL void line_prefixer::finish(std::string& out) {
   cutter_.finish([&](const line_piece& line) {
     writer_.put(line, out);
+    is_mid_line_ = !line.text.ends_with('\r');
     return true;
   });
+  if (std::exchange(is_mid_line_, false)) writer_.end_line(out);
 }
 
 ELASTIC_DECL line_matcher::line_matcher(std::vector<std::string> filters, line_head prefix,
@@ -19050,6 +19845,7 @@ ELASTIC_DECL task<void> tee::run() {
   co_await finish_matches();
   lines_.finish(batch_);
   co_await show(batch_);
+  if (outlets_.console && is_mid_line_) outlets_.console->break_line();
   outlets_.file.reset();
   outlets_.matches.file.reset();
   pipe_.close();
@@ -19155,6 +19951,7 @@ ELASTIC_DECL void tee::give_up_console(std::string_view why) {
 
 ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
   if (bytes.empty() || !outlets_.console) co_return;
+  is_mid_line_ = !bytes.ends_with('\n');
   const std::shared_ptr<output_sink> console = outlets_.console;
   auto executor = co_await asio::this_coro::executor;
   try {
@@ -19317,6 +20114,7 @@ ELASTIC_DECL stop_ladder::stop_ladder(stop_plan plan, duration killed_patience)
 
 ELASTIC_DECL stop_step stop_ladder::next(std::size_t running, time_point now, bool hurry) {
   using action = stop_step::action;
+  using target = stop_step::target;
   if (running == 0) return {action::done, 0, now, "all have ended"};
   if (stage_ == stage::killed) {
     if (now < deadline_) {
@@ -19327,14 +20125,21 @@ ELASTIC_DECL stop_step stop_ladder::next(std::size_t running, time_point now, bo
   }
   if (hurry) return kill(now, "told not to wait");
   if (stage_ == stage::asked) {
-    if (now < deadline_) return {action::wait, 0, deadline_, "within their grace"};
-    return kill(now, "their grace is over");
+    if (now >= deadline_) return kill(now, "their grace is over");
+    if (now < halftime_) {
+      return {action::wait, 0, std::min(halftime_, deadline_), "within their grace"};
+    }
+    halftime_ = time_point::max();
+    return {action::send, plan_.signal, deadline_, "half of their grace is over", target::others};
   }
   if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
   if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
   stage_ = stage::asked;
   deadline_ = deadline_after(now, plan_.grace);
-  return {action::send, plan_.signal, deadline_, "asked to end"};
+  const bool is_alone = plan_.scope == signal_scope::process;
+  if (is_alone) halftime_ = deadline_after(now, plan_.grace / 2);
+  return {action::send, plan_.signal, deadline_, "asked to end",
+          is_alone ? target::process : target::group};
 }
 
 ELASTIC_DECL stop_step stop_ladder::kill(time_point now, std::string_view reason) {
@@ -19391,16 +20196,19 @@ class start_under_way {
 }  // namespace detail
 
 ELASTIC_DECL void process_set::signal(int number) {
+  detail::require_signal(number, "process_set::signal");
   signal_all(*state_, number);
   for (auto& [index, signals] : state_->starting) signals.push_back(number);
 }
 
 ELASTIC_DECL void process_set::signal(std::size_t index, int number) {
+  detail::require_signal(number, "process_set::signal");
   const auto slot = find(*state_, index);
   if (slot && slot->running()) slot->process->signal(number);
 }
 
 ELASTIC_DECL void process_set::begin_stop(stop_plan plan) {
+  detail::require_signal(plan.signal, "stop_plan::signal");
   detail::stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
   const detail::stop_step step =
       ladder.next(state_->running, state_->services.time->now(), state_->hurry);
@@ -19409,9 +20217,12 @@ ELASTIC_DECL void process_set::begin_stop(stop_plan plan) {
 
 ELASTIC_DECL void process_set::kill() {
   state_->hurry = true;
-  ask_all(*state_, SIGKILL);
+  ask_all(*state_, SIGKILL, detail::stop_step::target::group);
   for (const auto& slot : state_->slots) {
-    if (slot) slot->hurry();
+    if (!slot) continue;
+    slot->hurry();
+    // What it left behind no longer lingers.
+    if (slot->process && !slot->running()) slot->process->signal(SIGKILL);
   }
   state_->progress.set();
 }
@@ -19445,6 +20256,8 @@ ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_s
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
   if (!services.time) services.time = detail::new_shared<system_time>();
+  if (!services.look) services.look = detail::look_at_process;
+  if (!services.may_hang) services.may_hang = detail::may_hang;
 }
 
 ELASTIC_DECL auto process_set::find(const state& self, std::size_t index) -> slot_pointer {
@@ -19457,9 +20270,16 @@ ELASTIC_DECL void process_set::signal_all(state& self, int number) {
   }
 }
 
-ELASTIC_DECL void process_set::ask_all(state& self, int number) {
+ELASTIC_DECL void process_set::ask_all(state& self, int number, detail::stop_step::target whom) {
+  using target = detail::stop_step::target;
   for (const auto& slot : self.slots) {
-    if (slot && slot->running() && slot->process->signal(number)) slot->was_stopped = true;
+    if (!slot || !slot->running()) continue;
+    child& process = *slot->process;
+    if (whom == target::others) {
+      process.signal_others(number);
+    } else if (whom == target::process ? process.signal_process(number) : process.signal(number)) {
+      slot->was_stopped = true;
+    }
   }
 }
 
@@ -19474,6 +20294,11 @@ ELASTIC_DECL void process_set::abandon(state& self) noexcept {
 }
 
 ELASTIC_DECL void process_set::require_free(const state& self, std::size_t index) {
+  if (index >= limits::process_slots) {
+    throw error(errc::invalid_argument,
+                fmt::format("process_set::start: slot {} is given: 0 to {} are allowed", index,
+                            limits::process_slots - 1));
+  }
   const slot_pointer slot = find(self, index);
   const bool is_starting = self.starting.contains(index);
   if (!is_starting && (!slot || slot->is_free())) return;
@@ -19511,6 +20336,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
     slot->tail_file = plan.err.file;
   }
 
+  slot->linger = plan.process.linger;
   std::unique_ptr<child> started = co_await parts.launcher->launch(std::move(plan.process));
   if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
@@ -19567,11 +20393,16 @@ ELASTIC_DECL void process_set::throw_aborted() {
 }
 
 ELASTIC_DECL void process_set::carry_out(state& self, const detail::stop_step& step) {
-  ask_all(self, step.signal);
+  const bool is_for_others = step.whom == detail::stop_step::target::others;
+  ask_all(self, step.signal, step.whom);
   // A stopped process needs SIGCONT to handle the signal.
-  if (step.signal != SIGKILL) signal_all(self, SIGCONT);
-  self.services.log.debug("{} sent to {} processes: {}", signal_name(step.signal), self.running,
-                          step.reason);
+  if (is_for_others) {
+    ask_all(self, SIGCONT, step.whom);
+  } else if (step.signal != SIGKILL) {
+    signal_all(self, SIGCONT);
+  }
+  self.services.log.debug("{} sent to {}{} processes: {}", signal_name(step.signal),
+                          is_for_others ? "what was started by " : "", self.running, step.reason);
 }
 
 ELASTIC_DECL detail::stop_ladder process_set::new_ladder(const state& self, stop_plan plan) {
@@ -19596,6 +20427,7 @@ ELASTIC_DECL void process_set::look_at_killed(state& self) {
 }
 
 ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan) {
+  detail::require_signal(plan.signal, "stop_plan::signal");
   time_source& time = *self->services.time;
   const time_point patience_ends = deadline_after(time.now(), plan.grace);
   const auto begun = std::exchange(self->begun, std::nullopt);
@@ -19668,8 +20500,9 @@ ELASTIC_DECL void process_set::begin_clearing(state& self, const slot_pointer& s
 ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts) {
   time_source& time = *parts.time;
   std::map<pid_t, detail::proc_snapshot> before;
+  time_point patience_begins = deadline_after(time.now(), slot->linger);
   for (;;) {
-    const time_point patience_ends = deadline_after(time.now(), parts.killed_patience);
+    const time_point patience_ends = deadline_after(patience_begins, parts.killed_patience);
     if (co_await with_deadline(time, patience_ends, slot->process->end_tree())) co_return;
     std::string held_up;
     bool all_stuck = true;
@@ -19683,6 +20516,7 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
       held_up +=
           fmt::format("{}process {} is {}", held_up.empty() ? "" : ", ", pid, snapshot->text());
     }
+    patience_begins = time.now();
     if (held_up.empty()) continue;
     const std::string text = fmt::format(
         "what worker {} left behind was killed and has not ended: {}", slot->pid, held_up);
@@ -19691,9 +20525,20 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts)
   }
 }
 
+ELASTIC_DECL void process_set::note_killed(const detail::process_slot& slot, const logger& log) {
+  std::string list;
+  for (const killed_leftover& one : slot.process->killed_leftovers()) {
+    if (!list.empty()) list += ", ";
+    list += one.pid > 0 ? fmt::format("'{}' (pid {})", one.command, one.pid) : "and others";
+  }
+  if (list.empty()) return;
+  log.info("process {} left processes behind, which were killed: {}", slot.pid, list);
+}
+
 ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services parts) {
   try {
     if (!slot->given_up) co_await end_tree(slot, parts);
+    note_killed(*slot, parts.log);
   } catch (...) {
     if (!slot->clear_failure) slot->clear_failure = std::current_exception();
     // The slot no longer waits for this process, whatever it still does.
@@ -20433,6 +21278,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
   }
   process.ignored_signals = spec_.ignored_signals;
   process.directory = spec_.directory;
+  process.linger = spec_.linger;
   return process;
 }
 
@@ -20528,16 +21374,27 @@ ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
   using action = rejoin_step::action;
   std::string obstacle = obstacle_to(end);
   if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
+  rejoin_step step{action::meet, "every worker has left the epoch"};
   for (const survivor_facts& worker : end.workers) {
     if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
+    if (worker.is_overdue) {
+      return {action::restart_all,
+              fmt::format("rank {} {}", worker.rank,
+                          worker.has_channel ? "did not leave its epoch in time"
+                                             : "has lost its control channel")};
+    }
     // Waits, since a worker's connection often closes before the agent sees that the worker ended.
-    if (!end.is_overdue) return {action::wait, fmt::format("rank {} leaves", worker.rank)};
-    return {action::restart_all,
-            fmt::format("rank {} {}", worker.rank,
-                        worker.has_channel ? "did not leave its epoch in time"
-                                           : "has lost its control channel")};
+    if (step.what == action::wait) continue;
+    step = {action::wait, fmt::format("rank {} leaves", worker.rank)};
   }
-  return {action::meet, "every worker has left the epoch"};
+  return step;
+}
+
+ELASTIC_DECL time_point rejoin_deadline(time_point epoch_end, std::optional<time_point> asked_at,
+                                        duration timeout) {
+  if (asked_at) return deadline_after(std::max(epoch_end, *asked_at), timeout);
+  constexpr duration most = duration::max() / rejoin_patience;
+  return deadline_after(epoch_end, rejoin_patience * std::min(timeout, most));
 }
 
 ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
@@ -20612,7 +21469,7 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
   if (plan.keeps_survivors && may_move) plan.places = keep_places(nodes);
   const bool had_epoch = std::any_of(nodes.begin(), nodes.end(),
                                      [](const node_epoch& node) { return node.round >= 0; });
-  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker is left of the last epoch";
+  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker of the last epoch is left";
   return plan;
 }
 
@@ -20672,9 +21529,11 @@ ELASTIC_DECL void survivors::take(place& entry, const worker_messages::survive&)
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& message) {
   if (message.epoch != epoch_ || entry.is_ready) return;
+  if (!entry.asked_at) entry.asked_at = options_.time->now();
+  if (entry.is_notified) return;
   options_.log.info("rank {} asks whether epoch {} has ended: {}", entry.rank, epoch_,
                     message.reason);
-  if (!entry.is_notified) entry.waits_since = options_.time->now();
+  entry.waits_since = options_.time->now();
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ready& message) {
@@ -20748,22 +21607,26 @@ ELASTIC_DECL time_point survivors::answer_due(time_point now) {
       continue;
     }
     entry.waits_since.reset();
-    const std::string why = finished ? fmt::format("rank {} has finished its work", *finished)
-                                     : std::string("nothing has ended it");
+    const std::string why =
+        finished ? fmt::format("rank {} has already finished, so no new epoch can begin", *finished)
+                 : fmt::format("nothing has ended epoch {}", epoch_);
     if (entry.is_ready) {
-      options_.log.error("rank {} left epoch {}, which has not ended: {}; it is killed", entry.rank,
-                         epoch_, why);
+      options_.log.error("killing rank {}, which left its epoch too early: {}", entry.rank, why);
       options_.kill(slot);
       continue;
     }
-    options_.log.warning("rank {} does not rejoin: {}, so that its failure is its own", entry.rank,
-                         why);
+    options_.log.warning("rank {} fails with its own error: {}", entry.rank, why);
     send(slot, control_messages::no_change{epoch_});
   }
   return next;
 }
 
-ELASTIC_DECL void survivors::announce_change(duration timeout) {
+ELASTIC_DECL time_point survivors::deadline_of(const place& entry, time_point began,
+                                               time_point most) const {
+  return std::min(rejoin_deadline(began, entry.asked_at, options_.timeout), most);
+}
+
+ELASTIC_DECL void survivors::announce_change(time_point began, time_point most) {
   const epoch_end end = facts();
   for (std::size_t slot = 0; slot < places_.size(); ++slot) {
     place& entry = places_[slot];
@@ -20771,7 +21634,7 @@ ELASTIC_DECL void survivors::announce_change(duration timeout) {
     entry.is_notified = true;
     control_messages::change change;
     change.epoch = epoch_;
-    change.within = timeout;
+    change.within = deadline_of(entry, began, most) - options_.time->now();
     send(slot, change);
   }
 }
@@ -20779,20 +21642,25 @@ ELASTIC_DECL void survivors::announce_change(duration timeout) {
 ELASTIC_DECL task<std::string> survivors::leave(bool is_pause, duration most) & {
   using action = rejoin_step::action;
   time_source& time = *options_.time;
-  const duration limit = std::min(options_.timeout, most);
-  const time_point deadline = deadline_after(time.now(), limit);
+  const time_point began = time.now();
+  const time_point latest = deadline_after(began, most);
   for (place& entry : places_) entry.waits_since.reset();
   channels_.catch_up();
   for (;;) {
     epoch_end end = facts();
     end.is_pause = is_pause;
-    end.is_overdue = time.now() >= deadline;
+    time_point next = latest;
+    for (std::size_t slot = 0; slot < places_.size(); ++slot) {
+      const time_point due = deadline_of(places_[slot], began, latest);
+      end.workers[slot].is_overdue = time.now() >= due;
+      if (!end.workers[slot].is_overdue) next = std::min(next, due);
+    }
     const rejoin_step step = decide_rejoin(end);
     if (step.what == action::restart_all) co_return step.reason;
     if (step.what == action::meet) co_return std::string();
-    announce_change(limit);
+    announce_change(began, latest);
     changed_.reset();
-    co_await with_deadline(time, deadline, changed_.wait());
+    co_await with_deadline(time, next, changed_.wait());
   }
 }
 
@@ -20805,6 +21673,7 @@ ELASTIC_DECL bool survivors::rejoin(std::size_t slot, int rank,
   entry.is_ready = false;
   entry.is_notified = false;
   entry.waits_since.reset();
+  entry.asked_at.reset();
   channels_.started(static_cast<int>(slot));
   return true;
 }
@@ -20829,7 +21698,25 @@ ELASTIC_DECL std::string find_core(pid_t pid, const std::string& directory, std:
 
 // ---- elastic/agent/detail/impl/worker_leftovers.ipp ----
 
+#include <sys/statvfs.h>
+
 namespace elastic::detail {
+
+ELASTIC_DECL std::string full_disk_of(const std::string& file) {
+  struct statvfs disk{};
+  if (file.empty() || ::statvfs(file.c_str(), &disk) != 0) return {};
+  // A process may leave less than it could not write.
+  constexpr std::uint64_t least = 16 * 1024;
+  const bool is_root = ::geteuid() == 0;
+  const std::uint64_t room = (is_root ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
+  const std::uint64_t files = is_root ? disk.f_ffree : disk.f_favail;
+  // A file system without a fixed number of files reports none.
+  const bool lacks_files = disk.f_files > 0 && files == 0;
+  if (room >= least && !lacks_files) return {};
+  return fmt::format("the disk of its log file {} is full: {}", in_quotes(file),
+                     lacks_files ? "no further file can be created"
+                                 : fmt::format("{} bytes are free", room));
+}
 
 ELASTIC_DECL worker_leftovers::worker_leftovers(log_layout& layout, std::string directory,
                                                 std::shared_ptr<time_source> time, logger log)
@@ -20882,9 +21769,11 @@ ELASTIC_DECL worker_leftovers::content worker_leftovers::read(const source& fail
 // Both readers may run on any thread.
 
 ELASTIC_DECL worker_leftovers::reader worker_leftovers::log_reader_of(const source& failed) const {
-  return [error_file = failed.error_file, read_tail = failed.read_tail](content& left) {
+  return [error_file = failed.error_file, log_file = failed.log_file,
+          read_tail = failed.read_tail](content& left) {
     left.error = read_error_file(error_file);
     left.last_stderr = read_tail();
+    left.full_disk = full_disk_of(log_file);
   };
 }
 
@@ -21381,6 +22270,21 @@ class uninterruptible_watch {
 
 }  // namespace elastic::detail
 
+// ---- elastic/base/detail/quantity.hpp ----
+
+namespace elastic::detail {
+
+/// "1 worker", "2 workers". The noun takes its plural by an "s".
+template <std::integral Count>
+std::string quantity(Count count, std::string_view noun) {
+  std::string text = std::to_string(count) + ' ';
+  text += noun;
+  if (count != 1) text += 's';
+  return text;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/process/detail/oom_kills.hpp ----
 
 namespace elastic::detail {
@@ -21472,6 +22376,15 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
 /// The path if it is in the log directory; else empty: whether files elsewhere hang is unknown.
 inline std::string path_in(const log_layout& layout, const std::string& path) {
   return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
+}
+
+/// The plan without its file: what was to go there is shown.
+inline output_plan without_file(output_plan plan) {
+  if (plan.file.empty()) return plan;
+  plan.file.clear();
+  plan.kind = output_plan::how::copy;
+  plan.console = true;
+  return plan;
 }
 
 /// How many descriptors the workers of an agent need.
@@ -21573,6 +22486,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 
 /// Some workers may have become hung or ended while others were being started.
 ELASTIC_DECL void worker_group::report_start() {
+  has_run_ = true;
   notify_roles();
   if (on_start_) on_start_();
   note_early_events();
@@ -22177,18 +23091,62 @@ ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> id
                                                  std::vector<std::size_t> slots,
                                                  const job_context& job) {
   std::vector<logs_specs::worker_output> outputs =
-      logs_->plan({spec_, identities, layout_, host_name()});
+      plan_outputs(identities, job.restart_count, slots);
+  std::vector<task<void>> starts;
+  for (const std::size_t slot : slots) {
+    starts.push_back(start_worker(std::move(identities[slot]), job, std::move(outputs[slot])));
+  }
+  co_await when_all(std::move(starts));
+}
+
+ELASTIC_DECL std::vector<logs_specs::worker_output> worker_group::plan_outputs(
+    const std::vector<worker_identity>& identities, int restart_count,
+    const std::vector<std::size_t>& slots) {
+  const logs_specs::attempt_logs logs{spec_, identities, layout_, host_name()};
+  std::vector<logs_specs::worker_output> outputs;
+  try {
+    outputs = logs_->plan(logs);
+  } catch (const error& failure) {
+    if (!may_lack_files(failure)) throw;
+    go_without_files(failure.what(), restart_count, slots);
+    outputs = logs_->plan(logs);
+  }
   if (outputs.size() != identities.size()) {
     throw error(errc::invalid_argument,
                 fmt::format("the logs specs plan the output of {} workers, and there are {}",
                             outputs.size(), identities.size()));
   }
   warn_of_discarded_output(outputs);
-  std::vector<task<void>> starts;
+  return outputs;
+}
+
+/// A full disk must not end a job that runs.
+ELASTIC_DECL bool worker_group::may_lack_files(const error& failure) const {
+  return has_run_ && layout_.enabled() && failure.code() == errc::file_access;
+}
+
+ELASTIC_DECL void worker_group::go_without_files(const std::string& problem, int restart_count,
+                                                 const std::vector<std::size_t>& slots) {
+  log_.warning("{}; attempt {} has no log files for {}, whose output is shown", problem,
+               restart_count, detail::quantity(slots.size(), "worker"));
   for (const std::size_t slot : slots) {
-    starts.push_back(start_worker(std::move(identities[slot]), job, std::move(outputs[slot])));
+    layout_.go_without_files(restart_count, static_cast<int>(slot));
   }
-  co_await when_all(std::move(starts));
+}
+
+ELASTIC_DECL std::exception_ptr worker_group::error_of_run(std::exception_ptr failure) const {
+  if (!has_run_) return failure;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const error& thrown) {
+    for (const errc correctable :
+         {errc::invalid_argument, errc::file_access, errc::address_in_use}) {
+      if (thrown.code() != correctable) continue;
+      return std::make_exception_ptr(error(errc::start_failed, thrown.what()));
+    }
+  } catch (...) {
+  }
+  return failure;
 }
 
 ELASTIC_DECL void worker_group::warn_of_discarded_output(
@@ -22229,17 +23187,34 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   process_set::process process;
   process.process = builder_.make(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
-  attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
-  attempt_.files.at(slot).err = detail::path_in(layout_, output.err.file);
   process.out = std::move(output.out);
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
   attempt_.workers.at(slot).identity = identity;
   attempt_.workers.at(slot).restart_count = job.restart_count;
   survivors_.started(slot, identity.rank);
-  co_await processes_.start(slot, process);
+  co_await start_process(slot, std::move(process), job.restart_count);
   attempt_.workers.at(slot).pid = processes_.pid(slot);
   if (!attempt_.workers.at(slot).end) channels_.started(identity.local_rank);
+}
+
+ELASTIC_DECL task<void> worker_group::start_process(std::size_t slot, process_set::process process,
+                                                    int restart_count) {
+  attempt::output_files& files = attempt_.files.at(slot);
+  files.out = detail::path_in(layout_, process.out.file);
+  files.err = detail::path_in(layout_, process.err.file);
+  try {
+    co_await processes_.start(slot, process);
+    co_return;
+  } catch (const error& failure) {
+    const bool has_files = !process.out.file.empty() || !process.err.file.empty();
+    if (!has_files || !may_lack_files(failure)) throw;
+    go_without_files(failure.what(), restart_count, {slot});
+  }
+  attempt_.files.at(slot) = {};
+  process.out = detail::without_file(std::move(process.out));
+  process.err = detail::without_file(std::move(process.err));
+  co_await processes_.start(slot, process);
 }
 
 ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& process) {
@@ -22392,6 +23367,7 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
   failure.error = std::move(content.error);
   if (!failure.error) failure.error = failure_of_call(slot);
   failure.last_stderr = std::move(content.last_stderr);
+  failure.full_disk = std::move(content.full_disk);
   failure.stopped_by_agent = failed.stopped_by_agent;
   failure.out_of_memory = failed.out_of_memory;
   failure.hung = failed.hung;
@@ -22402,19 +23378,34 @@ ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::work
 }
 
 ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
-  return change_layout([restart_count, count = spec_.nproc_per_node](log_layout& layout) {
-    layout.start_attempt(restart_count, count);
-  });
+  std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return make_or_lack(restart_count, std::move(all),
+                      [restart_count, count = spec_.nproc_per_node](log_layout& layout) {
+                        layout.start_attempt(restart_count, count);
+                      });
 }
 
 ELASTIC_DECL task<void> worker_group::make_directories(int restart_count,
                                                        std::vector<std::size_t> slots) {
-  return change_layout([restart_count, slots = std::move(slots),
-                        epoch = attempt_.round](log_layout& layout) {
-    for (const std::size_t slot : slots) {
-      layout.add_worker(restart_count, static_cast<int>(slot), epoch);
-    }
-  });
+  return make_or_lack(restart_count, slots,
+                      [restart_count, slots, epoch = attempt_.round](log_layout& layout) {
+                        for (const std::size_t slot : slots) {
+                          layout.add_worker(restart_count, static_cast<int>(slot), epoch);
+                        }
+                      });
+}
+
+ELASTIC_DECL task<void> worker_group::make_or_lack(int restart_count,
+                                                   std::vector<std::size_t> slots,
+                                                   std::function<void(log_layout&)> make) {
+  try {
+    co_await change_layout(std::move(make));
+    co_return;
+  } catch (const error& failure) {
+    if (!may_lack_files(failure)) throw;
+    go_without_files(failure.what(), restart_count, slots);
+  }
 }
 
 ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layout&)> change) {
@@ -22437,6 +23428,8 @@ ELASTIC_DECL detail::worker_leftovers::source worker_group::source_of(
   source.slot = slot;
   source.pid = failed.pid;
   source.error_file = failed.error_file;
+  const attempt::output_files& files = attempt_.files.at(slot);
+  source.log_file = files.err.empty() ? files.out : files.err;
   source.read_tail = processes_.tail_reader(slot);
   source.core_dumped = failed.end->status.core_dumped();
   source.since = std::chrono::system_clock::to_time_t(attempt_.started);
@@ -22734,9 +23727,10 @@ ELASTIC_DECL void validate(const signal_plan& plan) {
                           SIGFPE,  SIGILL,  SIGTRAP, SIGSYS};
   for (const auto* numbers : {&plan.stop, &plan.forward, &plan.preempt}) {
     for (const int number : *numbers) {
-      const bool exists = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX);
       const bool is_kept = std::find(std::begin(kept), std::end(kept), number) != std::end(kept);
-      if (!exists || is_kept) refuse(number, "cannot be handled: choose such as SIGTERM, SIGUSR1");
+      if (!detail::is_signal(number) || is_kept) {
+        refuse(number, "cannot be handled: choose such as SIGTERM, SIGUSR1");
+      }
     }
   }
   const auto is_in = [](const std::vector<int>& numbers, int number) {
@@ -23105,6 +24099,11 @@ inline constexpr timing_setting timing_settings[] = {
 };
 inline constexpr std::string_view keep_alive_attempts_setting = "keep_alive_max_attempt";
 
+/// The settings of torchrun that have no effect here: times in seconds, and one that is yes or no.
+inline constexpr std::string_view ignored_times[] = {
+    "cas_backoff_max_seconds", "close_timeout", "heartbeat_timeout", "read_timeout", "timeout"};
+inline constexpr std::string_view ignored_choice = "use_libuv";
+
 /// The names of the fields that differ from their defaults.
 inline std::vector<std::string_view> changed_fields(const rendezvous_settings& settings) {
   const rendezvous_settings defaults;
@@ -23256,18 +24255,18 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   detail::required(time, "rendezvous_parameters::time");
   check_exclusion(*this);
   check_timing(*this);
-  for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
-    seconds(name, {});
-  }
+  for (const std::string_view name : detail::ignored_times) seconds(name, {});
+  yes_or_no(detail::ignored_choice);
   return *this;
 }
 
 ELASTIC_DECL std::vector<std::string_view> detail::meeting_settings(
     std::initializer_list<std::string_view> own) {
-  std::vector<std::string_view> names = {
-      "listen",       "join_timeout", "last_call_timeout",   "close_timeout",   "heartbeat_timeout",
-      "read_timeout", "timeout",      "keep_alive_interval", "reconnect_grace",
-      "keep_alive_max_attempt"};
+  std::vector<std::string_view> names = {"listen"};
+  for (const timing_setting& setting : timing_settings) names.push_back(setting.name);
+  names.push_back(keep_alive_attempts_setting);
+  names.insert(names.end(), std::begin(ignored_times), std::end(ignored_times));
+  names.push_back(ignored_choice);
   names.insert(names.end(), own);
   return names;
 }
@@ -23460,19 +24459,15 @@ ELASTIC_DECL void job::prepare(const launch_config& config, agent_services servi
   journal_->add(tracker_);
 }
 
-ELASTIC_DECL job::~job() { journal_->remove(tracker_); }
+ELASTIC_DECL job::~job() {
+  journal_->remove(tracker_);
+  agent_->stop(detail::stop_by_destructor("job"));
+}
 
 ELASTIC_DECL task<run_result> job::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  std::function<void(asio::cancellation_type)> on_cancel =
-      [agent = agent_](asio::cancellation_type requested) {
-        agent->stop(detail::as_stop_request(requested));
-      };
   // Only `stop` ends the agent, so it always has a result.
-  task<run_result> running = detail::run_shielded<run_result>(executor_, agent_->run(),
-                                                              std::move(on_cancel));
-  co_return co_await std::move(running);
+  return detail::run_shielded<run_result>(
+      executor_, agent_->run(), detail::stop_by_cancellation(detail::inbox_access::of(*agent_)));
 }
 
 ELASTIC_DECL std::shared_ptr<const job::snapshot> job::view() const { return tracker_->view(); }
@@ -23540,6 +24535,81 @@ ELASTIC_DECL std::string local_address_named(const std::string& text);
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/fixed_membership.hpp ----
+
+namespace elastic::detail {
+
+/// The common base of rendezvous whose nodes are given at the start: no node joins or is missed,
+/// and each node counts its own restarts.
+///
+/// Thread-safety: one strand at a time.
+class fixed_membership : public rendezvous_handler {
+ public:
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end, std::string) override;
+
+ protected:
+  /// Errors: `errc::rendezvous_closed` after `close`.
+  ELASTIC_DECL void check_open() const;
+
+  int restarts() const { return restarts_; }
+
+ private:
+  int restarts_ = 0;
+  bool is_closed_ = false;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/static_rendezvous.hpp ----
+
+namespace elastic::detail {
+
+/// The rendezvous named "static": the user decides which nodes take part, and gives each its rank
+/// (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
+///
+/// No node joins, leaves or is missed, and each node restarts on its own: the membership never
+/// changes. At the end, node 0 serves until the others know that all have reached the exit barrier,
+/// for at most 1 s.
+/// Settings: `timeout`, see `patience_of`.
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
+class static_rendezvous final : public fixed_membership {
+ public:
+  /// Errors: `errc::invalid_argument` for an invalid endpoint, a range of nodes, or a node
+  /// rank outside of it.
+  ELASTIC_DECL explicit static_rendezvous(rendezvous_parameters parameters);
+
+  /// How long the nodes wait for each other: the setting `timeout`, or 900 s.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds.
+  ELASTIC_DECL static duration patience_of(const rendezvous_parameters& parameters);
+
+  std::string backend() const override { return "static"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> shutdown() override;
+
+ private:
+  static constexpr std::uint16_t default_port = 29500;
+  // How long node 0 keeps serving the store after all nodes have reached the exit barrier: nodes of
+  // torchrun do not report that they have passed it.
+  static constexpr std::chrono::seconds exit_timeout{1};
+  ELASTIC_DECL task<void> connect();
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  duration timeout_;
+  std::unique_ptr<tcp_store_server> server_;
+  std::shared_ptr<store> agents_;
+  std::int64_t round_ = 0;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/impl/launcher.ipp ----
 
 namespace elastic {
@@ -23591,15 +24661,23 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   return parameters;
 }
 
-/// "2 to 4 nodes meet at host0:29400 (backend c10d, run id 'job1')"; empty for one node.
+/// "the job needs 2 to 4 nodes, which meet at host0:29400 (backend c10d, run id 'job1') within
+/// 600 s (join_timeout)"; empty for one node.
 inline std::string meeting_of(const rendezvous_parameters& parameters) {
   if (parameters.max_nodes == 1) return {};
   const std::string least = parameters.min_nodes == parameters.max_nodes
                                 ? std::string()
                                 : fmt::format("{} to ", parameters.min_nodes);
-  return fmt::format("{}{} nodes meet at {} (backend {}, run id '{}')", least, parameters.max_nodes,
+  const bool is_static = parameters.backend == "static";
+  const duration patience =
+      is_static ? static_rendezvous::patience_of(parameters) : parameters.join_timeout;
+  return fmt::format("the job needs {}{} nodes, which meet at {} (backend {}, run id '{}') within "
+                     "{:g} s ({})",
+                     least, parameters.max_nodes,
                      parameters.endpoint.empty() ? "the default endpoint" : parameters.endpoint,
-                     parameters.backend, parameters.run_id);
+                     parameters.backend, parameters.run_id,
+                     std::chrono::duration<double>(patience).count(),
+                     parameters.name_of(is_static ? "timeout" : "join_timeout"));
 }
 
 inline rendezvous_factory make_rendezvous(const rendezvous_parameters& parameters,
@@ -24067,13 +25145,14 @@ namespace elastic::detail {
 /// a non-blocking stdout. When the other end is gone, the writer logs that once and then drops all
 /// output.
 ///
-/// Thread-safety: `write` may be called from any strand.
+/// Thread-safety: `write` and `break_line` may be called from any strand.
 class console_writer final : public output_sink {
  public:
   /// `fd` is borrowed: the writer has its own descriptor. If `fd` is not open, all output is
   /// dropped.
   ELASTIC_DECL console_writer(const asio::any_io_executor& executor, int fd, logger log = {});
   ELASTIC_DECL task<void> write(std::string_view bytes) override;
+  void break_line() override { target_.break_line(); }
 
  private:
   using turn_channel = asio::experimental::concurrent_channel<void(asio_error_code, int)>;
@@ -24120,184 +25199,541 @@ ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io
 namespace elastic::detail {
 
 #if defined(__x86_64__)
-inline constexpr unsigned char guard_image[3048] = {
+inline constexpr unsigned char guard_image[4232] = {
     0x7f, 0x45, 0x4c, 0x46, 0x02, 0x01, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x02, 0x00, 0x3e, 0x00, 0x01, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x28, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x02, 0x00, 0x3e, 0x00, 0x01, 0x00, 0x00, 0x00, 0xc0, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc8, 0x0f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x38, 0x00, 0x02, 0x00, 0x40, 0x00, 0x03, 0x00, 0x02, 0x00,
     0x01, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x10, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0xb0, 0x0f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xb0, 0x0f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x51, 0xe5, 0x74, 0x64, 0x06, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x83, 0xe4, 0xf0, 0xe8, 0xe3, 0x05, 0x00, 0x00, 0x48, 0x63,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x83, 0xe4, 0xf0, 0xe8, 0x17, 0x09, 0x00, 0x00, 0x48, 0x63,
     0xff, 0x41, 0xb9, 0xe7, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0x4c,
-    0x89, 0xc8, 0x48, 0x89, 0xd6, 0x0f, 0x05, 0xeb, 0xee, 0x48, 0x8d, 0x44, 0x24, 0x94, 0x89, 0x7c,
-    0x24, 0x94, 0x31, 0xff, 0x48, 0x89, 0x44, 0x24, 0xa0, 0x31, 0xc0, 0x89, 0x74, 0x24, 0x98, 0x31,
-    0xf6, 0x89, 0x54, 0x24, 0x9c, 0x31, 0xd2, 0x48, 0x89, 0x44, 0x24, 0xc8, 0x48, 0x8d, 0x44, 0x24,
-    0xa0, 0x48, 0xc7, 0x44, 0x24, 0xa8, 0x0c, 0x00, 0x00, 0x00, 0x89, 0x54, 0x24, 0xd0, 0x48, 0x89,
-    0x44, 0x24, 0xd8, 0x48, 0xc7, 0x44, 0x24, 0xe0, 0x01, 0x00, 0x00, 0x00, 0x48, 0x89, 0x74, 0x24,
-    0xe8, 0x48, 0x89, 0x74, 0x24, 0xf0, 0x89, 0x7c, 0x24, 0xf8, 0x85, 0xc9, 0x78, 0x2f, 0x48, 0xb8,
-    0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x89, 0x4c, 0x24, 0xc0, 0x48, 0x89, 0x44, 0x24,
-    0xb8, 0x48, 0x8d, 0x44, 0x24, 0xb0, 0x48, 0xc7, 0x44, 0x24, 0xb0, 0x14, 0x00, 0x00, 0x00, 0x48,
-    0x89, 0x44, 0x24, 0xe8, 0x48, 0xc7, 0x44, 0x24, 0xf0, 0x18, 0x00, 0x00, 0x00, 0x48, 0x8d, 0x74,
-    0x24, 0xc8, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x2e, 0x00, 0x00, 0x00, 0xbf, 0x03, 0x00,
-    0x00, 0x00, 0xba, 0x00, 0x40, 0x00, 0x00, 0x0f, 0x05, 0xc3, 0x53, 0x49, 0x89, 0xf9, 0x48, 0x83,
-    0xec, 0x10, 0x48, 0x8d, 0x5c, 0x24, 0x0c, 0x31, 0xff, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8,
-    0x3d, 0x00, 0x00, 0x00, 0x89, 0x7c, 0x24, 0x0c, 0xba, 0x01, 0x00, 0x00, 0x40, 0x48, 0x83, 0xcf,
-    0xff, 0x48, 0x89, 0xde, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x74, 0x30, 0x79, 0x09, 0x48, 0x83, 0xf8,
-    0xf6, 0x0f, 0x95, 0xc0, 0xeb, 0x27, 0x49, 0x63, 0x51, 0x04, 0x48, 0x39, 0xc2, 0x75, 0xc8, 0x31,
-    0xf6, 0x83, 0xc9, 0xff, 0x31, 0xd2, 0xbf, 0x03, 0x00, 0x00, 0x00, 0x41, 0x89, 0x71, 0x04, 0x48,
-    0x63, 0x74, 0x24, 0x0c, 0xe8, 0x00, 0xff, 0xff, 0xff, 0xeb, 0xac, 0xb0, 0x01, 0x48, 0x83, 0xc4,
-    0x10, 0x5b, 0xc3, 0x48, 0x8b, 0x17, 0x48, 0x39, 0xf2, 0x72, 0x08, 0xb8, 0xff, 0xff, 0xff, 0xff,
-    0x75, 0x0e, 0xc3, 0x80, 0x3a, 0x20, 0x75, 0x08, 0x48, 0xff, 0xc2, 0x48, 0x89, 0x17, 0xeb, 0xe3,
-    0x8a, 0x12, 0x83, 0xc8, 0xff, 0x83, 0xea, 0x30, 0x80, 0xfa, 0x09, 0x77, 0x27, 0x31, 0xc0, 0x48,
-    0x8b, 0x17, 0x48, 0x39, 0xf2, 0x73, 0x1d, 0x8a, 0x0a, 0x83, 0xe9, 0x30, 0x80, 0xf9, 0x09, 0x77,
-    0x13, 0x6b, 0xc0, 0x0a, 0x48, 0x8d, 0x4a, 0x01, 0x48, 0x89, 0x0f, 0x0f, 0xbe, 0x12, 0x8d, 0x44,
-    0x10, 0xd0, 0xeb, 0xdb, 0xc3, 0x4c, 0x63, 0xce, 0x53, 0x41, 0xba, 0x05, 0x00, 0x00, 0x41, 0x48,
-    0x89, 0xfb, 0x45, 0x31, 0xc0, 0x31, 0xd2, 0xb8, 0xf7, 0x00, 0x00, 0x00, 0xbf, 0x01, 0x00, 0x00,
-    0x00, 0x4c, 0x89, 0xce, 0x0f, 0x05, 0x31, 0xc9, 0x48, 0x85, 0xc0, 0x78, 0x39, 0x45, 0x31, 0xd2,
-    0xb8, 0x3e, 0x00, 0x00, 0x00, 0xbe, 0x09, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xcf, 0x0f, 0x05, 0x48,
-    0x85, 0xc0, 0x79, 0x06, 0x80, 0x7b, 0x11, 0x00, 0x74, 0x04, 0xb1, 0x01, 0xeb, 0x18, 0xc6, 0x43,
-    0x11, 0x01, 0x83, 0xc9, 0xff, 0x31, 0xd2, 0x4c, 0x89, 0xce, 0xbf, 0x04, 0x00, 0x00, 0x00, 0xe8,
-    0x45, 0xfe, 0xff, 0xff, 0xeb, 0xe4, 0x89, 0xc8, 0x5b, 0xc3, 0x41, 0x55, 0x45, 0x31, 0xc9, 0x45,
-    0x31, 0xd2, 0x45, 0x31, 0xc0, 0x41, 0x54, 0xbe, 0xaf, 0x0a, 0x40, 0x00, 0x49, 0x89, 0xfc, 0xb8,
-    0x01, 0x01, 0x00, 0x00, 0x55, 0x48, 0xc7, 0xc7, 0x9c, 0xff, 0xff, 0xff, 0x4c, 0x89, 0xca, 0x53,
-    0x48, 0x81, 0xec, 0x10, 0x10, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x78, 0x66, 0x48, 0x8d,
-    0x5c, 0x24, 0x10, 0x48, 0x89, 0xc7, 0xba, 0x00, 0x10, 0x00, 0x00, 0x4c, 0x89, 0xc8, 0x48, 0x89,
-    0xde, 0x0f, 0x05, 0x49, 0x89, 0xc5, 0x4c, 0x89, 0xce, 0xb8, 0x03, 0x00, 0x00, 0x00, 0x4c, 0x89,
-    0xca, 0x0f, 0x05, 0x4d, 0x85, 0xed, 0x78, 0x3c, 0x48, 0x89, 0x5c, 0x24, 0x08, 0x31, 0xed, 0x4c,
-    0x01, 0xeb, 0x48, 0x89, 0xde, 0x48, 0x8d, 0x7c, 0x24, 0x08, 0xe8, 0xd4, 0xfe, 0xff, 0xff, 0x89,
-    0xc6, 0x85, 0xc0, 0x7e, 0x21, 0x48, 0x39, 0x5c, 0x24, 0x08, 0x75, 0x09, 0x49, 0x81, 0xfd, 0x00,
-    0x10, 0x00, 0x00, 0x74, 0x11, 0x4c, 0x89, 0xe7, 0xe8, 0x08, 0xff, 0xff, 0xff, 0x84, 0xc0, 0x0f,
-    0x45, 0xe8, 0xeb, 0xce, 0x31, 0xed, 0x48, 0x81, 0xc4, 0x10, 0x10, 0x00, 0x00, 0x89, 0xe8, 0x5b,
-    0x5d, 0x41, 0x5c, 0x41, 0x5d, 0xc3, 0x41, 0x57, 0x45, 0x31, 0xd2, 0x49, 0x89, 0xff, 0x45, 0x31,
-    0xc0, 0x41, 0x56, 0xbe, 0xca, 0x0a, 0x40, 0x00, 0xb8, 0x01, 0x01, 0x00, 0x00, 0x48, 0xc7, 0xc7,
-    0x9c, 0xff, 0xff, 0xff, 0x41, 0x55, 0xba, 0x00, 0x00, 0x01, 0x00, 0x41, 0x54, 0x55, 0x53, 0x48,
-    0x81, 0xec, 0x30, 0x09, 0x00, 0x00, 0x0f, 0x05, 0x45, 0x31, 0xe4, 0x48, 0x89, 0x04, 0x24, 0x48,
-    0x85, 0xc0, 0x0f, 0x88, 0x4f, 0x01, 0x00, 0x00, 0x4c, 0x8d, 0xb4, 0x24, 0x30, 0x01, 0x00, 0x00,
-    0x48, 0x8b, 0x3c, 0x24, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0xd9, 0x00, 0x00, 0x00, 0xba,
-    0x00, 0x08, 0x00, 0x00, 0x4c, 0x89, 0xf6, 0x0f, 0x05, 0x48, 0x89, 0x44, 0x24, 0x10, 0x48, 0x85,
-    0xc0, 0x0f, 0x8e, 0x0a, 0x01, 0x00, 0x00, 0x31, 0xed, 0x49, 0x8d, 0x1c, 0x2e, 0x48, 0x8d, 0x7c,
-    0x24, 0x20, 0x0f, 0xb7, 0x43, 0x10, 0x48, 0x83, 0xc3, 0x13, 0x48, 0x89, 0x5c, 0x24, 0x20, 0x48,
-    0x01, 0xc5, 0x49, 0x8d, 0x34, 0x2e, 0xe8, 0x08, 0xfe, 0xff, 0xff, 0x89, 0x44, 0x24, 0x0c, 0x85,
-    0xc0, 0x0f, 0x8e, 0xc7, 0x00, 0x00, 0x00, 0x41, 0xb9, 0x01, 0x01, 0x00, 0x00, 0x48, 0x8b, 0x3c,
-    0x24, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xba, 0x00, 0x00, 0x01, 0x00, 0x4c, 0x89, 0xc8, 0x48,
-    0x89, 0xde, 0x0f, 0x05, 0x31, 0xdb, 0x48, 0x89, 0x44, 0x24, 0x18, 0xbe, 0xd0, 0x0a, 0x40, 0x00,
-    0x4c, 0x89, 0xc8, 0x48, 0x8b, 0x7c, 0x24, 0x18, 0x48, 0x89, 0xda, 0x0f, 0x05, 0x4c, 0x8d, 0x6c,
-    0x24, 0x30, 0x48, 0x89, 0xc7, 0xba, 0x00, 0x01, 0x00, 0x00, 0x48, 0x89, 0xd8, 0x4c, 0x89, 0xee,
-    0x0f, 0x05, 0x49, 0x89, 0xc1, 0x48, 0x89, 0xde, 0xb8, 0x03, 0x00, 0x00, 0x00, 0x48, 0x89, 0xda,
-    0x0f, 0x05, 0xb8, 0x03, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x7c, 0x24, 0x18, 0x0f, 0x05, 0x4d, 0x85,
-    0xc9, 0x7e, 0x5b, 0x4b, 0x8d, 0x74, 0x0d, 0x00, 0x48, 0x89, 0xf2, 0x48, 0x89, 0xd1, 0x49, 0x39,
-    0xd5, 0x73, 0x0a, 0x48, 0xff, 0xca, 0x80, 0x3a, 0x29, 0x75, 0xf0, 0xeb, 0x08, 0x83, 0xc8, 0xff,
-    0x4c, 0x39, 0xea, 0x74, 0x22, 0x48, 0x89, 0xf2, 0x83, 0xc8, 0xff, 0x48, 0x29, 0xca, 0x48, 0x83,
-    0xfa, 0x03, 0x7e, 0x13, 0x48, 0x83, 0xc1, 0x03, 0x48, 0x8d, 0x7c, 0x24, 0x28, 0x48, 0x89, 0x4c,
-    0x24, 0x28, 0xe8, 0x4c, 0xfd, 0xff, 0xff, 0x41, 0x39, 0x07, 0x75, 0x12, 0x8b, 0x74, 0x24, 0x0c,
-    0x4c, 0x89, 0xff, 0xe8, 0x8d, 0xfd, 0xff, 0xff, 0x84, 0xc0, 0x44, 0x0f, 0x45, 0xe0, 0x48, 0x8b,
-    0x44, 0x24, 0x10, 0x48, 0x39, 0xc5, 0x0f, 0x8c, 0xfd, 0xfe, 0xff, 0xff, 0xe9, 0xcf, 0xfe, 0xff,
-    0xff, 0x31, 0xd2, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x03, 0x00, 0x00, 0x00, 0x48, 0x8b,
-    0x3c, 0x24, 0x48, 0x89, 0xd6, 0x0f, 0x05, 0x48, 0x81, 0xc4, 0x30, 0x09, 0x00, 0x00, 0x44, 0x89,
-    0xe0, 0x5b, 0x5d, 0x41, 0x5c, 0x41, 0x5d, 0x41, 0x5e, 0x41, 0x5f, 0xc3, 0x41, 0x54, 0x55, 0x53,
-    0x48, 0x89, 0xfb, 0x48, 0x81, 0xec, 0x90, 0x00, 0x00, 0x00, 0x80, 0x7f, 0x10, 0x00, 0x75, 0x20,
-    0x8b, 0x7f, 0x04, 0x85, 0xff, 0x7e, 0x19, 0xf7, 0xdf, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8,
-    0x3e, 0x00, 0x00, 0x00, 0x48, 0x63, 0xff, 0xbe, 0x09, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x0f, 0x05,
-    0x4c, 0x8d, 0x64, 0x24, 0x10, 0xba, 0x80, 0x00, 0x00, 0x00, 0x48, 0x63, 0x7b, 0x0c, 0x45, 0x31,
-    0xd2, 0x45, 0x31, 0xc0, 0x31, 0xc0, 0x4c, 0x89, 0xe6, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7f, 0xea,
-    0x48, 0x89, 0xdf, 0xe8, 0x32, 0xfc, 0xff, 0xff, 0x84, 0xc0, 0x74, 0x7e, 0x48, 0x89, 0xdf, 0xe8,
-    0x46, 0xfd, 0xff, 0xff, 0x84, 0xc0, 0x75, 0x25, 0x48, 0x89, 0xdf, 0xe8, 0xe6, 0xfd, 0xff, 0xff,
-    0x84, 0xc0, 0x75, 0x19, 0xbd, 0x01, 0x00, 0x00, 0x00, 0x89, 0xee, 0x48, 0x89, 0xdf, 0xff, 0xc5,
-    0xe8, 0xc0, 0xfc, 0xff, 0xff, 0x81, 0xfd, 0x01, 0x00, 0x40, 0x00, 0x75, 0xec, 0x8a, 0x43, 0x11,
-    0x8b, 0x53, 0x0c, 0x48, 0x8d, 0x7c, 0x24, 0x08, 0xbe, 0x01, 0x00, 0x00, 0x00, 0xc7, 0x44, 0x24,
-    0x0c, 0x01, 0x00, 0x00, 0x00, 0x3c, 0x01, 0x89, 0x54, 0x24, 0x08, 0x48, 0x19, 0xd2, 0x48, 0xff,
-    0xc2, 0x3c, 0x01, 0x48, 0x19, 0xc0, 0x48, 0x89, 0x54, 0x24, 0x10, 0x45, 0x31, 0xd2, 0x45, 0x31,
-    0xc0, 0x25, 0x00, 0x2d, 0x31, 0x01, 0x4c, 0x89, 0xe2, 0x48, 0x89, 0x44, 0x24, 0x18, 0xb8, 0x0f,
-    0x01, 0x00, 0x00, 0x0f, 0x05, 0xe9, 0x5b, 0xff, 0xff, 0xff, 0xbf, 0x05, 0x00, 0x00, 0x00, 0x83,
-    0xc9, 0xff, 0x31, 0xd2, 0x31, 0xf6, 0xe8, 0xfe, 0xfa, 0xff, 0xff, 0x31, 0xff, 0xe8, 0xdc, 0xfa,
-    0xff, 0xff, 0x41, 0x54, 0x49, 0x89, 0xd4, 0x31, 0xd2, 0x49, 0x89, 0xc9, 0x55, 0x45, 0x31, 0xd2,
-    0x48, 0x89, 0xf5, 0x45, 0x31, 0xc0, 0x53, 0xb8, 0x70, 0x00, 0x00, 0x00, 0x48, 0x63, 0xdf, 0x48,
-    0x89, 0xd6, 0x48, 0x89, 0xd7, 0x48, 0x83, 0xec, 0x10, 0x0f, 0x05, 0x49, 0x89, 0x01, 0x49, 0x8b,
-    0x01, 0x48, 0x85, 0xc0, 0x78, 0x1c, 0xb8, 0x9d, 0x00, 0x00, 0x00, 0xbf, 0x01, 0x00, 0x00, 0x00,
-    0xbe, 0x09, 0x00, 0x00, 0x00, 0x41, 0xc7, 0x41, 0x08, 0x02, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x49,
-    0x89, 0x01, 0x49, 0x8b, 0x01, 0x48, 0x85, 0xc0, 0x78, 0x1a, 0x31, 0xd2, 0x45, 0x31, 0xd2, 0x45,
-    0x31, 0xc0, 0xb8, 0x6e, 0x00, 0x00, 0x00, 0x48, 0x89, 0xd7, 0x48, 0x89, 0xd6, 0x0f, 0x05, 0x48,
-    0x39, 0xc3, 0x74, 0x0a, 0xbf, 0x7f, 0x00, 0x00, 0x00, 0xe8, 0x60, 0xfa, 0xff, 0xff, 0x31, 0xc0,
-    0x48, 0x8d, 0x74, 0x24, 0x08, 0x41, 0xba, 0x08, 0x00, 0x00, 0x00, 0x45, 0x31, 0xc0, 0x48, 0x89,
-    0x44, 0x24, 0x08, 0xbf, 0x02, 0x00, 0x00, 0x00, 0xb8, 0x0e, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x45,
-    0x31, 0xd2, 0x48, 0x8b, 0x7d, 0x10, 0x48, 0x8d, 0x75, 0x18, 0xb8, 0x3b, 0x00, 0x00, 0x00, 0x41,
-    0xc7, 0x41, 0x08, 0x03, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xe2, 0x0f, 0x05, 0x49, 0x89, 0x01, 0xeb,
-    0xb3, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54, 0x55, 0x53, 0x48, 0x81, 0xec, 0xc0, 0x00,
-    0x00, 0x00, 0x4c, 0x8b, 0x3f, 0x49, 0x83, 0xff, 0x03, 0x7e, 0x23, 0x48, 0x8b, 0x77, 0x08, 0x49,
-    0x89, 0xfc, 0x31, 0xc0, 0x8a, 0x0c, 0x06, 0x8a, 0x90, 0x00, 0x0b, 0x40, 0x00, 0x84, 0xc9, 0x74,
-    0x09, 0x48, 0xff, 0xc0, 0x38, 0xca, 0x74, 0xec, 0xeb, 0x04, 0x84, 0xd2, 0x74, 0x0a, 0xbf, 0x40,
-    0x00, 0x00, 0x00, 0xe9, 0xb9, 0x01, 0x00, 0x00, 0x31, 0xdb, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0,
-    0xb8, 0x27, 0x00, 0x00, 0x00, 0x48, 0x89, 0xdf, 0x48, 0x89, 0xde, 0x48, 0x89, 0xda, 0x0f, 0x05,
-    0x31, 0xc9, 0x4c, 0x8d, 0x6c, 0x24, 0x40, 0x89, 0x44, 0x24, 0x14, 0xbf, 0x02, 0x00, 0x00, 0x00,
-    0x89, 0x4c, 0x24, 0x18, 0x41, 0xba, 0x08, 0x00, 0x00, 0x00, 0xb8, 0x0e, 0x00, 0x00, 0x00, 0x4c,
-    0x89, 0xee, 0xc6, 0x44, 0x24, 0x25, 0x00, 0x48, 0xc7, 0x44, 0x24, 0x40, 0xff, 0xff, 0xff, 0xff,
-    0x0f, 0x05, 0x41, 0xb9, 0x9d, 0x00, 0x00, 0x00, 0x45, 0x31, 0xd2, 0xbe, 0xd5, 0x0a, 0x40, 0x00,
-    0xbf, 0x0f, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xc8, 0x0f, 0x05, 0x41, 0xbe, 0x01, 0x00, 0x00, 0x00,
-    0xbf, 0x24, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xc8, 0x4c, 0x89, 0xf6, 0x0f, 0x05, 0x49, 0x89, 0xc1,
-    0x48, 0xf7, 0xd0, 0xbd, 0x48, 0x00, 0x00, 0x00, 0xbf, 0x03, 0x00, 0x00, 0x00, 0x48, 0xc1, 0xe8,
-    0x3f, 0xbe, 0x02, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xf2, 0x88, 0x44, 0x24, 0x24, 0x48, 0x89, 0xe8,
-    0x0f, 0x05, 0xbf, 0x04, 0x00, 0x00, 0x00, 0x48, 0x89, 0xe8, 0x0f, 0x05, 0x48, 0xc1, 0xf8, 0x3f,
-    0x48, 0x83, 0xcd, 0xff, 0x48, 0x8d, 0x74, 0x24, 0x08, 0x48, 0xc7, 0x44, 0x24, 0x08, 0x00, 0x00,
-    0x01, 0x00, 0x83, 0xc8, 0x04, 0x41, 0xba, 0x00, 0x08, 0x08, 0x00, 0xba, 0x08, 0x00, 0x00, 0x00,
-    0x48, 0x89, 0xef, 0x89, 0x44, 0x24, 0x1c, 0xb8, 0x21, 0x01, 0x00, 0x00, 0x0f, 0x05, 0x89, 0x44,
-    0x24, 0x20, 0x85, 0xc0, 0x79, 0x08, 0x4c, 0x63, 0xc8, 0xe9, 0xb6, 0x00, 0x00, 0x00, 0x31, 0xd2,
-    0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x0f, 0x01, 0x00, 0x00, 0x48, 0x89, 0x54, 0x24, 0x40,
-    0x48, 0x89, 0xdf, 0x48, 0x89, 0xde, 0x48, 0x89, 0x54, 0x24, 0x48, 0x4c, 0x89, 0xea, 0x0f, 0x05,
-    0x48, 0x85, 0xc0, 0x78, 0x53, 0xb8, 0x2e, 0x00, 0x00, 0x00, 0x48, 0x89, 0xef, 0x48, 0x89, 0xda,
-    0x0f, 0x05, 0x48, 0x83, 0xf8, 0xf7, 0x74, 0x06, 0x48, 0x83, 0xf8, 0xf2, 0x75, 0x3f, 0x31, 0xf6,
-    0x48, 0x63, 0x7c, 0x24, 0x14, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x3e, 0x00, 0x00, 0x00,
-    0x48, 0x89, 0xf2, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x78, 0x1e, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0,
-    0xb8, 0x3d, 0x00, 0x00, 0x00, 0x48, 0x83, 0xcf, 0xff, 0xba, 0x01, 0x00, 0x00, 0x40, 0x0f, 0x05,
-    0x48, 0x83, 0xf8, 0xf6, 0x75, 0x07, 0xeb, 0x0a, 0x49, 0x89, 0xc1, 0xeb, 0x37, 0x48, 0x85, 0xc0,
-    0x75, 0x2a, 0x80, 0x7c, 0x24, 0x24, 0x00, 0x75, 0x4d, 0x49, 0x8b, 0x74, 0x24, 0x10, 0x31, 0xc0,
-    0x8a, 0x0c, 0x06, 0x8a, 0x90, 0xe8, 0x0a, 0x40, 0x00, 0x84, 0xc9, 0x74, 0x09, 0x48, 0xff, 0xc0,
-    0x38, 0xca, 0x74, 0xec, 0xeb, 0x09, 0x84, 0xd2, 0x74, 0x2c, 0xeb, 0x03, 0x49, 0x89, 0xc1, 0x4d,
-    0x85, 0xc9, 0x79, 0x22, 0x4c, 0x89, 0xce, 0x83, 0xc9, 0xff, 0xba, 0x04, 0x00, 0x00, 0x00, 0x48,
-    0xf7, 0xde, 0xbf, 0x02, 0x00, 0x00, 0x00, 0xe8, 0x3d, 0xf8, 0xff, 0xff, 0xbf, 0x01, 0x00, 0x00,
-    0x00, 0xe8, 0x18, 0xf8, 0xff, 0xff, 0x31, 0xc0, 0xc7, 0x44, 0x24, 0x48, 0x01, 0x00, 0x00, 0x00,
-    0x4d, 0x89, 0xe9, 0x48, 0x89, 0x44, 0x24, 0x40, 0xbb, 0x38, 0x00, 0x00, 0x00, 0x48, 0x8d, 0x54,
-    0x24, 0x04, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xc7, 0x44, 0x24, 0x04, 0xff, 0xff, 0xff, 0xff,
-    0x31, 0xf6, 0xbf, 0x11, 0x51, 0x00, 0x00, 0x48, 0x89, 0xd8, 0x0f, 0x05, 0x48, 0x83, 0xf8, 0xea,
-    0x75, 0x0d, 0xbf, 0x11, 0x41, 0x00, 0x00, 0x48, 0x89, 0xd8, 0x48, 0x89, 0xf2, 0x0f, 0x05, 0x48,
-    0x85, 0xc0, 0x75, 0x16, 0x8b, 0x7c, 0x24, 0x14, 0x49, 0x8d, 0x74, 0x24, 0x08, 0x4b, 0x8d, 0x54,
-    0xfc, 0x10, 0x4c, 0x89, 0xc9, 0xe8, 0xd8, 0xfc, 0xff, 0xff, 0x79, 0x10, 0x48, 0xf7, 0xd8, 0x83,
-    0xc9, 0xff, 0x31, 0xd2, 0x48, 0x89, 0xc6, 0xe9, 0x76, 0xff, 0xff, 0xff, 0x49, 0x8b, 0x11, 0x48,
-    0x85, 0xd2, 0x79, 0x12, 0x41, 0x8b, 0x51, 0x08, 0x49, 0x8b, 0x31, 0x83, 0xc9, 0xff, 0x48, 0xf7,
-    0xde, 0xe9, 0x5c, 0xff, 0xff, 0xff, 0x8a, 0x54, 0x24, 0x24, 0x8b, 0x4c, 0x24, 0x04, 0x48, 0x89,
-    0xc6, 0xbf, 0x01, 0x00, 0x00, 0x00, 0x89, 0x44, 0x24, 0x18, 0x83, 0xf2, 0x01, 0x0f, 0xb6, 0xd2,
-    0xc1, 0xe2, 0x02, 0xe8, 0x81, 0xf7, 0xff, 0xff, 0x48, 0x85, 0xc0, 0x79, 0x0a, 0x48, 0x8d, 0x7c,
-    0x24, 0x14, 0xe8, 0x85, 0xfb, 0xff, 0xff, 0x41, 0xb9, 0x03, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x48,
-    0x63, 0x7c, 0x24, 0x04, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0x4c, 0x89, 0xc8, 0x48, 0x89, 0xd6,
-    0x0f, 0x05, 0x4c, 0x89, 0xc8, 0x48, 0x89, 0xd7, 0x0f, 0x05, 0xbf, 0x01, 0x00, 0x00, 0x00, 0x4c,
-    0x89, 0xc8, 0x0f, 0x05, 0xbf, 0x02, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xc8, 0x0f, 0x05, 0x48, 0xbb,
-    0x03, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0xb8, 0x01, 0x00, 0x00, 0x00, 0x48, 0x89, 0x5c,
-    0x24, 0x28, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0x48, 0xc1, 0xe0, 0x20, 0x48, 0x8d, 0x7c, 0x24,
-    0x28, 0xbe, 0x03, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x48, 0x89, 0x44, 0x24, 0x30, 0x48, 0x89, 0x44,
-    0x24, 0x38, 0x8b, 0x44, 0x24, 0x1c, 0x89, 0x44, 0x24, 0x30, 0x8b, 0x44, 0x24, 0x20, 0x89, 0x44,
-    0x24, 0x38, 0xb8, 0x0f, 0x01, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x83, 0xf8, 0xfc, 0x74, 0xb9, 0x48,
-    0x85, 0xc0, 0x0f, 0x88, 0x65, 0xff, 0xff, 0xff, 0x66, 0x83, 0x7c, 0x24, 0x3e, 0x00, 0x74, 0x31,
-    0xba, 0x80, 0x00, 0x00, 0x00, 0x48, 0x63, 0x7c, 0x24, 0x20, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0,
-    0x31, 0xc0, 0x4c, 0x89, 0xee, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7f, 0xe9, 0x48, 0x8d, 0x7c, 0x24,
-    0x14, 0xe8, 0x54, 0xf7, 0xff, 0xff, 0x83, 0x7c, 0x24, 0x18, 0x00, 0x0f, 0x84, 0x2c, 0xff, 0xff,
-    0xff, 0x66, 0x83, 0x7c, 0x24, 0x36, 0x00, 0x0f, 0x85, 0x20, 0xff, 0xff, 0xff, 0x66, 0x83, 0x7c,
-    0x24, 0x2e, 0x00, 0x0f, 0x84, 0x5f, 0xff, 0xff, 0xff, 0xc6, 0x44, 0x24, 0x03, 0x00, 0x48, 0x8d,
-    0x74, 0x24, 0x03, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x2d, 0x00, 0x00, 0x00, 0xbf, 0x03,
-    0x00, 0x00, 0x00, 0xba, 0x01, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x0f, 0x8e, 0xea,
-    0xfe, 0xff, 0xff, 0x40, 0x8a, 0x74, 0x24, 0x03, 0x40, 0x80, 0xfe, 0xff, 0x0f, 0x84, 0xdb, 0xfe,
-    0xff, 0xff, 0x40, 0x80, 0xfe, 0x40, 0x0f, 0x87, 0x1c, 0xff, 0xff, 0xff, 0x8b, 0x7c, 0x24, 0x18,
-    0x85, 0xff, 0x0f, 0x8e, 0x10, 0xff, 0xff, 0xff, 0xf7, 0xdf, 0x40, 0x0f, 0xb6, 0xf6, 0xb8, 0x3e,
-    0x00, 0x00, 0x00, 0x31, 0xd2, 0x48, 0x63, 0xff, 0x0f, 0x05, 0xe9, 0xf9, 0xfe, 0xff, 0xff, 0x2f,
-    0x70, 0x72, 0x6f, 0x63, 0x2f, 0x74, 0x68, 0x72, 0x65, 0x61, 0x64, 0x2d, 0x73, 0x65, 0x6c, 0x66,
-    0x2f, 0x63, 0x68, 0x69, 0x6c, 0x64, 0x72, 0x65, 0x6e, 0x00, 0x2f, 0x70, 0x72, 0x6f, 0x63, 0x00,
-    0x73, 0x74, 0x61, 0x74, 0x00, 0x65, 0x6c, 0x61, 0x73, 0x74, 0x69, 0x63, 0x2d, 0x67, 0x75, 0x61,
-    0x72, 0x64, 0x00, 0x0f, 0x1f, 0x44, 0x00, 0x00, 0x62, 0x65, 0x73, 0x74, 0x2d, 0x65, 0x66, 0x66,
-    0x6f, 0x72, 0x74, 0x00, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00, 0x66, 0x90,
-    0x65, 0x6c, 0x61, 0x73, 0x74, 0x69, 0x63, 0x2d, 0x67, 0x75, 0x61, 0x72, 0x64, 0x2d, 0x32, 0x00,
+    0x89, 0xc8, 0x48, 0x89, 0xd6, 0x0f, 0x05, 0xeb, 0xee, 0x48, 0x83, 0xec, 0x58, 0x89, 0xd0, 0x45,
+    0x31, 0xc9, 0x89, 0xca, 0x89, 0x7c, 0x24, 0xe8, 0x89, 0x74, 0x24, 0xec, 0x89, 0x44, 0x24, 0xf0,
+    0x44, 0x89, 0x4c, 0x24, 0xf4, 0x4d, 0x85, 0xc0, 0x74, 0x37, 0x31, 0xc0, 0x31, 0xff, 0x31, 0xf6,
+    0x49, 0x39, 0x80, 0x00, 0x04, 0x00, 0x00, 0x0f, 0x9f, 0xc1, 0x83, 0xf8, 0x5f, 0x41, 0x0f, 0x9e,
+    0xc1, 0x44, 0x20, 0xc9, 0x74, 0x12, 0x41, 0x8a, 0x34, 0x00, 0x89, 0xcf, 0x40, 0x88, 0x74, 0x04,
+    0xf8, 0x48, 0xff, 0xc0, 0x89, 0xc6, 0xeb, 0xd8, 0x40, 0x84, 0xff, 0x74, 0x04, 0x89, 0x74, 0x24,
+    0xf4, 0x8b, 0x44, 0x24, 0xf4, 0x48, 0x8d, 0x4c, 0x24, 0xe8, 0x31, 0xf6, 0x31, 0xff, 0x48, 0x89,
+    0x4c, 0x24, 0x88, 0x31, 0xc9, 0x48, 0x83, 0xc0, 0x10, 0x89, 0x4c, 0x24, 0xb8, 0x48, 0x89, 0x44,
+    0x24, 0x90, 0x31, 0xc0, 0x48, 0x89, 0x44, 0x24, 0xb0, 0x48, 0x8d, 0x44, 0x24, 0x88, 0x48, 0x89,
+    0x44, 0x24, 0xc0, 0x48, 0xc7, 0x44, 0x24, 0xc8, 0x01, 0x00, 0x00, 0x00, 0x48, 0x89, 0x74, 0x24,
+    0xd0, 0x48, 0x89, 0x74, 0x24, 0xd8, 0x89, 0x7c, 0x24, 0xe0, 0x85, 0xd2, 0x78, 0x2f, 0x48, 0xb8,
+    0x01, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x89, 0x54, 0x24, 0xa8, 0x48, 0x89, 0x44, 0x24,
+    0xa0, 0x48, 0x8d, 0x44, 0x24, 0x98, 0x48, 0xc7, 0x44, 0x24, 0x98, 0x14, 0x00, 0x00, 0x00, 0x48,
+    0x89, 0x44, 0x24, 0xd0, 0x48, 0xc7, 0x44, 0x24, 0xd8, 0x18, 0x00, 0x00, 0x00, 0x48, 0x8d, 0x74,
+    0x24, 0xb0, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x2e, 0x00, 0x00, 0x00, 0xbf, 0x03, 0x00,
+    0x00, 0x00, 0xba, 0x00, 0x40, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x83, 0xc4, 0x58, 0xc3, 0x55, 0x53,
+    0x48, 0x89, 0xfb, 0x48, 0x83, 0xec, 0x10, 0x48, 0x8d, 0x6c, 0x24, 0x0c, 0x31, 0xff, 0x45, 0x31,
+    0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x3d, 0x00, 0x00, 0x00, 0x89, 0x7c, 0x24, 0x0c, 0xba, 0x01, 0x00,
+    0x00, 0x40, 0x48, 0x83, 0xcf, 0xff, 0x48, 0x89, 0xee, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x74, 0x32,
+    0x79, 0x09, 0x48, 0x83, 0xf8, 0xf6, 0x0f, 0x95, 0xc0, 0xeb, 0x29, 0x48, 0x63, 0x53, 0x04, 0x48,
+    0x39, 0xc2, 0x75, 0xc8, 0x31, 0xf6, 0x45, 0x31, 0xc0, 0x83, 0xc9, 0xff, 0x31, 0xd2, 0x89, 0x73,
+    0x04, 0x48, 0x63, 0x74, 0x24, 0x0c, 0xbf, 0x03, 0x00, 0x00, 0x00, 0xe8, 0xa9, 0xfe, 0xff, 0xff,
+    0xeb, 0xaa, 0xb0, 0x01, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0x5d, 0xc3, 0x90, 0x48, 0x89, 0xf0, 0x80,
+    0x38, 0x00, 0x74, 0x05, 0x48, 0xff, 0xc0, 0xeb, 0xf6, 0x48, 0x39, 0xc6, 0x73, 0x17, 0x48, 0x8b,
+    0x57, 0x20, 0x8a, 0x48, 0xff, 0x48, 0xff, 0xc8, 0x4c, 0x8d, 0x42, 0xff, 0x4c, 0x89, 0x47, 0x20,
+    0x88, 0x4a, 0xff, 0xeb, 0xe4, 0xc3, 0x48, 0x8b, 0x17, 0x48, 0x39, 0xf2, 0x72, 0x08, 0xb8, 0xff,
+    0xff, 0xff, 0xff, 0x75, 0x0e, 0xc3, 0x80, 0x3a, 0x20, 0x75, 0x08, 0x48, 0xff, 0xc2, 0x48, 0x89,
+    0x17, 0xeb, 0xe3, 0x8a, 0x12, 0x83, 0xc8, 0xff, 0x83, 0xea, 0x30, 0x80, 0xfa, 0x09, 0x77, 0x27,
+    0x31, 0xc0, 0x48, 0x8b, 0x17, 0x48, 0x39, 0xf2, 0x73, 0x1d, 0x8a, 0x0a, 0x83, 0xe9, 0x30, 0x80,
+    0xf9, 0x09, 0x77, 0x13, 0x6b, 0xc0, 0x0a, 0x48, 0x8d, 0x4a, 0x01, 0x48, 0x89, 0x0f, 0x0f, 0xbe,
+    0x12, 0x8d, 0x44, 0x10, 0xd0, 0xeb, 0xdb, 0xc3, 0x41, 0x56, 0x41, 0xba, 0x05, 0x00, 0x00, 0x41,
+    0x45, 0x31, 0xc0, 0xb8, 0xf7, 0x00, 0x00, 0x00, 0x41, 0x55, 0x4c, 0x63, 0xee, 0x41, 0x54, 0x4c,
+    0x89, 0xee, 0x55, 0x53, 0x48, 0x89, 0xfb, 0xbf, 0x01, 0x00, 0x00, 0x00, 0x48, 0x81, 0xec, 0xb0,
+    0x04, 0x00, 0x00, 0x48, 0x8d, 0x54, 0x24, 0x28, 0x0f, 0x05, 0x31, 0xd2, 0x48, 0x85, 0xc0, 0x0f,
+    0x88, 0x05, 0x02, 0x00, 0x00, 0x4c, 0x63, 0x64, 0x24, 0x38, 0x4c, 0x89, 0xed, 0x45, 0x85, 0xe4,
+    0x0f, 0x85, 0x52, 0x01, 0x00, 0x00, 0x44, 0x39, 0x6b, 0x04, 0x0f, 0x84, 0x4f, 0x01, 0x00, 0x00,
+    0x48, 0x8d, 0x44, 0x24, 0x1f, 0x48, 0x89, 0xe7, 0xbe, 0x18, 0x0f, 0x40, 0x00, 0xc6, 0x44, 0x24,
+    0x1f, 0x00, 0x48, 0x89, 0x44, 0x24, 0x20, 0xe8, 0x10, 0xff, 0xff, 0xff, 0x44, 0x89, 0xe9, 0xbf,
+    0x0a, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x74, 0x24, 0x20, 0x48, 0x8d, 0x46, 0xff, 0x48, 0x89, 0x44,
+    0x24, 0x20, 0x89, 0xc8, 0x99, 0xf7, 0xff, 0x83, 0xc2, 0x30, 0x88, 0x56, 0xff, 0x89, 0xca, 0x89,
+    0xc1, 0x83, 0xfa, 0x09, 0x7f, 0xde, 0x48, 0x89, 0xe7, 0xbe, 0x21, 0x0f, 0x40, 0x00, 0x45, 0x31,
+    0xf6, 0x45, 0x31, 0xd2, 0xe8, 0xd3, 0xfe, 0xff, 0xff, 0x48, 0x8b, 0x74, 0x24, 0x20, 0x45, 0x31,
+    0xc0, 0x4c, 0x89, 0xf2, 0xb8, 0x01, 0x01, 0x00, 0x00, 0x48, 0xc7, 0xc7, 0x9c, 0xff, 0xff, 0xff,
+    0x0f, 0x05, 0x4c, 0x8d, 0x8c, 0x24, 0xa8, 0x00, 0x00, 0x00, 0x48, 0x89, 0xc7, 0xba, 0x00, 0x04,
+    0x00, 0x00, 0x4c, 0x89, 0xf0, 0x4c, 0x89, 0xce, 0x0f, 0x05, 0x48, 0x89, 0x84, 0x24, 0xa8, 0x04,
+    0x00, 0x00, 0x4c, 0x89, 0xf6, 0x4c, 0x89, 0xf2, 0xb8, 0x03, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x39,
+    0x6b, 0x04, 0x0f, 0x84, 0xa7, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x8c, 0x24, 0xa8, 0x04, 0x00, 0x00,
+    0x4c, 0x89, 0xc8, 0x4c, 0x01, 0xc9, 0x48, 0x39, 0xc8, 0x73, 0x2f, 0x48, 0x89, 0xcf, 0x31, 0xd2,
+    0x48, 0x29, 0xc7, 0x40, 0x8a, 0xb2, 0x80, 0x0f, 0x40, 0x00, 0x48, 0x39, 0xfa, 0x75, 0x0a, 0x40,
+    0x84, 0xf6, 0x74, 0x4f, 0x48, 0xff, 0xc0, 0xeb, 0xdd, 0x40, 0x84, 0xf6, 0x74, 0x45, 0x48, 0xff,
+    0xc2, 0x40, 0x3a, 0x74, 0x10, 0xff, 0x74, 0xdb, 0xeb, 0xea, 0x4c, 0x89, 0xce, 0x48, 0x39, 0xce,
+    0x73, 0x5d, 0x48, 0x89, 0xcf, 0x31, 0xc0, 0x48, 0x29, 0xf7, 0x8a, 0x90, 0x98, 0x0f, 0x40, 0x00,
+    0x48, 0x39, 0xf8, 0x74, 0x0f, 0x84, 0xd2, 0x74, 0x14, 0x48, 0xff, 0xc0, 0x38, 0x54, 0x06, 0xff,
+    0x74, 0xe8, 0xeb, 0x04, 0x84, 0xd2, 0x74, 0x05, 0x48, 0xff, 0xc6, 0xeb, 0xd0, 0x41, 0xbc, 0x01,
+    0x00, 0x00, 0x00, 0x42, 0x80, 0x7c, 0x23, 0x16, 0x00, 0x74, 0x24, 0x42, 0xc6, 0x44, 0x23, 0x14,
+    0x01, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0x31, 0xd2, 0xb8, 0x3e, 0x00, 0x00, 0x00, 0xbe, 0x12,
+    0x00, 0x00, 0x00, 0x4c, 0x89, 0xef, 0x0f, 0x05, 0xb2, 0x01, 0xe9, 0x9b, 0x00, 0x00, 0x00, 0x80,
+    0x7b, 0x48, 0x00, 0xc6, 0x43, 0x13, 0x01, 0x74, 0x52, 0x8b, 0x43, 0x4c, 0x31, 0xd2, 0x83, 0xfa,
+    0x08, 0x74, 0x0f, 0x39, 0xd0, 0x7e, 0x0b, 0x48, 0xff, 0xc2, 0x3b, 0x6c, 0x93, 0x4c, 0x75, 0xee,
+    0xeb, 0x39, 0x83, 0xf8, 0x08, 0x7f, 0x34, 0x74, 0x16, 0x48, 0x63, 0xd0, 0x4c, 0x89, 0xee, 0x4c,
+    0x8d, 0x84, 0x24, 0xa8, 0x00, 0x00, 0x00, 0xff, 0xc0, 0x89, 0x6c, 0x93, 0x50, 0xeb, 0x0a, 0xb8,
+    0x09, 0x00, 0x00, 0x00, 0x45, 0x31, 0xc0, 0x31, 0xf6, 0x89, 0x43, 0x4c, 0x83, 0xc9, 0xff, 0x31,
+    0xd2, 0xbf, 0x06, 0x00, 0x00, 0x00, 0xe8, 0x1e, 0xfc, 0xff, 0xff, 0x45, 0x31, 0xd2, 0x45, 0x31,
+    0xc0, 0xb8, 0x3e, 0x00, 0x00, 0x00, 0xbe, 0x09, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x4c, 0x89, 0xef,
+    0x0f, 0x05, 0x48, 0x85, 0xc0, 0x79, 0x81, 0x80, 0x7b, 0x11, 0x00, 0x0f, 0x85, 0x77, 0xff, 0xff,
+    0xff, 0xc6, 0x43, 0x11, 0x01, 0x83, 0xc9, 0xff, 0x4c, 0x89, 0xee, 0xbf, 0x04, 0x00, 0x00, 0x00,
+    0xe8, 0xe4, 0xfb, 0xff, 0xff, 0xe9, 0x5e, 0xff, 0xff, 0xff, 0x48, 0x81, 0xc4, 0xb0, 0x04, 0x00,
+    0x00, 0x89, 0xd0, 0x5b, 0x5d, 0x41, 0x5c, 0x41, 0x5d, 0x41, 0x5e, 0xc3, 0x41, 0x55, 0x45, 0x31,
+    0xc9, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0x41, 0x54, 0xbe, 0x28, 0x0f, 0x40, 0x00, 0x49, 0x89,
+    0xfc, 0xb8, 0x01, 0x01, 0x00, 0x00, 0x55, 0x48, 0xc7, 0xc7, 0x9c, 0xff, 0xff, 0xff, 0x4c, 0x89,
+    0xca, 0x53, 0x48, 0x81, 0xec, 0x10, 0x10, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x78, 0x66,
+    0x48, 0x8d, 0x5c, 0x24, 0x10, 0x48, 0x89, 0xc7, 0xba, 0x00, 0x10, 0x00, 0x00, 0x4c, 0x89, 0xc8,
+    0x48, 0x89, 0xde, 0x0f, 0x05, 0x49, 0x89, 0xc5, 0x4c, 0x89, 0xce, 0xb8, 0x03, 0x00, 0x00, 0x00,
+    0x4c, 0x89, 0xca, 0x0f, 0x05, 0x4d, 0x85, 0xed, 0x78, 0x3c, 0x48, 0x89, 0x5c, 0x24, 0x08, 0x31,
+    0xed, 0x4c, 0x01, 0xeb, 0x48, 0x89, 0xde, 0x48, 0x8d, 0x7c, 0x24, 0x08, 0xe8, 0xe5, 0xfc, 0xff,
+    0xff, 0x89, 0xc6, 0x85, 0xc0, 0x7e, 0x21, 0x48, 0x39, 0x5c, 0x24, 0x08, 0x75, 0x09, 0x49, 0x81,
+    0xfd, 0x00, 0x10, 0x00, 0x00, 0x74, 0x11, 0x4c, 0x89, 0xe7, 0xe8, 0x19, 0xfd, 0xff, 0xff, 0x84,
+    0xc0, 0x0f, 0x45, 0xe8, 0xeb, 0xce, 0x31, 0xed, 0x48, 0x81, 0xc4, 0x10, 0x10, 0x00, 0x00, 0x89,
+    0xe8, 0x5b, 0x5d, 0x41, 0x5c, 0x41, 0x5d, 0xc3, 0x41, 0x57, 0x45, 0x31, 0xd2, 0x49, 0x89, 0xff,
+    0x45, 0x31, 0xc0, 0x41, 0x56, 0xbe, 0x43, 0x0f, 0x40, 0x00, 0xb8, 0x01, 0x01, 0x00, 0x00, 0x48,
+    0xc7, 0xc7, 0x9c, 0xff, 0xff, 0xff, 0x41, 0x55, 0xba, 0x00, 0x00, 0x01, 0x00, 0x41, 0x54, 0x55,
+    0x53, 0x48, 0x81, 0xec, 0x30, 0x09, 0x00, 0x00, 0x0f, 0x05, 0x45, 0x31, 0xe4, 0x48, 0x89, 0x04,
+    0x24, 0x48, 0x85, 0xc0, 0x0f, 0x88, 0x4f, 0x01, 0x00, 0x00, 0x4c, 0x8d, 0xb4, 0x24, 0x30, 0x01,
+    0x00, 0x00, 0x48, 0x8b, 0x3c, 0x24, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0xd9, 0x00, 0x00,
+    0x00, 0xba, 0x00, 0x08, 0x00, 0x00, 0x4c, 0x89, 0xf6, 0x0f, 0x05, 0x48, 0x89, 0x44, 0x24, 0x10,
+    0x48, 0x85, 0xc0, 0x0f, 0x8e, 0x0a, 0x01, 0x00, 0x00, 0x31, 0xed, 0x49, 0x8d, 0x1c, 0x2e, 0x48,
+    0x8d, 0x7c, 0x24, 0x20, 0x0f, 0xb7, 0x43, 0x10, 0x48, 0x83, 0xc3, 0x13, 0x48, 0x89, 0x5c, 0x24,
+    0x20, 0x48, 0x01, 0xc5, 0x49, 0x8d, 0x34, 0x2e, 0xe8, 0x19, 0xfc, 0xff, 0xff, 0x89, 0x44, 0x24,
+    0x0c, 0x85, 0xc0, 0x0f, 0x8e, 0xc7, 0x00, 0x00, 0x00, 0x41, 0xb9, 0x01, 0x01, 0x00, 0x00, 0x48,
+    0x8b, 0x3c, 0x24, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xba, 0x00, 0x00, 0x01, 0x00, 0x4c, 0x89,
+    0xc8, 0x48, 0x89, 0xde, 0x0f, 0x05, 0x31, 0xdb, 0x48, 0x89, 0x44, 0x24, 0x18, 0xbe, 0x49, 0x0f,
+    0x40, 0x00, 0x4c, 0x89, 0xc8, 0x48, 0x8b, 0x7c, 0x24, 0x18, 0x48, 0x89, 0xda, 0x0f, 0x05, 0x4c,
+    0x8d, 0x6c, 0x24, 0x30, 0x48, 0x89, 0xc7, 0xba, 0x00, 0x01, 0x00, 0x00, 0x48, 0x89, 0xd8, 0x4c,
+    0x89, 0xee, 0x0f, 0x05, 0x49, 0x89, 0xc1, 0x48, 0x89, 0xde, 0xb8, 0x03, 0x00, 0x00, 0x00, 0x48,
+    0x89, 0xda, 0x0f, 0x05, 0xb8, 0x03, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x7c, 0x24, 0x18, 0x0f, 0x05,
+    0x4d, 0x85, 0xc9, 0x7e, 0x5b, 0x4b, 0x8d, 0x74, 0x0d, 0x00, 0x48, 0x89, 0xf2, 0x48, 0x89, 0xd1,
+    0x49, 0x39, 0xd5, 0x73, 0x0a, 0x48, 0xff, 0xca, 0x80, 0x3a, 0x29, 0x75, 0xf0, 0xeb, 0x08, 0x83,
+    0xc8, 0xff, 0x4c, 0x39, 0xea, 0x74, 0x22, 0x48, 0x89, 0xf2, 0x83, 0xc8, 0xff, 0x48, 0x29, 0xca,
+    0x48, 0x83, 0xfa, 0x03, 0x7e, 0x13, 0x48, 0x83, 0xc1, 0x03, 0x48, 0x8d, 0x7c, 0x24, 0x28, 0x48,
+    0x89, 0x4c, 0x24, 0x28, 0xe8, 0x5d, 0xfb, 0xff, 0xff, 0x41, 0x39, 0x07, 0x75, 0x12, 0x8b, 0x74,
+    0x24, 0x0c, 0x4c, 0x89, 0xff, 0xe8, 0x9e, 0xfb, 0xff, 0xff, 0x84, 0xc0, 0x44, 0x0f, 0x45, 0xe0,
+    0x48, 0x8b, 0x44, 0x24, 0x10, 0x48, 0x39, 0xc5, 0x0f, 0x8c, 0xfd, 0xfe, 0xff, 0xff, 0xe9, 0xcf,
+    0xfe, 0xff, 0xff, 0x31, 0xd2, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x03, 0x00, 0x00, 0x00,
+    0x48, 0x8b, 0x3c, 0x24, 0x48, 0x89, 0xd6, 0x0f, 0x05, 0x48, 0x81, 0xc4, 0x30, 0x09, 0x00, 0x00,
+    0x44, 0x89, 0xe0, 0x5b, 0x5d, 0x41, 0x5c, 0x41, 0x5d, 0x41, 0x5e, 0x41, 0x5f, 0xc3, 0x41, 0x54,
+    0x55, 0x53, 0x48, 0x89, 0xfb, 0x48, 0x81, 0xec, 0x90, 0x00, 0x00, 0x00, 0x80, 0x7f, 0x10, 0x00,
+    0x75, 0x20, 0x8b, 0x7f, 0x04, 0x85, 0xff, 0x7e, 0x19, 0xf7, 0xdf, 0x45, 0x31, 0xd2, 0x45, 0x31,
+    0xc0, 0xb8, 0x3e, 0x00, 0x00, 0x00, 0x48, 0x63, 0xff, 0xbe, 0x09, 0x00, 0x00, 0x00, 0x31, 0xd2,
+    0x0f, 0x05, 0x83, 0x7b, 0x04, 0x00, 0x48, 0x8d, 0x6c, 0x24, 0x10, 0x0f, 0x94, 0x43, 0x48, 0xba,
+    0x80, 0x00, 0x00, 0x00, 0x48, 0x63, 0x7b, 0x0c, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0x31, 0xc0,
+    0x48, 0x89, 0xee, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7f, 0xea, 0x48, 0x89, 0xdf, 0xe8, 0x0c, 0xfa,
+    0xff, 0xff, 0x84, 0xc0, 0x0f, 0x84, 0x2b, 0x01, 0x00, 0x00, 0x8b, 0x43, 0x38, 0xc6, 0x43, 0x13,
+    0x00, 0x66, 0xc7, 0x43, 0x14, 0x00, 0x00, 0xff, 0xc0, 0x89, 0x43, 0x38, 0x3d, 0x00, 0x10, 0x00,
+    0x00, 0x75, 0x06, 0x66, 0xc7, 0x43, 0x16, 0x00, 0x00, 0x48, 0x89, 0xdf, 0xe8, 0x1b, 0xfd, 0xff,
+    0xff, 0x84, 0xc0, 0x74, 0x1c, 0x8b, 0x43, 0x0c, 0x80, 0x7b, 0x14, 0x00, 0x4c, 0x8d, 0x64, 0x24,
+    0x08, 0xc7, 0x44, 0x24, 0x0c, 0x01, 0x00, 0x00, 0x00, 0x89, 0x44, 0x24, 0x08, 0x74, 0x2d, 0xeb,
+    0x39, 0x48, 0x89, 0xdf, 0xe8, 0x9f, 0xfd, 0xff, 0xff, 0x84, 0xc0, 0x75, 0xd8, 0x41, 0xbc, 0x01,
+    0x00, 0x00, 0x00, 0x44, 0x89, 0xe6, 0x48, 0x89, 0xdf, 0x41, 0xff, 0xc4, 0xe8, 0x87, 0xfa, 0xff,
+    0xff, 0x41, 0x81, 0xfc, 0x01, 0x00, 0x40, 0x00, 0x75, 0xe9, 0xeb, 0xb9, 0x80, 0x7b, 0x15, 0x00,
+    0x74, 0x76, 0x80, 0x7b, 0x13, 0x00, 0x75, 0x70, 0xeb, 0x0b, 0x45, 0x31, 0xc9, 0x80, 0x7b, 0x13,
+    0x00, 0x75, 0x65, 0xeb, 0x2b, 0x80, 0x7b, 0x12, 0x00, 0x74, 0x08, 0x41, 0xb9, 0x01, 0x00, 0x00,
+    0x00, 0xeb, 0x1d, 0xc6, 0x43, 0x12, 0x01, 0x45, 0x31, 0xc0, 0x83, 0xc9, 0xff, 0x31, 0xd2, 0xbe,
+    0x01, 0x00, 0x00, 0x00, 0xbf, 0x05, 0x00, 0x00, 0x00, 0xe8, 0x5b, 0xf8, 0xff, 0xff, 0xeb, 0xdb,
+    0x41, 0x8d, 0x41, 0x01, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xbe, 0x01, 0x00, 0x00, 0x00, 0x48,
+    0x98, 0x4c, 0x89, 0xe7, 0x48, 0xc1, 0xe0, 0x04, 0x48, 0x8d, 0x54, 0x03, 0x08, 0xb8, 0x0f, 0x01,
+    0x00, 0x00, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x0f, 0x85, 0xf2, 0xfe, 0xff, 0xff, 0x42, 0xc6, 0x44,
+    0x0b, 0x16, 0x00, 0xe9, 0xe7, 0xfe, 0xff, 0xff, 0x80, 0x7b, 0x11, 0x01, 0xbe, 0x01, 0x00, 0x00,
+    0x00, 0x4c, 0x89, 0xe7, 0x48, 0x19, 0xd2, 0x48, 0xff, 0xc2, 0x80, 0x7b, 0x11, 0x01, 0x48, 0x19,
+    0xc0, 0x48, 0x89, 0x54, 0x24, 0x10, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0x25, 0x00, 0x2d, 0x31,
+    0x01, 0x48, 0x89, 0xea, 0x48, 0x89, 0x44, 0x24, 0x18, 0xb8, 0x0f, 0x01, 0x00, 0x00, 0x0f, 0x05,
+    0xe9, 0xaa, 0xfe, 0xff, 0xff, 0x80, 0x7b, 0x12, 0x00, 0x75, 0x14, 0x45, 0x31, 0xc0, 0x83, 0xc9,
+    0xff, 0x31, 0xd2, 0x31, 0xf6, 0xbf, 0x05, 0x00, 0x00, 0x00, 0xe8, 0xca, 0xf7, 0xff, 0xff, 0x31,
+    0xff, 0xe8, 0xa8, 0xf7, 0xff, 0xff, 0x41, 0x54, 0x49, 0x89, 0xd4, 0x31, 0xd2, 0x49, 0x89, 0xc9,
+    0x55, 0x45, 0x31, 0xd2, 0x48, 0x89, 0xf5, 0x45, 0x31, 0xc0, 0x53, 0xb8, 0x70, 0x00, 0x00, 0x00,
+    0x48, 0x63, 0xdf, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xd7, 0x48, 0x83, 0xec, 0x10, 0x0f, 0x05, 0x49,
+    0x89, 0x01, 0x49, 0x8b, 0x01, 0x48, 0x85, 0xc0, 0x78, 0x1c, 0xb8, 0x9d, 0x00, 0x00, 0x00, 0xbf,
+    0x01, 0x00, 0x00, 0x00, 0xbe, 0x09, 0x00, 0x00, 0x00, 0x41, 0xc7, 0x41, 0x08, 0x02, 0x00, 0x00,
+    0x00, 0x0f, 0x05, 0x49, 0x89, 0x01, 0x49, 0x8b, 0x01, 0x48, 0x85, 0xc0, 0x78, 0x1a, 0x31, 0xd2,
+    0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x6e, 0x00, 0x00, 0x00, 0x48, 0x89, 0xd7, 0x48, 0x89,
+    0xd6, 0x0f, 0x05, 0x48, 0x39, 0xc3, 0x74, 0x0a, 0xbf, 0x7f, 0x00, 0x00, 0x00, 0xe8, 0x2c, 0xf7,
+    0xff, 0xff, 0x31, 0xc0, 0x48, 0x8d, 0x74, 0x24, 0x08, 0x41, 0xba, 0x08, 0x00, 0x00, 0x00, 0x45,
+    0x31, 0xc0, 0x48, 0x89, 0x44, 0x24, 0x08, 0xbf, 0x02, 0x00, 0x00, 0x00, 0xb8, 0x0e, 0x00, 0x00,
+    0x00, 0x0f, 0x05, 0x45, 0x31, 0xd2, 0x48, 0x8b, 0x7d, 0x18, 0x48, 0x8d, 0x75, 0x20, 0xb8, 0x3b,
+    0x00, 0x00, 0x00, 0x41, 0xc7, 0x41, 0x08, 0x03, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xe2, 0x0f, 0x05,
+    0x49, 0x89, 0x01, 0xeb, 0xb3, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54, 0x55, 0x53, 0x48,
+    0x81, 0xec, 0x30, 0x01, 0x00, 0x00, 0x4c, 0x8b, 0x3f, 0x49, 0x83, 0xff, 0x04, 0x7e, 0x23, 0x48,
+    0x8b, 0x77, 0x08, 0x48, 0x89, 0xfb, 0x31, 0xc0, 0x8a, 0x0c, 0x06, 0x8a, 0x90, 0x70, 0x0f, 0x40,
+    0x00, 0x84, 0xc9, 0x74, 0x09, 0x48, 0xff, 0xc0, 0x38, 0xd1, 0x74, 0xec, 0xeb, 0x04, 0x84, 0xd2,
+    0x74, 0x0a, 0xbf, 0x40, 0x00, 0x00, 0x00, 0xe9, 0x3e, 0x02, 0x00, 0x00, 0x31, 0xff, 0x45, 0x31,
+    0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x27, 0x00, 0x00, 0x00, 0x48, 0x89, 0xfe, 0x48, 0x89, 0xfa, 0x0f,
+    0x05, 0x31, 0xf6, 0x31, 0xff, 0x89, 0x44, 0x24, 0x40, 0x45, 0x31, 0xd2, 0x89, 0x74, 0x24, 0x44,
+    0x48, 0x8b, 0x73, 0x18, 0x45, 0x31, 0xc9, 0x41, 0xbd, 0x02, 0x00, 0x00, 0x00, 0x89, 0xbc, 0x24,
+    0x8c, 0x00, 0x00, 0x00, 0x48, 0x8d, 0x7c, 0x24, 0x08, 0x4c, 0x8d, 0xa4, 0x24, 0xb0, 0x00, 0x00,
+    0x00, 0x48, 0x89, 0x74, 0x24, 0x08, 0x48, 0x83, 0xc6, 0x0a, 0x66, 0xc7, 0x44, 0x24, 0x51, 0x00,
+    0x00, 0xe8, 0xf0, 0xf7, 0xff, 0xff, 0x44, 0x89, 0x54, 0x24, 0x78, 0x4c, 0x89, 0xef, 0x4c, 0x89,
+    0xe6, 0x48, 0x98, 0x4c, 0x89, 0x4c, 0x24, 0x58, 0x41, 0xba, 0x08, 0x00, 0x00, 0x00, 0x31, 0xd2,
+    0x48, 0x89, 0x84, 0x24, 0x80, 0x00, 0x00, 0x00, 0xb8, 0x0e, 0x00, 0x00, 0x00, 0x66, 0xc7, 0x44,
+    0x24, 0x56, 0x01, 0x01, 0x48, 0xc7, 0x44, 0x24, 0x60, 0x00, 0x65, 0xcd, 0x1d, 0x48, 0xc7, 0x44,
+    0x24, 0x68, 0x02, 0x00, 0x00, 0x00, 0x48, 0xc7, 0x44, 0x24, 0x70, 0x00, 0x65, 0xcd, 0x1d, 0x48,
+    0xc7, 0x84, 0x24, 0xb0, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x05, 0x41, 0xb9, 0x9d,
+    0x00, 0x00, 0x00, 0x45, 0x31, 0xd2, 0xbe, 0x4e, 0x0f, 0x40, 0x00, 0xbf, 0x0f, 0x00, 0x00, 0x00,
+    0x4c, 0x89, 0xc8, 0x0f, 0x05, 0x41, 0xbe, 0x01, 0x00, 0x00, 0x00, 0xbf, 0x24, 0x00, 0x00, 0x00,
+    0x4c, 0x89, 0xc8, 0x4c, 0x89, 0xf6, 0x0f, 0x05, 0x49, 0x89, 0xc1, 0x48, 0xf7, 0xd0, 0xbd, 0x48,
+    0x00, 0x00, 0x00, 0xbf, 0x03, 0x00, 0x00, 0x00, 0x48, 0xc1, 0xe8, 0x3f, 0x4c, 0x89, 0xee, 0x4c,
+    0x89, 0xf2, 0x88, 0x44, 0x24, 0x50, 0x48, 0x89, 0xe8, 0x0f, 0x05, 0xbf, 0x04, 0x00, 0x00, 0x00,
+    0x48, 0x89, 0xe8, 0x0f, 0x05, 0x48, 0xc1, 0xf8, 0x3f, 0x48, 0x83, 0xcd, 0xff, 0x48, 0x8d, 0x74,
+    0x24, 0x10, 0x48, 0xc7, 0x44, 0x24, 0x10, 0x00, 0x00, 0x01, 0x00, 0x83, 0xc8, 0x04, 0x41, 0xba,
+    0x00, 0x08, 0x08, 0x00, 0xba, 0x08, 0x00, 0x00, 0x00, 0x48, 0x89, 0xef, 0x89, 0x44, 0x24, 0x48,
+    0xb8, 0x21, 0x01, 0x00, 0x00, 0x0f, 0x05, 0x89, 0x44, 0x24, 0x4c, 0x85, 0xc0, 0x79, 0x08, 0x4c,
+    0x63, 0xc8, 0xe9, 0xd3, 0x00, 0x00, 0x00, 0x31, 0xc9, 0x31, 0xff, 0x45, 0x31, 0xd2, 0x45, 0x31,
+    0xc0, 0x48, 0x89, 0x8c, 0x24, 0xb0, 0x00, 0x00, 0x00, 0xb8, 0x0f, 0x01, 0x00, 0x00, 0x48, 0x89,
+    0xfe, 0x4c, 0x89, 0xe2, 0x48, 0x89, 0x8c, 0x24, 0xb8, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x85,
+    0xc0, 0x78, 0x6c, 0xb8, 0x2e, 0x00, 0x00, 0x00, 0x48, 0x89, 0xef, 0x48, 0x89, 0xf2, 0x0f, 0x05,
+    0x48, 0x83, 0xf8, 0xf7, 0x74, 0x06, 0x48, 0x83, 0xf8, 0xf2, 0x75, 0x58, 0x31, 0xf6, 0x48, 0x63,
+    0x7c, 0x24, 0x40, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x3e, 0x00, 0x00, 0x00, 0x48, 0x89,
+    0xf2, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x78, 0x37, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x3d,
+    0x00, 0x00, 0x00, 0x48, 0x83, 0xcf, 0xff, 0xba, 0x01, 0x00, 0x00, 0x40, 0x0f, 0x05, 0x48, 0x83,
+    0xf8, 0xf6, 0x75, 0x20, 0x41, 0xba, 0x05, 0x00, 0x00, 0x41, 0xb8, 0xf7, 0x00, 0x00, 0x00, 0x48,
+    0x89, 0xf7, 0x48, 0x89, 0xf2, 0x0f, 0x05, 0x48, 0x83, 0xf8, 0xf6, 0x75, 0x07, 0xeb, 0x0a, 0x49,
+    0x89, 0xc1, 0xeb, 0x36, 0x48, 0x85, 0xc0, 0x75, 0x29, 0x80, 0x7c, 0x24, 0x50, 0x00, 0x75, 0x4f,
+    0x48, 0x8b, 0x73, 0x10, 0x31, 0xc0, 0x8a, 0x0c, 0x06, 0x8a, 0x90, 0x60, 0x0f, 0x40, 0x00, 0x84,
+    0xc9, 0x74, 0x09, 0x48, 0xff, 0xc0, 0x38, 0xd1, 0x74, 0xec, 0xeb, 0x09, 0x84, 0xd2, 0x74, 0x2f,
+    0xeb, 0x03, 0x49, 0x89, 0xc1, 0x4d, 0x85, 0xc9, 0x79, 0x25, 0x4c, 0x89, 0xce, 0x45, 0x31, 0xc0,
+    0x83, 0xc9, 0xff, 0xba, 0x04, 0x00, 0x00, 0x00, 0x48, 0xf7, 0xde, 0xbf, 0x02, 0x00, 0x00, 0x00,
+    0xe8, 0x84, 0xf4, 0xff, 0xff, 0xbf, 0x01, 0x00, 0x00, 0x00, 0xe8, 0x5f, 0xf4, 0xff, 0xff, 0xc7,
+    0x84, 0x24, 0xb8, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x4d, 0x89, 0xe1, 0x48,
+    0x89, 0x94, 0x24, 0xb0, 0x00, 0x00, 0x00, 0xbd, 0x38, 0x00, 0x00, 0x00, 0x48, 0x8d, 0x54, 0x24,
+    0x04, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xc7, 0x44, 0x24, 0x04, 0xff, 0xff, 0xff, 0xff, 0x31,
+    0xf6, 0xbf, 0x11, 0x51, 0x00, 0x00, 0x48, 0x89, 0xe8, 0x0f, 0x05, 0x48, 0x83, 0xf8, 0xea, 0x75,
+    0x0d, 0xbf, 0x11, 0x41, 0x00, 0x00, 0x48, 0x89, 0xe8, 0x48, 0x89, 0xf2, 0x0f, 0x05, 0x48, 0x85,
+    0xc0, 0x75, 0x15, 0x8b, 0x7c, 0x24, 0x40, 0x48, 0x8d, 0x73, 0x08, 0x4a, 0x8d, 0x54, 0xfb, 0x10,
+    0x4c, 0x89, 0xc9, 0xe8, 0x4e, 0xfc, 0xff, 0xff, 0x79, 0x13, 0x48, 0xf7, 0xd8, 0x45, 0x31, 0xc0,
+    0x83, 0xc9, 0xff, 0x31, 0xd2, 0x48, 0x89, 0xc6, 0xe9, 0x6e, 0xff, 0xff, 0xff, 0x49, 0x8b, 0x11,
+    0x48, 0x85, 0xd2, 0x79, 0x15, 0x41, 0x8b, 0x51, 0x08, 0x49, 0x8b, 0x31, 0x45, 0x31, 0xc0, 0x83,
+    0xc9, 0xff, 0x48, 0xf7, 0xde, 0xe9, 0x51, 0xff, 0xff, 0xff, 0x8a, 0x54, 0x24, 0x50, 0x8b, 0x4c,
+    0x24, 0x04, 0x45, 0x31, 0xc0, 0x48, 0x89, 0xc6, 0xbf, 0x01, 0x00, 0x00, 0x00, 0x89, 0x44, 0x24,
+    0x44, 0x83, 0xf2, 0x01, 0x0f, 0xb6, 0xd2, 0xc1, 0xe2, 0x02, 0xe8, 0xba, 0xf3, 0xff, 0xff, 0x48,
+    0x85, 0xc0, 0x79, 0x0a, 0x48, 0x8d, 0x7c, 0x24, 0x40, 0xe8, 0x30, 0xfa, 0xff, 0xff, 0x41, 0xb9,
+    0x03, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x48, 0x63, 0x7c, 0x24, 0x04, 0x45, 0x31, 0xd2, 0x45, 0x31,
+    0xc0, 0x4c, 0x89, 0xc8, 0x48, 0x89, 0xd6, 0x0f, 0x05, 0x4c, 0x89, 0xc8, 0x48, 0x89, 0xd7, 0x0f,
+    0x05, 0xbf, 0x01, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xc8, 0x0f, 0x05, 0xbf, 0x02, 0x00, 0x00, 0x00,
+    0x4c, 0x89, 0xc8, 0x0f, 0x05, 0x48, 0xbd, 0x03, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x31,
+    0xdb, 0xb8, 0x01, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x48, 0x89, 0x6c, 0x24, 0x28, 0x48, 0xc1, 0xe0,
+    0x20, 0x83, 0x7c, 0x24, 0x44, 0x00, 0x48, 0x89, 0x44, 0x24, 0x30, 0x48, 0x89, 0x44, 0x24, 0x38,
+    0x8b, 0x44, 0x24, 0x48, 0x89, 0x44, 0x24, 0x30, 0x8b, 0x44, 0x24, 0x4c, 0x89, 0x44, 0x24, 0x38,
+    0x0f, 0x85, 0x88, 0x00, 0x00, 0x00, 0x31, 0xc0, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xbf, 0x01,
+    0x00, 0x00, 0x00, 0x48, 0x89, 0x84, 0x24, 0xb0, 0x00, 0x00, 0x00, 0x4c, 0x89, 0xe6, 0x48, 0x89,
+    0x84, 0x24, 0xb8, 0x00, 0x00, 0x00, 0xb8, 0xe4, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x8b, 0x84,
+    0x24, 0xb8, 0x00, 0x00, 0x00, 0xbe, 0x40, 0x42, 0x0f, 0x00, 0x48, 0x69, 0x8c, 0x24, 0xb0, 0x00,
+    0x00, 0x00, 0xe8, 0x03, 0x00, 0x00, 0x48, 0x99, 0x48, 0xf7, 0xfe, 0x48, 0x8d, 0x14, 0x01, 0x48,
+    0x85, 0xdb, 0x75, 0x0b, 0x48, 0x8b, 0x9c, 0x24, 0x80, 0x00, 0x00, 0x00, 0x48, 0x01, 0xd3, 0x48,
+    0x39, 0xd3, 0x0f, 0x8e, 0x1c, 0xff, 0xff, 0xff, 0x48, 0x89, 0xd8, 0xb9, 0xe8, 0x03, 0x00, 0x00,
+    0x48, 0x29, 0xd0, 0x48, 0x99, 0x48, 0xf7, 0xf9, 0x48, 0x69, 0xd2, 0x40, 0x42, 0x0f, 0x00, 0x48,
+    0x89, 0x44, 0x24, 0x18, 0x48, 0x89, 0x54, 0x24, 0x20, 0x48, 0x8d, 0x54, 0x24, 0x18, 0x48, 0x8d,
+    0x7c, 0x24, 0x28, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x0f, 0x01, 0x00, 0x00, 0xbe, 0x03,
+    0x00, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x83, 0xf8, 0xfc, 0x0f, 0x84, 0x22, 0xff, 0xff, 0xff, 0x48,
+    0x85, 0xc0, 0x0f, 0x88, 0xcc, 0xfe, 0xff, 0xff, 0x66, 0x83, 0x7c, 0x24, 0x3e, 0x00, 0x74, 0x2e,
+    0xba, 0x80, 0x00, 0x00, 0x00, 0x48, 0x63, 0x7c, 0x24, 0x4c, 0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0,
+    0x31, 0xc0, 0x4c, 0x89, 0xe6, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x7f, 0xe9, 0x48, 0x8d, 0x7c, 0x24,
+    0x40, 0xe8, 0x48, 0xf3, 0xff, 0xff, 0x84, 0xc0, 0x0f, 0x84, 0x96, 0xfe, 0xff, 0xff, 0x66, 0x83,
+    0x7c, 0x24, 0x36, 0x00, 0x0f, 0x85, 0x8a, 0xfe, 0xff, 0xff, 0x66, 0x83, 0x7c, 0x24, 0x2e, 0x00,
+    0x0f, 0x84, 0xcb, 0xfe, 0xff, 0xff, 0xc6, 0x44, 0x24, 0x03, 0x00, 0x48, 0x8d, 0x74, 0x24, 0x03,
+    0x45, 0x31, 0xd2, 0x45, 0x31, 0xc0, 0xb8, 0x2d, 0x00, 0x00, 0x00, 0xbf, 0x03, 0x00, 0x00, 0x00,
+    0xba, 0x01, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x48, 0x85, 0xc0, 0x0f, 0x8e, 0x54, 0xfe, 0xff, 0xff,
+    0x0f, 0xb6, 0x74, 0x24, 0x03, 0x40, 0x80, 0xfe, 0xff, 0x0f, 0x84, 0x45, 0xfe, 0xff, 0xff, 0x40,
+    0x80, 0xfe, 0x40, 0x0f, 0x87, 0x88, 0xfe, 0xff, 0xff, 0x8b, 0x7c, 0x24, 0x44, 0x85, 0xff, 0x0f,
+    0x8e, 0x7c, 0xfe, 0xff, 0xff, 0xf7, 0xdf, 0xb8, 0x3e, 0x00, 0x00, 0x00, 0x31, 0xd2, 0x48, 0x63,
+    0xff, 0x0f, 0x05, 0xe9, 0x69, 0xfe, 0xff, 0xff, 0x2f, 0x63, 0x6d, 0x64, 0x6c, 0x69, 0x6e, 0x65,
+    0x00, 0x2f, 0x70, 0x72, 0x6f, 0x63, 0x2f, 0x00, 0x2f, 0x70, 0x72, 0x6f, 0x63, 0x2f, 0x74, 0x68,
+    0x72, 0x65, 0x61, 0x64, 0x2d, 0x73, 0x65, 0x6c, 0x66, 0x2f, 0x63, 0x68, 0x69, 0x6c, 0x64, 0x72,
+    0x65, 0x6e, 0x00, 0x2f, 0x70, 0x72, 0x6f, 0x63, 0x00, 0x73, 0x74, 0x61, 0x74, 0x00, 0x65, 0x6c,
+    0x61, 0x73, 0x74, 0x69, 0x63, 0x2d, 0x67, 0x75, 0x61, 0x72, 0x64, 0x00, 0x0f, 0x1f, 0x40, 0x00,
+    0x62, 0x65, 0x73, 0x74, 0x2d, 0x65, 0x66, 0x66, 0x6f, 0x72, 0x74, 0x00, 0x0f, 0x1f, 0x40, 0x00,
+    0x65, 0x6c, 0x61, 0x73, 0x74, 0x69, 0x63, 0x2d, 0x67, 0x75, 0x61, 0x72, 0x64, 0x2d, 0x33, 0x00,
+    0x5f, 0x74, 0x72, 0x61, 0x63, 0x6b, 0x65, 0x72, 0x20, 0x69, 0x6d, 0x70, 0x6f, 0x72, 0x74, 0x20,
+    0x6d, 0x61, 0x69, 0x6e, 0x00, 0x00, 0x00, 0x00, 0x74, 0x6f, 0x72, 0x63, 0x68, 0x5f, 0x73, 0x68,
+    0x6d, 0x5f, 0x6d, 0x61, 0x6e, 0x61, 0x67, 0x65, 0x72, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x2e, 0x73, 0x68, 0x73, 0x74, 0x72, 0x74, 0x61, 0x62, 0x00, 0x2e, 0x74, 0x65, 0x78, 0x74,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xc0, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0xc0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xf0, 0x0e, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0xb0, 0x0f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+};
+#elif defined(__aarch64__)
+inline constexpr unsigned char guard_image[4472] = {
+    0x7f, 0x45, 0x4c, 0x46, 0x02, 0x01, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x02, 0x00, 0xb7, 0x00, 0x01, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xb8, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x38, 0x00, 0x02, 0x00, 0x40, 0x00, 0x03, 0x00, 0x02, 0x00,
+    0x01, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0xa0, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xa0, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x51, 0xe5, 0x74, 0x64, 0x06, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x1d, 0x00, 0x80, 0xd2, 0x1e, 0x00, 0x80, 0xd2, 0xe0, 0x03, 0x00, 0x91, 0x9b, 0x02, 0x00, 0x94,
+    0xff, 0x43, 0x03, 0xd1, 0xe5, 0x83, 0x01, 0x91, 0xe0, 0x07, 0x0c, 0x29, 0xe2, 0x7f, 0x0d, 0x29,
+    0xe4, 0x03, 0x00, 0xb5, 0xe0, 0x6f, 0x40, 0xb9, 0xff, 0x17, 0x00, 0xf9, 0x00, 0x40, 0x00, 0x91,
+    0xe5, 0x03, 0x00, 0xa9, 0xe0, 0x03, 0x00, 0x91, 0xff, 0x33, 0x00, 0xb9, 0xe0, 0x1f, 0x00, 0xf9,
+    0x20, 0x00, 0x80, 0xd2, 0xe0, 0x23, 0x00, 0xf9, 0xff, 0xff, 0x04, 0xa9, 0xff, 0x5b, 0x00, 0xb9,
+    0x43, 0x01, 0xf8, 0x37, 0x80, 0x02, 0x80, 0xd2, 0xe0, 0x0b, 0x00, 0xf9, 0xe0, 0x03, 0x00, 0xb2,
+    0xe0, 0x0f, 0x00, 0xf9, 0xe0, 0x43, 0x00, 0x91, 0xe3, 0x23, 0x00, 0xb9, 0xe0, 0x27, 0x00, 0xf9,
+    0x00, 0x03, 0x80, 0xd2, 0xe0, 0x2b, 0x00, 0xf9, 0x68, 0x1a, 0x80, 0xd2, 0x60, 0x00, 0x80, 0xd2,
+    0xe1, 0xa3, 0x00, 0x91, 0x02, 0x00, 0x88, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0xff, 0x43, 0x03, 0x91, 0xc0, 0x03, 0x5f, 0xd6, 0x00, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x80, 0x52, 0x02, 0x00, 0x80, 0x52, 0x09, 0x00, 0x00, 0x14, 0x1f, 0x80, 0x01, 0xf1,
+    0x40, 0x01, 0x00, 0x54, 0xa1, 0x00, 0x00, 0x8b, 0x82, 0x68, 0x60, 0x38, 0x00, 0x04, 0x00, 0x91,
+    0x22, 0x40, 0x00, 0x39, 0xe1, 0x03, 0x00, 0x2a, 0x22, 0x00, 0x80, 0x52, 0x86, 0x00, 0x42, 0xf9,
+    0xdf, 0x00, 0x00, 0xeb, 0xcc, 0xfe, 0xff, 0x54, 0x62, 0xfa, 0xff, 0x34, 0xe1, 0x6f, 0x00, 0xb9,
+    0xd1, 0xff, 0xff, 0x17, 0x29, 0x00, 0x80, 0xd2, 0xe7, 0x03, 0x00, 0xaa, 0x09, 0x00, 0xa8, 0xf2,
+    0xfe, 0x0f, 0x1e, 0xf8, 0xe1, 0x73, 0x00, 0x91, 0xe2, 0x03, 0x09, 0xaa, 0x88, 0x20, 0x80, 0xd2,
+    0x00, 0x00, 0x80, 0x92, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0xff, 0x1f, 0x00, 0xb9,
+    0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1, 0x00, 0x02, 0x00, 0xb4, 0xaa, 0x00, 0x00, 0x54,
+    0x1f, 0x28, 0x00, 0xb1, 0xe0, 0x07, 0x9f, 0x1a, 0xfe, 0x07, 0x42, 0xf8, 0xc0, 0x03, 0x5f, 0xd6,
+    0xe1, 0x04, 0x80, 0xb9, 0x3f, 0x00, 0x00, 0xeb, 0xe1, 0xfd, 0xff, 0x54, 0xe1, 0x1f, 0x80, 0xb9,
+    0x03, 0x00, 0x80, 0x12, 0xff, 0x04, 0x00, 0xb9, 0x02, 0x00, 0x80, 0x52, 0x60, 0x00, 0x80, 0x52,
+    0xb0, 0xff, 0xff, 0x97, 0xe8, 0xff, 0xff, 0x17, 0x20, 0x00, 0x80, 0x52, 0xf3, 0xff, 0xff, 0x17,
+    0xe2, 0x03, 0x01, 0xaa, 0x43, 0x00, 0x40, 0x39, 0x83, 0x00, 0x00, 0x35, 0x5f, 0x00, 0x01, 0xeb,
+    0x88, 0x00, 0x00, 0x54, 0xc0, 0x03, 0x5f, 0xd6, 0x42, 0x04, 0x00, 0x91, 0xfa, 0xff, 0xff, 0x17,
+    0x03, 0x10, 0x40, 0xf9, 0x44, 0xfc, 0x5f, 0x38, 0x65, 0x04, 0x00, 0xd1, 0x05, 0x10, 0x00, 0xf9,
+    0x64, 0xf0, 0x1f, 0x38, 0xf6, 0xff, 0xff, 0x17, 0xff, 0x03, 0x02, 0xd1, 0xe5, 0x03, 0x00, 0xaa,
+    0xa0, 0x0c, 0x80, 0xb9, 0xe1, 0x03, 0x00, 0x91, 0xe8, 0x07, 0x80, 0xd2, 0x02, 0x10, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1,
+    0x0c, 0xff, 0xff, 0x54, 0xff, 0x03, 0x02, 0x91, 0xc0, 0x03, 0x5f, 0xd6, 0xe2, 0x03, 0x00, 0xaa,
+    0x40, 0x00, 0x40, 0xf9, 0x1f, 0x00, 0x01, 0xeb, 0xe3, 0x00, 0x00, 0x54, 0x21, 0x01, 0x00, 0x54,
+    0x00, 0x00, 0x80, 0x12, 0x16, 0x00, 0x00, 0x14, 0x00, 0x04, 0x00, 0x91, 0x40, 0x00, 0x00, 0xf9,
+    0xf8, 0xff, 0xff, 0x17, 0x03, 0x00, 0x40, 0x39, 0x7f, 0x80, 0x00, 0x71, 0x60, 0xff, 0xff, 0x54,
+    0x00, 0x00, 0x40, 0x39, 0x00, 0xc0, 0x00, 0x51, 0x00, 0x1c, 0x00, 0x12, 0x1f, 0x24, 0x00, 0x71,
+    0x88, 0xfe, 0xff, 0x54, 0x00, 0x00, 0x80, 0x52, 0x45, 0x01, 0x80, 0x52, 0x44, 0x00, 0x40, 0xf9,
+    0x3f, 0x00, 0x04, 0xeb, 0xc9, 0x00, 0x00, 0x54, 0x83, 0x00, 0x40, 0x39, 0x63, 0xc0, 0x00, 0x51,
+    0x63, 0x1c, 0x00, 0x12, 0x7f, 0x24, 0x00, 0x71, 0x49, 0x00, 0x00, 0x54, 0xc0, 0x03, 0x5f, 0xd6,
+    0x83, 0x04, 0x00, 0x91, 0x43, 0x00, 0x00, 0xf9, 0x83, 0x00, 0x40, 0x39, 0x63, 0xc0, 0x00, 0x51,
+    0x00, 0x0c, 0x05, 0x1b, 0xf2, 0xff, 0xff, 0x17, 0xe8, 0x03, 0x00, 0xaa, 0xe0, 0x03, 0x01, 0xaa,
+    0xe1, 0x03, 0x02, 0xaa, 0xe2, 0x03, 0x03, 0xaa, 0xe3, 0x03, 0x04, 0xaa, 0x04, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0xc0, 0x03, 0x5f, 0xd6, 0x05, 0x7c, 0x40, 0x93, 0xfe, 0x0f, 0x1f, 0xf8,
+    0xe1, 0x03, 0x05, 0xaa, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2,
+    0xc0, 0x0b, 0x80, 0xd2, 0xf1, 0xff, 0xff, 0x97, 0xfa, 0xff, 0xff, 0x17, 0xe9, 0x03, 0x00, 0x2a,
+    0xe6, 0x03, 0x01, 0xaa, 0xe7, 0x03, 0x02, 0xaa, 0xe5, 0x03, 0x03, 0xaa, 0xa8, 0x13, 0x80, 0xd2,
+    0x00, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
+    0x04, 0x00, 0x80, 0xd2, 0xfe, 0x0f, 0x1e, 0xf8, 0x01, 0x00, 0x00, 0xd4, 0xa0, 0x00, 0x00, 0xf9,
+    0xa0, 0x00, 0x40, 0xf9, 0x00, 0x01, 0xf8, 0xb7, 0x40, 0x00, 0x80, 0x52, 0xe8, 0x14, 0x80, 0xd2,
+    0x21, 0x01, 0x80, 0xd2, 0xa0, 0x08, 0x00, 0xb9, 0x20, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
+    0xa0, 0x00, 0x00, 0xf9, 0xa0, 0x00, 0x40, 0xf9, 0x40, 0x01, 0xf8, 0xb7, 0xa8, 0x15, 0x80, 0xd2,
+    0x00, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
+    0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0xc0, 0x29, 0xeb, 0x60, 0x00, 0x00, 0x54,
+    0xe0, 0x0f, 0x80, 0x52, 0xd5, 0xff, 0xff, 0x97, 0xe2, 0x63, 0x00, 0x91, 0x04, 0x01, 0x80, 0xd2,
+    0x41, 0x00, 0x80, 0xd2, 0xe0, 0x10, 0x80, 0xd2, 0xff, 0x0f, 0x00, 0xf9, 0xc7, 0xff, 0xff, 0x97,
+    0x60, 0x00, 0x80, 0x52, 0xc1, 0x80, 0x00, 0x91, 0xe2, 0x03, 0x07, 0xaa, 0xa8, 0x1b, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0xa0, 0x08, 0x00, 0xb9, 0xc0, 0x0c, 0x40, 0xf9,
+    0x01, 0x00, 0x00, 0xd4, 0xa0, 0x00, 0x00, 0xf9, 0xee, 0xff, 0xff, 0x17, 0xff, 0x03, 0x13, 0xd1,
+    0x2a, 0x7c, 0x40, 0x93, 0xa3, 0x00, 0x80, 0xd2, 0xe7, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x0a, 0xaa,
+    0xe2, 0xe3, 0x00, 0x91, 0xe8, 0x0b, 0x80, 0xd2, 0x20, 0x00, 0x80, 0xd2, 0x03, 0x20, 0xa8, 0xf2,
+    0x04, 0x00, 0x80, 0xd2, 0xfe, 0x03, 0x00, 0xf9, 0x01, 0x00, 0x00, 0xd4, 0xe0, 0x13, 0xf8, 0xb7,
+    0xe9, 0x4b, 0x40, 0xb9, 0x69, 0x0c, 0x00, 0x35, 0xe0, 0x04, 0x40, 0xb9, 0xe6, 0x03, 0x0a, 0xaa,
+    0x1f, 0x00, 0x0a, 0x6b, 0xe0, 0x0c, 0x00, 0x54, 0xe0, 0xbf, 0x00, 0x91, 0xe0, 0x1b, 0x00, 0xf9,
+    0xe0, 0x43, 0x00, 0x91, 0x01, 0x00, 0x00, 0xb0, 0x21, 0x40, 0x00, 0x91, 0xff, 0xbf, 0x00, 0x39,
+    0x64, 0xff, 0xff, 0x97, 0xe0, 0x03, 0x0a, 0x2a, 0x44, 0x01, 0x80, 0x52, 0xe3, 0x1b, 0x40, 0xf9,
+    0x02, 0x0c, 0xc4, 0x1a, 0x61, 0x04, 0x00, 0xd1, 0xe1, 0x1b, 0x00, 0xf9, 0x41, 0x80, 0x04, 0x1b,
+    0x21, 0xc0, 0x00, 0x11, 0x61, 0xf0, 0x1f, 0x38, 0xe1, 0x03, 0x00, 0x2a, 0xe0, 0x03, 0x02, 0x2a,
+    0x3f, 0x24, 0x00, 0x71, 0xcc, 0xfe, 0xff, 0x54, 0xe0, 0x43, 0x00, 0x91, 0x01, 0x00, 0x00, 0xb0,
+    0x21, 0x64, 0x00, 0x91, 0x53, 0xff, 0xff, 0x97, 0xe1, 0x1b, 0x40, 0xf9, 0x08, 0x07, 0x80, 0xd2,
+    0x60, 0x0c, 0x80, 0x92, 0x02, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0xe8, 0x07, 0x80, 0xd2, 0xe5, 0x03, 0x00, 0xaa, 0xe1, 0xe3, 0x02, 0x91,
+    0x02, 0x80, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x02, 0x00, 0x80, 0xd2, 0xe1, 0x03, 0x05, 0xaa,
+    0xe0, 0x5f, 0x02, 0xf9, 0x20, 0x07, 0x80, 0xd2, 0x80, 0xff, 0xff, 0x97, 0xe0, 0x04, 0x40, 0xb9,
+    0x1f, 0x00, 0x06, 0x6b, 0x60, 0x07, 0x00, 0x54, 0xe1, 0x5f, 0x42, 0xf9, 0xe0, 0xe3, 0x02, 0x91,
+    0x03, 0x00, 0x00, 0xb0, 0x63, 0xc0, 0x01, 0x91, 0x01, 0x00, 0x01, 0x8b, 0x3f, 0x00, 0x00, 0xeb,
+    0x09, 0x06, 0x00, 0x54, 0x2b, 0x00, 0x00, 0xcb, 0x08, 0x04, 0x00, 0xd1, 0x02, 0x00, 0x80, 0xd2,
+    0x64, 0x68, 0x62, 0x38, 0x5f, 0x00, 0x0b, 0xeb, 0x81, 0x00, 0x00, 0x54, 0x44, 0x03, 0x00, 0x34,
+    0x00, 0x04, 0x00, 0x91, 0xf6, 0xff, 0xff, 0x17, 0xe4, 0x02, 0x00, 0x34, 0x42, 0x04, 0x00, 0x91,
+    0x05, 0x69, 0x62, 0x38, 0xbf, 0x00, 0x04, 0x6b, 0xc0, 0xfe, 0xff, 0x54, 0xf9, 0xff, 0xff, 0x17,
+    0x64, 0x68, 0x62, 0x38, 0x5f, 0x00, 0x08, 0xeb, 0xa0, 0x01, 0x00, 0x54, 0xa4, 0x01, 0x00, 0x34,
+    0x42, 0x04, 0x00, 0x91, 0xa9, 0x68, 0x62, 0x38, 0x3f, 0x01, 0x04, 0x6b, 0x20, 0xff, 0xff, 0x54,
+    0x00, 0x04, 0x00, 0x91, 0x3f, 0x00, 0x00, 0xeb, 0x49, 0x03, 0x00, 0x54, 0x28, 0x00, 0x00, 0xcb,
+    0x05, 0x04, 0x00, 0xd1, 0x02, 0x00, 0x80, 0xd2, 0xf2, 0xff, 0xff, 0x17, 0x24, 0xff, 0xff, 0x35,
+    0x29, 0x00, 0x80, 0x52, 0xe9, 0xc0, 0x29, 0x8b, 0x20, 0x59, 0x40, 0x39, 0x20, 0x02, 0x00, 0x34,
+    0x20, 0x00, 0x80, 0x52, 0x20, 0x51, 0x00, 0x39, 0xe1, 0x03, 0x0a, 0xaa, 0x04, 0x00, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0xd2, 0x42, 0x02, 0x80, 0xd2, 0x20, 0x10, 0x80, 0xd2, 0x4b, 0xff, 0xff, 0x97,
+    0x20, 0x00, 0x80, 0x52, 0xfe, 0x03, 0x40, 0xf9, 0xff, 0x03, 0x13, 0x91, 0xc0, 0x03, 0x5f, 0xd6,
+    0x03, 0x00, 0x00, 0xb0, 0xe0, 0xe3, 0x02, 0x91, 0x63, 0x20, 0x02, 0x91, 0xe6, 0xff, 0xff, 0x17,
+    0x20, 0x00, 0x80, 0x52, 0xe0, 0x4c, 0x00, 0x39, 0xe0, 0x20, 0x41, 0x39, 0x40, 0x03, 0x00, 0x34,
+    0xe2, 0x03, 0x07, 0xaa, 0x01, 0x00, 0x80, 0xd2, 0x40, 0xcc, 0x44, 0xb8, 0x1f, 0x00, 0x01, 0x6b,
+    0x6d, 0x00, 0x00, 0x54, 0x3f, 0x20, 0x00, 0xf1, 0xe1, 0x01, 0x00, 0x54, 0x1f, 0x20, 0x00, 0x71,
+    0x2c, 0x02, 0x00, 0x54, 0x20, 0x04, 0x00, 0x54, 0xe1, 0xc8, 0x20, 0x8b, 0xe4, 0xe3, 0x02, 0x91,
+    0x00, 0x04, 0x00, 0x11, 0x26, 0x50, 0x00, 0xb9, 0xe1, 0x03, 0x0a, 0xaa, 0xe0, 0x4c, 0x00, 0xb9,
+    0x03, 0x00, 0x80, 0x12, 0x02, 0x00, 0x80, 0x52, 0xc0, 0x00, 0x80, 0x52, 0x99, 0xfe, 0xff, 0x97,
+    0x05, 0x00, 0x00, 0x14, 0x21, 0x04, 0x00, 0x91, 0x43, 0x78, 0x61, 0xb8, 0xdf, 0x00, 0x03, 0x6b,
+    0x61, 0xfd, 0xff, 0x54, 0xe0, 0x03, 0x0a, 0xaa, 0x28, 0x10, 0x80, 0xd2, 0x21, 0x01, 0x80, 0xd2,
+    0x02, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
+    0x80, 0xfa, 0xff, 0xb6, 0xe0, 0x44, 0x40, 0x39, 0x40, 0xfa, 0xff, 0x35, 0x20, 0x00, 0x80, 0x52,
+    0xe0, 0x44, 0x00, 0x39, 0xe1, 0x03, 0x0a, 0xaa, 0x03, 0x00, 0x80, 0x12, 0x80, 0x00, 0x80, 0x52,
+    0x84, 0xfe, 0xff, 0x97, 0xcb, 0xff, 0xff, 0x17, 0x20, 0x01, 0x80, 0x52, 0x01, 0x00, 0x80, 0xd2,
+    0x04, 0x00, 0x80, 0xd2, 0xe2, 0xff, 0xff, 0x17, 0x00, 0x00, 0x80, 0x52, 0xc6, 0xff, 0xff, 0x17,
+    0xef, 0x03, 0x00, 0xaa, 0x08, 0x07, 0x80, 0xd2, 0x60, 0x0c, 0x80, 0x92, 0x01, 0x00, 0x00, 0xb0,
+    0x02, 0x00, 0x80, 0xd2, 0x21, 0x80, 0x00, 0x91, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0x20, 0x05, 0xf8, 0xb7, 0x0c, 0x04, 0x82, 0xd2, 0xff, 0x63, 0x2c, 0xcb,
+    0xec, 0x83, 0x00, 0x91, 0xe6, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x0c, 0xaa, 0xe8, 0x07, 0x80, 0xd2,
+    0x02, 0x00, 0x82, 0xd2, 0xfe, 0x03, 0x00, 0xf9, 0x01, 0x00, 0x00, 0xd4, 0x02, 0x00, 0x80, 0xd2,
+    0xed, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x06, 0xaa, 0x20, 0x07, 0x80, 0xd2, 0xf7, 0xfe, 0xff, 0x97,
+    0x8d, 0x02, 0xf8, 0xb7, 0xec, 0x0f, 0x00, 0xf9, 0x8c, 0x01, 0x0d, 0x8b, 0x0e, 0x00, 0x80, 0x52,
+    0xe1, 0x03, 0x0c, 0xaa, 0xe0, 0x63, 0x00, 0x91, 0xcd, 0xfe, 0xff, 0x97, 0xe1, 0x03, 0x00, 0x2a,
+    0x1f, 0x00, 0x00, 0x71, 0x8d, 0x01, 0x00, 0x54, 0xe0, 0x0f, 0x40, 0xf9, 0x1f, 0x00, 0x0c, 0xeb,
+    0x61, 0x00, 0x00, 0x54, 0xbf, 0x05, 0x40, 0xf1, 0xe0, 0x00, 0x00, 0x54, 0xe0, 0x03, 0x0f, 0xaa,
+    0x2b, 0xff, 0xff, 0x97, 0x01, 0x1c, 0x00, 0x72, 0x2e, 0x10, 0x8e, 0x1a, 0xf1, 0xff, 0xff, 0x17,
+    0x0e, 0x00, 0x80, 0x52, 0xfe, 0x03, 0x40, 0xf9, 0xe0, 0x03, 0x0e, 0x2a, 0x0c, 0x04, 0x82, 0xd2,
+    0xff, 0x63, 0x2c, 0x8b, 0xc0, 0x03, 0x5f, 0xd6, 0x0e, 0x00, 0x80, 0x52, 0xe0, 0x03, 0x0e, 0x2a,
+    0xc0, 0x03, 0x5f, 0xd6, 0xef, 0x03, 0x00, 0xaa, 0x08, 0x07, 0x80, 0xd2, 0x60, 0x0c, 0x80, 0x92,
+    0x01, 0x00, 0x00, 0xb0, 0x02, 0x00, 0x88, 0xd2, 0x21, 0xec, 0x00, 0x91, 0x03, 0x00, 0x80, 0xd2,
+    0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x60, 0x0c, 0xf8, 0xb7, 0xff, 0x83, 0x24, 0xd1,
+    0xec, 0x03, 0x00, 0xaa, 0x0e, 0x00, 0x80, 0x52, 0xf3, 0x7b, 0x00, 0xa9, 0x13, 0x00, 0x00, 0xb0,
+    0x73, 0x06, 0x01, 0x91, 0xe0, 0x03, 0x0c, 0xaa, 0xe1, 0x83, 0x04, 0x91, 0xa8, 0x07, 0x80, 0xd2,
+    0x02, 0x00, 0x81, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
+    0xf2, 0x03, 0x00, 0xaa, 0x1f, 0x00, 0x00, 0xf1, 0x6d, 0x09, 0x00, 0x54, 0x0d, 0x00, 0x80, 0xd2,
+    0xe0, 0x83, 0x04, 0x91, 0x06, 0x00, 0x0d, 0x8b, 0xc6, 0x4c, 0x00, 0x91, 0xc0, 0xd0, 0x5f, 0x78,
+    0xe6, 0x0b, 0x00, 0xf9, 0xad, 0x01, 0x00, 0x8b, 0xe0, 0x83, 0x04, 0x91, 0x01, 0x00, 0x0d, 0x8b,
+    0xe0, 0x43, 0x00, 0x91, 0x92, 0xfe, 0xff, 0x97, 0xe7, 0x03, 0x00, 0x2a, 0x1f, 0x00, 0x00, 0x71,
+    0xed, 0x06, 0x00, 0x54, 0xe0, 0x03, 0x0c, 0xaa, 0xe1, 0x03, 0x06, 0xaa, 0x08, 0x07, 0x80, 0xd2,
+    0x02, 0x00, 0x88, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
+    0x02, 0x00, 0x80, 0xd2, 0xe9, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x13, 0xaa, 0x01, 0x00, 0x00, 0xd4,
+    0xe6, 0x83, 0x00, 0x91, 0xea, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x06, 0xaa, 0xe8, 0x07, 0x80, 0xd2,
+    0x02, 0x20, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x02, 0x00, 0x80, 0xd2, 0xe5, 0x03, 0x00, 0xaa,
+    0xe1, 0x03, 0x0a, 0xaa, 0x20, 0x07, 0x80, 0xd2, 0x9c, 0xfe, 0xff, 0x97, 0xe1, 0x03, 0x09, 0xaa,
+    0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2,
+    0x96, 0xfe, 0xff, 0x97, 0xbf, 0x00, 0x00, 0xf1, 0x2d, 0x03, 0x00, 0x54, 0xc1, 0x00, 0x05, 0x8b,
+    0xe2, 0x03, 0x01, 0xaa, 0xe0, 0x03, 0x02, 0xaa, 0x5f, 0x00, 0x06, 0xeb, 0xe9, 0x02, 0x00, 0x54,
+    0x43, 0xfc, 0x5f, 0x38, 0x7f, 0xa4, 0x00, 0x71, 0x61, 0xff, 0xff, 0x54, 0x22, 0x00, 0x00, 0xcb,
+    0x5f, 0x0c, 0x00, 0xf1, 0x4d, 0x02, 0x00, 0x54, 0x00, 0x0c, 0x00, 0x91, 0xe0, 0x0f, 0x00, 0xf9,
+    0xe0, 0x63, 0x00, 0x91, 0x62, 0xfe, 0xff, 0x97, 0xe2, 0x03, 0x00, 0x2a, 0xe0, 0x01, 0x40, 0xb9,
+    0x1f, 0x00, 0x02, 0x6b, 0xc1, 0x00, 0x00, 0x54, 0xe1, 0x03, 0x07, 0x2a, 0xe0, 0x03, 0x0f, 0xaa,
+    0xc3, 0xfe, 0xff, 0x97, 0x00, 0x1c, 0x00, 0x72, 0x0e, 0x10, 0x8e, 0x1a, 0xbf, 0x01, 0x12, 0xeb,
+    0x8b, 0xf7, 0xff, 0x54, 0xb0, 0xff, 0xff, 0x17, 0xa1, 0xfd, 0xff, 0x54, 0x02, 0x00, 0x80, 0x12,
+    0xf3, 0xff, 0xff, 0x17, 0xe1, 0x03, 0x0c, 0xaa, 0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2,
+    0x72, 0xfe, 0xff, 0x97, 0xf3, 0x7b, 0x40, 0xa9, 0xe0, 0x03, 0x0e, 0x2a, 0xff, 0x83, 0x24, 0x91,
+    0xc0, 0x03, 0x5f, 0xd6, 0x0e, 0x00, 0x80, 0x52, 0xe0, 0x03, 0x0e, 0x2a, 0xc0, 0x03, 0x5f, 0xd6,
+    0xf3, 0x53, 0xbb, 0xa9, 0xf3, 0x03, 0x00, 0xaa, 0x00, 0x40, 0x40, 0x39, 0xf5, 0x5b, 0x01, 0xa9,
+    0xfe, 0x13, 0x00, 0xf9, 0x60, 0x01, 0x00, 0x35, 0x61, 0x06, 0x40, 0xb9, 0x3f, 0x00, 0x00, 0x71,
+    0x0d, 0x01, 0x00, 0x54, 0xe1, 0x03, 0x01, 0x4b, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
+    0x22, 0x01, 0x80, 0xd2, 0x21, 0x7c, 0x40, 0x93, 0x20, 0x10, 0x80, 0xd2, 0x5b, 0xfe, 0xff, 0x97,
+    0x60, 0x06, 0x40, 0xb9, 0x15, 0xa0, 0x85, 0xd2, 0x34, 0x00, 0x80, 0x52, 0x36, 0x00, 0x80, 0xd2,
+    0x1f, 0x00, 0x00, 0x71, 0x35, 0x26, 0xa0, 0xf2, 0xe0, 0x17, 0x9f, 0x1a, 0x60, 0x22, 0x01, 0x39,
+    0xe0, 0x03, 0x13, 0xaa, 0x21, 0xfe, 0xff, 0x97, 0xe0, 0x03, 0x13, 0xaa, 0xf2, 0xfd, 0xff, 0x97,
+    0x1f, 0x1c, 0x00, 0x72, 0x60, 0x09, 0x00, 0x54, 0x60, 0x3a, 0x40, 0xb9, 0x7f, 0x4e, 0x00, 0x39,
+    0x00, 0x04, 0x00, 0x11, 0x7f, 0x2a, 0x00, 0x79, 0x60, 0x3a, 0x00, 0xb9, 0x1f, 0x04, 0x40, 0x71,
+    0x41, 0x00, 0x00, 0x54, 0x7f, 0x2e, 0x00, 0x79, 0xe0, 0x03, 0x13, 0xaa, 0x35, 0xff, 0xff, 0x97,
+    0x1f, 0x1c, 0x00, 0x72, 0xa0, 0x02, 0x00, 0x54, 0x60, 0x0e, 0x40, 0xb9, 0xe0, 0x53, 0x07, 0x29,
+    0x60, 0x52, 0x40, 0x39, 0xe0, 0x03, 0x00, 0x34, 0x60, 0x4e, 0x40, 0x39, 0xa0, 0x05, 0x00, 0x35,
+    0x05, 0x00, 0x80, 0x52, 0xa2, 0x04, 0x00, 0x11, 0xe0, 0xe3, 0x00, 0x91, 0x28, 0x09, 0x80, 0xd2,
+    0x21, 0x00, 0x80, 0xd2, 0x62, 0xd2, 0x22, 0x8b, 0x03, 0x00, 0x80, 0xd2, 0x42, 0x20, 0x00, 0x91,
+    0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0xc0, 0xfb, 0xff, 0xb5, 0x65, 0xc2, 0x25, 0x8b,
+    0xbf, 0x58, 0x00, 0x39, 0xdb, 0xff, 0xff, 0x17, 0xe0, 0x03, 0x13, 0xaa, 0x52, 0xff, 0xff, 0x97,
+    0x1f, 0x1c, 0x00, 0x72, 0x21, 0xfd, 0xff, 0x54, 0x2d, 0x00, 0x80, 0x52, 0x2c, 0x00, 0x80, 0x52,
+    0x0d, 0x08, 0xa0, 0x72, 0xe1, 0x03, 0x0c, 0x2a, 0xe0, 0x03, 0x13, 0xaa, 0x8c, 0x05, 0x00, 0x11,
+    0x67, 0xfe, 0xff, 0x97, 0x9f, 0x01, 0x0d, 0x6b, 0x61, 0xff, 0xff, 0x54, 0xdf, 0xff, 0xff, 0x17,
+    0x60, 0x56, 0x40, 0x39, 0xe0, 0x01, 0x00, 0x34, 0x60, 0x4e, 0x40, 0x39, 0xa0, 0x01, 0x00, 0x35,
+    0x60, 0x4a, 0x40, 0x39, 0x60, 0x00, 0x00, 0x34, 0x25, 0x00, 0x80, 0x52, 0xde, 0xff, 0xff, 0x17,
+    0x74, 0x4a, 0x00, 0x39, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0x12, 0x02, 0x00, 0x80, 0x52,
+    0x21, 0x00, 0x80, 0xd2, 0xa0, 0x00, 0x80, 0x52, 0x7e, 0xfd, 0xff, 0x97, 0xf7, 0xff, 0xff, 0x17,
+    0x60, 0x46, 0x40, 0x39, 0xe3, 0x03, 0x01, 0x91, 0x04, 0x00, 0x80, 0xd2, 0x22, 0x00, 0x80, 0xd2,
+    0x1f, 0x00, 0x00, 0x71, 0xc1, 0x12, 0x9f, 0x9a, 0xe0, 0x13, 0x95, 0x9a, 0xe1, 0x03, 0x04, 0xa9,
+    0xe1, 0xe3, 0x00, 0x91, 0x20, 0x09, 0x80, 0xd2, 0x04, 0xfe, 0xff, 0x97, 0xb1, 0xff, 0xff, 0x17,
+    0x60, 0x4a, 0x40, 0x39, 0xe0, 0x00, 0x00, 0x35, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0x12,
+    0x02, 0x00, 0x80, 0x52, 0x01, 0x00, 0x80, 0xd2, 0xa0, 0x00, 0x80, 0x52, 0x69, 0xfd, 0xff, 0x97,
+    0x00, 0x00, 0x80, 0x52, 0x01, 0xfe, 0xff, 0x97, 0x09, 0x00, 0x40, 0xf9, 0xfe, 0x0f, 0x13, 0xf8,
+    0x3f, 0x11, 0x00, 0xf1, 0x8d, 0x01, 0x00, 0x54, 0xe6, 0x03, 0x00, 0xaa, 0x01, 0x00, 0x00, 0xb0,
+    0x21, 0x80, 0x01, 0x91, 0x00, 0x00, 0x80, 0xd2, 0xc4, 0x04, 0x40, 0xf9, 0x83, 0x68, 0x60, 0x38,
+    0x22, 0x68, 0x60, 0x38, 0xc3, 0x00, 0x00, 0x34, 0x00, 0x04, 0x00, 0x91, 0x7f, 0x00, 0x02, 0x6b,
+    0x60, 0xff, 0xff, 0x54, 0x00, 0x08, 0x80, 0x52, 0xf0, 0xfd, 0xff, 0x97, 0xc2, 0xff, 0xff, 0x35,
+    0x88, 0x15, 0x80, 0xd2, 0x00, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0xc1, 0x0c, 0x40, 0xf9,
+    0xe1, 0x0f, 0x00, 0xf9, 0xe0, 0x7f, 0x0c, 0x29, 0xe0, 0x63, 0x00, 0x91, 0x21, 0x28, 0x00, 0x91,
+    0xff, 0x13, 0x07, 0x78, 0xff, 0xaf, 0x00, 0xb9, 0xb5, 0xfd, 0xff, 0x97, 0x00, 0x7c, 0x40, 0x93,
+    0xe0, 0x53, 0x00, 0xf9, 0x20, 0x20, 0x80, 0x52, 0xe0, 0xef, 0x00, 0x79, 0x00, 0xa0, 0x8c, 0xd2,
+    0xe2, 0x23, 0x01, 0x91, 0xa0, 0xb9, 0xa3, 0xf2, 0x4a, 0x00, 0x80, 0xd2, 0x07, 0x00, 0x80, 0x92,
+    0xe1, 0x03, 0x0a, 0xaa, 0x04, 0x01, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0xe7, 0x27, 0x00, 0xf9,
+    0xff, 0x3f, 0x00, 0xf9, 0xe0, 0x43, 0x00, 0xf9, 0xea, 0x47, 0x00, 0xf9, 0xe0, 0x4b, 0x00, 0xf9,
+    0xe0, 0x10, 0x80, 0xd2, 0xff, 0x9b, 0x00, 0xb9, 0xc4, 0xfd, 0xff, 0x97, 0x04, 0x00, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0xd2, 0xe1, 0x01, 0x80, 0xd2, 0xe0, 0x14, 0x80, 0xd2, 0x02, 0x00, 0x00, 0xb0,
+    0x42, 0x18, 0x01, 0x91, 0xbd, 0xfd, 0xff, 0x97, 0xe8, 0x14, 0x80, 0xd2, 0x80, 0x04, 0x80, 0xd2,
+    0x21, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0xe5, 0x03, 0x00, 0xaa, 0xe0, 0x03, 0x20, 0xaa, 0xe3, 0x03, 0x01, 0xaa,
+    0xe2, 0x03, 0x0a, 0xaa, 0x00, 0xfc, 0x7f, 0xd3, 0x61, 0x00, 0x80, 0xd2, 0xe0, 0xc3, 0x01, 0x39,
+    0x20, 0x03, 0x80, 0xd2, 0xad, 0xfd, 0xff, 0x97, 0xe1, 0x03, 0x0a, 0xaa, 0x28, 0x03, 0x80, 0xd2,
+    0x80, 0x00, 0x80, 0xd2, 0x22, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1, 0x80, 0x00, 0x80, 0x52, 0xe0, 0xb0, 0x80, 0x1a,
+    0x03, 0x00, 0x81, 0xd2, 0xe0, 0x6b, 0x00, 0xb9, 0x20, 0x00, 0xa0, 0xd2, 0xe1, 0x83, 0x00, 0x91,
+    0x48, 0x09, 0x80, 0xd2, 0x02, 0x01, 0x80, 0xd2, 0x03, 0x01, 0xa0, 0xf2, 0xe0, 0x13, 0x00, 0xf9,
+    0xe0, 0x03, 0x07, 0xaa, 0x01, 0x00, 0x00, 0xd4, 0xe0, 0x6f, 0x00, 0xb9, 0x40, 0x01, 0xf8, 0x36,
+    0x05, 0x7c, 0x40, 0x93, 0xe1, 0x03, 0x05, 0xcb, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0x12,
+    0x82, 0x00, 0x80, 0x52, 0x40, 0x00, 0x80, 0x52, 0xfe, 0xfc, 0xff, 0x97, 0x20, 0x00, 0x80, 0x52,
+    0xa6, 0xff, 0xff, 0x17, 0xe2, 0x23, 0x01, 0x91, 0x28, 0x09, 0x80, 0xd2, 0x00, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0xff, 0xff, 0x04, 0xa9, 0x01, 0x00, 0x00, 0xd4,
+    0x80, 0x01, 0xf8, 0xb7, 0xe0, 0x03, 0x07, 0xaa, 0x68, 0x1a, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0x1f, 0x24, 0x00, 0xb1, 0x04, 0x18, 0x4e, 0xba, 0x81, 0x04, 0x00, 0x54,
+    0xe0, 0x63, 0x80, 0xb9, 0x28, 0x10, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x60, 0x00, 0xf8, 0xb6,
+    0xe5, 0x03, 0x00, 0xaa, 0xe4, 0xff, 0xff, 0x17, 0x22, 0x00, 0x80, 0xd2, 0xe0, 0x03, 0x07, 0xaa,
+    0x88, 0x20, 0x80, 0xd2, 0x02, 0x00, 0xa8, 0xf2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x28, 0x00, 0xb1,
+    0xe1, 0x02, 0x00, 0x54, 0xa3, 0x00, 0x80, 0xd2, 0xe8, 0x0b, 0x80, 0xd2, 0x00, 0x00, 0x80, 0xd2,
+    0x02, 0x00, 0x80, 0xd2, 0x03, 0x20, 0xa8, 0xf2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x28, 0x00, 0xb1,
+    0xe1, 0x01, 0x00, 0x54, 0xe0, 0xc3, 0x41, 0x39, 0x20, 0x02, 0x00, 0x35, 0xc4, 0x08, 0x40, 0xf9,
+    0x01, 0x00, 0x00, 0xb0, 0x21, 0x50, 0x01, 0x91, 0x00, 0x00, 0x80, 0xd2, 0x83, 0x68, 0x60, 0x38,
+    0x22, 0x68, 0x60, 0x38, 0x23, 0x01, 0x00, 0x34, 0x00, 0x04, 0x00, 0x91, 0x5f, 0x00, 0x03, 0x6b,
+    0x60, 0xff, 0xff, 0x54, 0x05, 0xf9, 0xff, 0xb7, 0x05, 0x00, 0x00, 0x14, 0x40, 0xfe, 0xff, 0xb4,
+    0xe5, 0x03, 0x00, 0xaa, 0xfc, 0xff, 0xff, 0x17, 0x62, 0xff, 0xff, 0x35, 0x20, 0x00, 0x80, 0x52,
+    0xe5, 0xa3, 0x00, 0x91, 0xff, 0x17, 0x00, 0xf9, 0xe0, 0x33, 0x00, 0xb9, 0x00, 0x00, 0x80, 0x12,
+    0xe2, 0x53, 0x00, 0x91, 0x88, 0x1b, 0x80, 0xd2, 0x01, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
+    0x04, 0x00, 0x80, 0xd2, 0xe0, 0x17, 0x00, 0xb9, 0x20, 0x22, 0x8a, 0xd2, 0x01, 0x00, 0x00, 0xd4,
+    0x1f, 0x58, 0x00, 0xb1, 0x81, 0x00, 0x00, 0x54, 0x20, 0x22, 0x88, 0xd2, 0x02, 0x00, 0x80, 0xd2,
+    0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1, 0xe0, 0x00, 0x00, 0xb5, 0xe0, 0x63, 0x40, 0xb9,
+    0x22, 0x05, 0x00, 0x91, 0xc1, 0x20, 0x00, 0x91, 0xe3, 0x03, 0x05, 0xaa, 0x22, 0x0c, 0x02, 0x8b,
+    0x4f, 0xfd, 0xff, 0x97, 0xca, 0x00, 0x00, 0x54, 0xe1, 0x03, 0x00, 0xcb, 0x04, 0x00, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0x12, 0x02, 0x00, 0x80, 0x52, 0xa7, 0xff, 0xff, 0x17, 0xa1, 0x00, 0x40, 0xf9,
+    0xe1, 0x00, 0xf8, 0xb6, 0xa1, 0x00, 0x40, 0xf9, 0x04, 0x00, 0x80, 0xd2, 0xa2, 0x08, 0x40, 0xb9,
+    0x03, 0x00, 0x80, 0x12, 0xe1, 0x03, 0x01, 0xcb, 0x9f, 0xff, 0xff, 0x17, 0xe2, 0xc3, 0x41, 0x39,
+    0xe1, 0x03, 0x00, 0xaa, 0xe3, 0x17, 0x40, 0xb9, 0x04, 0x00, 0x80, 0xd2, 0x42, 0x00, 0x00, 0x52,
+    0xe0, 0x67, 0x00, 0xb9, 0x20, 0x00, 0x80, 0x52, 0x42, 0x74, 0x1e, 0x53, 0x95, 0xfc, 0xff, 0x97,
+    0x60, 0x00, 0xf8, 0xb6, 0xe0, 0x83, 0x01, 0x91, 0xba, 0xfe, 0xff, 0x97, 0xe1, 0x17, 0x80, 0xb9,
+    0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2,
+    0x05, 0x00, 0x80, 0xd2, 0x1d, 0xfd, 0xff, 0x97, 0xe1, 0x03, 0x05, 0xaa, 0x04, 0x00, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2, 0xa5, 0x04, 0x00, 0x91,
+    0x16, 0xfd, 0xff, 0x97, 0xbf, 0x0c, 0x00, 0xf1, 0x01, 0xff, 0xff, 0x54, 0x6c, 0x00, 0x80, 0xd2,
+    0x0b, 0x48, 0x88, 0xd2, 0x0a, 0x00, 0x80, 0xd2, 0x2c, 0x00, 0xc0, 0xf2, 0xeb, 0x01, 0xa0, 0xf2,
+    0x20, 0x00, 0xc0, 0xd2, 0xec, 0x83, 0x04, 0xa9, 0xe0, 0x2f, 0x00, 0xf9, 0xe0, 0x6b, 0x40, 0xb9,
+    0xe0, 0x53, 0x00, 0xb9, 0xe0, 0x6f, 0x40, 0xb9, 0xe0, 0x5b, 0x00, 0xb9, 0xe0, 0x67, 0x40, 0xb9,
+    0xc0, 0x08, 0x00, 0x35, 0xe2, 0xe3, 0x00, 0x91, 0x21, 0x00, 0x80, 0xd2, 0x20, 0x0e, 0x80, 0xd2,
+    0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0xff, 0xff, 0x03, 0xa9, 0xff, 0xfc, 0xff, 0x97,
+    0xe0, 0x87, 0x43, 0xa9, 0x02, 0x7d, 0x80, 0xd2, 0x21, 0x0c, 0xcb, 0x9a, 0x00, 0x04, 0x02, 0x9b,
+    0x6a, 0x00, 0x00, 0xb5, 0xea, 0x53, 0x40, 0xf9, 0x0a, 0x00, 0x0a, 0x8b, 0x5f, 0x01, 0x00, 0xeb,
+    0x2d, 0xfa, 0xff, 0x54, 0x40, 0x01, 0x00, 0xcb, 0x02, 0x7d, 0x80, 0xd2, 0x01, 0x08, 0xc2, 0x9a,
+    0xe1, 0x1f, 0x00, 0xf9, 0x21, 0x80, 0x02, 0x9b, 0xe2, 0xe3, 0x00, 0x91, 0x21, 0x7c, 0x0b, 0x9b,
+    0xe1, 0x23, 0x00, 0xf9, 0xe0, 0x23, 0x01, 0x91, 0x28, 0x09, 0x80, 0xd2, 0x61, 0x00, 0x80, 0xd2,
+    0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x10, 0x00, 0xb1,
+    0x00, 0xfb, 0xff, 0x54, 0x00, 0xf8, 0xff, 0xb7, 0xe0, 0xbf, 0xc0, 0x79, 0xe0, 0x00, 0x00, 0x34,
+    0xe0, 0x83, 0x01, 0x91, 0xb1, 0xfc, 0xff, 0x97, 0xe0, 0x83, 0x01, 0x91, 0x82, 0xfc, 0xff, 0x97,
+    0x1f, 0x1c, 0x00, 0x72, 0x00, 0xf7, 0xff, 0x54, 0xe0, 0xaf, 0xc0, 0x79, 0xc0, 0xf6, 0xff, 0x35,
+    0xe0, 0x9f, 0xc0, 0x79, 0x60, 0xf9, 0xff, 0x34, 0xe1, 0x4f, 0x00, 0x91, 0xe8, 0x19, 0x80, 0xd2,
+    0x60, 0x00, 0x80, 0xd2, 0x22, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
+    0xff, 0x4f, 0x00, 0x39, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1, 0x4d, 0xf5, 0xff, 0x54,
+    0xe2, 0x4f, 0x40, 0x39, 0x5f, 0xfc, 0x03, 0x71, 0xe0, 0xf4, 0xff, 0x54, 0x5f, 0x00, 0x01, 0x71,
+    0x88, 0xf7, 0xff, 0x54, 0xe1, 0x67, 0x40, 0xb9, 0x3f, 0x00, 0x00, 0x71, 0x2d, 0xf7, 0xff, 0x54,
+    0xe1, 0x03, 0x01, 0x4b, 0x42, 0x1c, 0x40, 0x92, 0x20, 0x10, 0x80, 0xd2, 0x21, 0x7c, 0x40, 0x93,
+    0xc2, 0xfc, 0xff, 0x97, 0xb3, 0xff, 0xff, 0x17, 0x02, 0x00, 0x80, 0xd2, 0xd2, 0xff, 0xff, 0x17,
+    0x2f, 0x63, 0x6d, 0x64, 0x6c, 0x69, 0x6e, 0x65, 0x00, 0x2f, 0x70, 0x72, 0x6f, 0x63, 0x2f, 0x00,
+    0x2f, 0x70, 0x72, 0x6f, 0x63, 0x2f, 0x74, 0x68, 0x72, 0x65, 0x61, 0x64, 0x2d, 0x73, 0x65, 0x6c,
+    0x66, 0x2f, 0x63, 0x68, 0x69, 0x6c, 0x64, 0x72, 0x65, 0x6e, 0x00, 0x2f, 0x70, 0x72, 0x6f, 0x63,
+    0x00, 0x73, 0x74, 0x61, 0x74, 0x00, 0x65, 0x6c, 0x61, 0x73, 0x74, 0x69, 0x63, 0x2d, 0x67, 0x75,
+    0x61, 0x72, 0x64, 0x00, 0x62, 0x65, 0x73, 0x74, 0x2d, 0x65, 0x66, 0x66, 0x6f, 0x72, 0x74, 0x00,
+    0x65, 0x6c, 0x61, 0x73, 0x74, 0x69, 0x63, 0x2d, 0x67, 0x75, 0x61, 0x72, 0x64, 0x2d, 0x33, 0x00,
+    0x5f, 0x74, 0x72, 0x61, 0x63, 0x6b, 0x65, 0x72, 0x20, 0x69, 0x6d, 0x70, 0x6f, 0x72, 0x74, 0x20,
+    0x6d, 0x61, 0x69, 0x6e, 0x00, 0x00, 0x00, 0x00, 0x74, 0x6f, 0x72, 0x63, 0x68, 0x5f, 0x73, 0x68,
+    0x6d, 0x5f, 0x6d, 0x61, 0x6e, 0x61, 0x67, 0x65, 0x72, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x2e, 0x73, 0x68, 0x73, 0x74, 0x72, 0x74, 0x61, 0x62, 0x00, 0x2e, 0x74, 0x65, 0x78, 0x74,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -24305,219 +25741,11 @@ inline constexpr unsigned char guard_image[3048] = {
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
     0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0xb0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x60, 0x0a, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x10, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-};
-#elif defined(__aarch64__)
-inline constexpr unsigned char guard_image[3272] = {
-    0x7f, 0x45, 0x4c, 0x46, 0x02, 0x01, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x02, 0x00, 0xb7, 0x00, 0x01, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x08, 0x0c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x38, 0x00, 0x02, 0x00, 0x40, 0x00, 0x03, 0x00, 0x02, 0x00,
-    0x01, 0x00, 0x00, 0x00, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0xf4, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xf4, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x51, 0xe5, 0x74, 0x64, 0x06, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x1d, 0x00, 0x80, 0xd2, 0x1e, 0x00, 0x80, 0xd2, 0xe0, 0x03, 0x00, 0x91, 0xbd, 0x01, 0x00, 0x94,
-    0xff, 0xc3, 0x01, 0xd1, 0xe0, 0x07, 0x00, 0x29, 0x80, 0x01, 0x80, 0xd2, 0xe0, 0x0f, 0x00, 0xf9,
-    0xe0, 0x03, 0x00, 0x91, 0xe0, 0x0b, 0x00, 0xf9, 0xe0, 0x43, 0x00, 0x91, 0xe2, 0x0b, 0x00, 0xb9,
-    0xff, 0x1f, 0x00, 0xf9, 0xff, 0x43, 0x00, 0xb9, 0xe0, 0x27, 0x00, 0xf9, 0x20, 0x00, 0x80, 0xd2,
-    0xe0, 0x2b, 0x00, 0xf9, 0xff, 0xff, 0x05, 0xa9, 0xff, 0x6b, 0x00, 0xb9, 0x43, 0x01, 0xf8, 0x37,
-    0x80, 0x02, 0x80, 0xd2, 0xe0, 0x13, 0x00, 0xf9, 0xe0, 0x03, 0x00, 0xb2, 0xe0, 0x17, 0x00, 0xf9,
-    0xe0, 0x83, 0x00, 0x91, 0xe3, 0x33, 0x00, 0xb9, 0xe0, 0x2f, 0x00, 0xf9, 0x00, 0x03, 0x80, 0xd2,
-    0xe0, 0x33, 0x00, 0xf9, 0x68, 0x1a, 0x80, 0xd2, 0x60, 0x00, 0x80, 0xd2, 0xe1, 0xe3, 0x00, 0x91,
-    0x02, 0x00, 0x88, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
-    0xff, 0xc3, 0x01, 0x91, 0xc0, 0x03, 0x5f, 0xd6, 0x26, 0x00, 0x80, 0xd2, 0xe5, 0x03, 0x00, 0xaa,
-    0x06, 0x00, 0xa8, 0xf2, 0xfe, 0x0f, 0x1e, 0xf8, 0xe1, 0x73, 0x00, 0x91, 0xe2, 0x03, 0x06, 0xaa,
-    0x88, 0x20, 0x80, 0xd2, 0x00, 0x00, 0x80, 0x92, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
-    0xff, 0x1f, 0x00, 0xb9, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1, 0x00, 0x02, 0x00, 0xb4,
-    0xaa, 0x00, 0x00, 0x54, 0x1f, 0x28, 0x00, 0xb1, 0xe0, 0x07, 0x9f, 0x1a, 0xfe, 0x07, 0x42, 0xf8,
-    0xc0, 0x03, 0x5f, 0xd6, 0xa1, 0x04, 0x80, 0xb9, 0x3f, 0x00, 0x00, 0xeb, 0xe1, 0xfd, 0xff, 0x54,
-    0xe1, 0x1f, 0x80, 0xb9, 0x03, 0x00, 0x80, 0x12, 0xbf, 0x04, 0x00, 0xb9, 0x02, 0x00, 0x80, 0x52,
-    0x60, 0x00, 0x80, 0x52, 0xc3, 0xff, 0xff, 0x97, 0xe8, 0xff, 0xff, 0x17, 0x20, 0x00, 0x80, 0x52,
-    0xf3, 0xff, 0xff, 0x17, 0xff, 0x03, 0x02, 0xd1, 0xe5, 0x03, 0x00, 0xaa, 0xa0, 0x0c, 0x80, 0xb9,
-    0xe1, 0x03, 0x00, 0x91, 0xe8, 0x07, 0x80, 0xd2, 0x02, 0x10, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
-    0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1, 0x0c, 0xff, 0xff, 0x54,
-    0xff, 0x03, 0x02, 0x91, 0xc0, 0x03, 0x5f, 0xd6, 0xe2, 0x03, 0x00, 0xaa, 0x40, 0x00, 0x40, 0xf9,
-    0x1f, 0x00, 0x01, 0xeb, 0xe3, 0x00, 0x00, 0x54, 0x21, 0x01, 0x00, 0x54, 0x00, 0x00, 0x80, 0x12,
-    0x16, 0x00, 0x00, 0x14, 0x00, 0x04, 0x00, 0x91, 0x40, 0x00, 0x00, 0xf9, 0xf8, 0xff, 0xff, 0x17,
-    0x03, 0x00, 0x40, 0x39, 0x7f, 0x80, 0x00, 0x71, 0x60, 0xff, 0xff, 0x54, 0x00, 0x00, 0x40, 0x39,
-    0x00, 0xc0, 0x00, 0x51, 0x00, 0x1c, 0x00, 0x12, 0x1f, 0x24, 0x00, 0x71, 0x88, 0xfe, 0xff, 0x54,
-    0x00, 0x00, 0x80, 0x52, 0x45, 0x01, 0x80, 0x52, 0x44, 0x00, 0x40, 0xf9, 0x3f, 0x00, 0x04, 0xeb,
-    0xc9, 0x00, 0x00, 0x54, 0x83, 0x00, 0x40, 0x39, 0x63, 0xc0, 0x00, 0x51, 0x63, 0x1c, 0x00, 0x12,
-    0x7f, 0x24, 0x00, 0x71, 0x49, 0x00, 0x00, 0x54, 0xc0, 0x03, 0x5f, 0xd6, 0x83, 0x04, 0x00, 0x91,
-    0x43, 0x00, 0x00, 0xf9, 0x83, 0x00, 0x40, 0x39, 0x63, 0xc0, 0x00, 0x51, 0x00, 0x0c, 0x05, 0x1b,
-    0xf2, 0xff, 0xff, 0x17, 0x25, 0x7c, 0x40, 0x93, 0xa3, 0x00, 0x80, 0xd2, 0xe6, 0x03, 0x00, 0xaa,
-    0xe1, 0x03, 0x05, 0xaa, 0xe8, 0x0b, 0x80, 0xd2, 0x20, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2,
-    0x03, 0x20, 0xa8, 0xf2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x80, 0x02, 0xf8, 0xb7,
-    0xe0, 0x03, 0x05, 0xaa, 0x28, 0x10, 0x80, 0xd2, 0x21, 0x01, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
-    0x01, 0x00, 0x00, 0xd4, 0x00, 0x02, 0xf8, 0xb6, 0xc0, 0x44, 0x40, 0x39, 0xc0, 0x01, 0x00, 0x35,
-    0xfe, 0x0f, 0x1f, 0xf8, 0x20, 0x00, 0x80, 0x52, 0xc0, 0x44, 0x00, 0x39, 0xe1, 0x03, 0x05, 0xaa,
-    0x03, 0x00, 0x80, 0x12, 0x02, 0x00, 0x80, 0x52, 0x80, 0x00, 0x80, 0x52, 0x75, 0xff, 0xff, 0x97,
-    0xfe, 0x07, 0x41, 0xf8, 0x20, 0x00, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6, 0x00, 0x00, 0x80, 0x52,
-    0xc0, 0x03, 0x5f, 0xd6, 0x20, 0x00, 0x80, 0x52, 0xc0, 0x03, 0x5f, 0xd6, 0xe8, 0x03, 0x00, 0xaa,
-    0xe0, 0x03, 0x01, 0xaa, 0xe1, 0x03, 0x02, 0xaa, 0xe2, 0x03, 0x03, 0xaa, 0xe3, 0x03, 0x04, 0xaa,
-    0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0xc0, 0x03, 0x5f, 0xd6, 0x05, 0x7c, 0x40, 0x93,
-    0xfe, 0x0f, 0x1f, 0xf8, 0xe1, 0x03, 0x05, 0xaa, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
-    0x02, 0x00, 0x80, 0xd2, 0xc0, 0x0b, 0x80, 0xd2, 0xf1, 0xff, 0xff, 0x97, 0xfa, 0xff, 0xff, 0x17,
-    0xe9, 0x03, 0x00, 0x2a, 0xe6, 0x03, 0x01, 0xaa, 0xe7, 0x03, 0x02, 0xaa, 0xe5, 0x03, 0x03, 0xaa,
-    0xa8, 0x13, 0x80, 0xd2, 0x00, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2,
-    0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0xfe, 0x0f, 0x1e, 0xf8, 0x01, 0x00, 0x00, 0xd4,
-    0xa0, 0x00, 0x00, 0xf9, 0xa0, 0x00, 0x40, 0xf9, 0x00, 0x01, 0xf8, 0xb7, 0x40, 0x00, 0x80, 0x52,
-    0xe8, 0x14, 0x80, 0xd2, 0x21, 0x01, 0x80, 0xd2, 0xa0, 0x08, 0x00, 0xb9, 0x20, 0x00, 0x80, 0xd2,
-    0x01, 0x00, 0x00, 0xd4, 0xa0, 0x00, 0x00, 0xf9, 0xa0, 0x00, 0x40, 0xf9, 0x40, 0x01, 0xf8, 0xb7,
-    0xa8, 0x15, 0x80, 0xd2, 0x00, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2,
-    0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0xc0, 0x29, 0xeb,
-    0x60, 0x00, 0x00, 0x54, 0xe0, 0x0f, 0x80, 0x52, 0xd5, 0xff, 0xff, 0x97, 0xe2, 0x63, 0x00, 0x91,
-    0x04, 0x01, 0x80, 0xd2, 0x41, 0x00, 0x80, 0xd2, 0xe0, 0x10, 0x80, 0xd2, 0xff, 0x0f, 0x00, 0xf9,
-    0xc7, 0xff, 0xff, 0x97, 0x60, 0x00, 0x80, 0x52, 0xc1, 0x60, 0x00, 0x91, 0xe2, 0x03, 0x07, 0xaa,
-    0xa8, 0x1b, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0xa0, 0x08, 0x00, 0xb9,
-    0xc0, 0x08, 0x40, 0xf9, 0x01, 0x00, 0x00, 0xd4, 0xa0, 0x00, 0x00, 0xf9, 0xee, 0xff, 0xff, 0x17,
-    0xeb, 0x03, 0x00, 0xaa, 0x08, 0x07, 0x80, 0xd2, 0x60, 0x0c, 0x80, 0x92, 0x01, 0x00, 0x00, 0x90,
-    0x02, 0x00, 0x80, 0xd2, 0x21, 0x90, 0x2e, 0x91, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
-    0x01, 0x00, 0x00, 0xd4, 0x20, 0x05, 0xf8, 0xb7, 0x0c, 0x04, 0x82, 0xd2, 0xff, 0x63, 0x2c, 0xcb,
-    0xe7, 0x83, 0x00, 0x91, 0xe6, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x07, 0xaa, 0xe8, 0x07, 0x80, 0xd2,
-    0x02, 0x00, 0x82, 0xd2, 0xfe, 0x03, 0x00, 0xf9, 0x01, 0x00, 0x00, 0xd4, 0x02, 0x00, 0x80, 0xd2,
-    0xe9, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x06, 0xaa, 0x20, 0x07, 0x80, 0xd2, 0xa4, 0xff, 0xff, 0x97,
-    0x89, 0x02, 0xf8, 0xb7, 0xe7, 0x0f, 0x00, 0xf9, 0xe7, 0x00, 0x09, 0x8b, 0x0a, 0x00, 0x80, 0x52,
-    0xe1, 0x03, 0x07, 0xaa, 0xe0, 0x63, 0x00, 0x91, 0x58, 0xff, 0xff, 0x97, 0xe1, 0x03, 0x00, 0x2a,
-    0x1f, 0x00, 0x00, 0x71, 0x8d, 0x01, 0x00, 0x54, 0xe0, 0x0f, 0x40, 0xf9, 0x1f, 0x00, 0x07, 0xeb,
-    0x61, 0x00, 0x00, 0x54, 0x3f, 0x05, 0x40, 0xf1, 0xe0, 0x00, 0x00, 0x54, 0xe0, 0x03, 0x0b, 0xaa,
-    0x71, 0xff, 0xff, 0x97, 0x01, 0x1c, 0x00, 0x72, 0x2a, 0x10, 0x8a, 0x1a, 0xf1, 0xff, 0xff, 0x17,
-    0x0a, 0x00, 0x80, 0x52, 0xfe, 0x03, 0x40, 0xf9, 0xe0, 0x03, 0x0a, 0x2a, 0x0c, 0x04, 0x82, 0xd2,
-    0xff, 0x63, 0x2c, 0x8b, 0xc0, 0x03, 0x5f, 0xd6, 0x0a, 0x00, 0x80, 0x52, 0xe0, 0x03, 0x0a, 0x2a,
-    0xc0, 0x03, 0x5f, 0xd6, 0xeb, 0x03, 0x00, 0xaa, 0x08, 0x07, 0x80, 0xd2, 0x60, 0x0c, 0x80, 0x92,
-    0x01, 0x00, 0x00, 0x90, 0x02, 0x00, 0x88, 0xd2, 0x21, 0xfc, 0x2e, 0x91, 0x03, 0x00, 0x80, 0xd2,
-    0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x60, 0x0c, 0xf8, 0xb7, 0xff, 0x83, 0x24, 0xd1,
-    0x0e, 0x00, 0x00, 0x90, 0xe7, 0x03, 0x00, 0xaa, 0xce, 0x15, 0x2f, 0x91, 0x0a, 0x00, 0x80, 0x52,
-    0xfe, 0x03, 0x00, 0xf9, 0xe0, 0x03, 0x07, 0xaa, 0xe1, 0x83, 0x04, 0x91, 0xa8, 0x07, 0x80, 0xd2,
-    0x02, 0x00, 0x81, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
-    0xec, 0x03, 0x00, 0xaa, 0x1f, 0x00, 0x00, 0xf1, 0x6d, 0x09, 0x00, 0x54, 0x09, 0x00, 0x80, 0xd2,
-    0xe0, 0x83, 0x04, 0x91, 0x06, 0x00, 0x09, 0x8b, 0xc6, 0x4c, 0x00, 0x91, 0xc0, 0xd0, 0x5f, 0x78,
-    0xe6, 0x0b, 0x00, 0xf9, 0x29, 0x01, 0x00, 0x8b, 0xe0, 0x83, 0x04, 0x91, 0x01, 0x00, 0x09, 0x8b,
-    0xe0, 0x43, 0x00, 0x91, 0x1d, 0xff, 0xff, 0x97, 0xed, 0x03, 0x00, 0x2a, 0x1f, 0x00, 0x00, 0x71,
-    0xed, 0x06, 0x00, 0x54, 0xe0, 0x03, 0x07, 0xaa, 0xe1, 0x03, 0x06, 0xaa, 0x08, 0x07, 0x80, 0xd2,
-    0x02, 0x00, 0x88, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
-    0x02, 0x00, 0x80, 0xd2, 0xef, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x0e, 0xaa, 0x01, 0x00, 0x00, 0xd4,
-    0xe6, 0x83, 0x00, 0x91, 0xf0, 0x03, 0x00, 0xaa, 0xe1, 0x03, 0x06, 0xaa, 0xe8, 0x07, 0x80, 0xd2,
-    0x02, 0x20, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x02, 0x00, 0x80, 0xd2, 0xe5, 0x03, 0x00, 0xaa,
-    0xe1, 0x03, 0x10, 0xaa, 0x20, 0x07, 0x80, 0xd2, 0x49, 0xff, 0xff, 0x97, 0xe1, 0x03, 0x0f, 0xaa,
-    0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2,
-    0x43, 0xff, 0xff, 0x97, 0xbf, 0x00, 0x00, 0xf1, 0x2d, 0x03, 0x00, 0x54, 0xc1, 0x00, 0x05, 0x8b,
-    0xe2, 0x03, 0x01, 0xaa, 0xe0, 0x03, 0x02, 0xaa, 0x5f, 0x00, 0x06, 0xeb, 0xe9, 0x02, 0x00, 0x54,
-    0x43, 0xfc, 0x5f, 0x38, 0x7f, 0xa4, 0x00, 0x71, 0x61, 0xff, 0xff, 0x54, 0x22, 0x00, 0x00, 0xcb,
-    0x5f, 0x0c, 0x00, 0xf1, 0x4d, 0x02, 0x00, 0x54, 0x00, 0x0c, 0x00, 0x91, 0xe0, 0x0f, 0x00, 0xf9,
-    0xe0, 0x63, 0x00, 0x91, 0xed, 0xfe, 0xff, 0x97, 0xe2, 0x03, 0x00, 0x2a, 0x60, 0x01, 0x40, 0xb9,
-    0x1f, 0x00, 0x02, 0x6b, 0xc1, 0x00, 0x00, 0x54, 0xe1, 0x03, 0x0d, 0x2a, 0xe0, 0x03, 0x0b, 0xaa,
-    0x09, 0xff, 0xff, 0x97, 0x00, 0x1c, 0x00, 0x72, 0x0a, 0x10, 0x8a, 0x1a, 0x3f, 0x01, 0x0c, 0xeb,
-    0x8b, 0xf7, 0xff, 0x54, 0xb0, 0xff, 0xff, 0x17, 0xa1, 0xfd, 0xff, 0x54, 0x02, 0x00, 0x80, 0x12,
-    0xf3, 0xff, 0xff, 0x17, 0xe1, 0x03, 0x07, 0xaa, 0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2,
-    0x1f, 0xff, 0xff, 0x97, 0xfe, 0x03, 0x40, 0xf9, 0xe0, 0x03, 0x0a, 0x2a, 0xff, 0x83, 0x24, 0x91,
-    0xc0, 0x03, 0x5f, 0xd6, 0x0a, 0x00, 0x80, 0x52, 0xe0, 0x03, 0x0a, 0x2a, 0xc0, 0x03, 0x5f, 0xd6,
-    0xf3, 0x53, 0xbc, 0xa9, 0xf2, 0x03, 0x00, 0xaa, 0x00, 0x40, 0x40, 0x39, 0xf5, 0x7b, 0x01, 0xa9,
-    0x60, 0x01, 0x00, 0x35, 0x41, 0x06, 0x40, 0xb9, 0x3f, 0x00, 0x00, 0x71, 0x0d, 0x01, 0x00, 0x54,
-    0xe1, 0x03, 0x01, 0x4b, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x22, 0x01, 0x80, 0xd2,
-    0x21, 0x7c, 0x40, 0x93, 0x20, 0x10, 0x80, 0xd2, 0x09, 0xff, 0xff, 0x97, 0x13, 0xa0, 0x85, 0xd2,
-    0x35, 0x00, 0x80, 0x52, 0x34, 0x00, 0x80, 0xd2, 0x33, 0x26, 0xa0, 0xf2, 0xe0, 0x03, 0x12, 0xaa,
-    0xb1, 0xfe, 0xff, 0x97, 0xe0, 0x03, 0x12, 0xaa, 0x90, 0xfe, 0xff, 0x97, 0x1f, 0x1c, 0x00, 0x72,
-    0x20, 0x04, 0x00, 0x54, 0xe0, 0x03, 0x12, 0xaa, 0x42, 0xff, 0xff, 0x97, 0x1f, 0x1c, 0x00, 0x72,
-    0xc1, 0x01, 0x00, 0x54, 0xe0, 0x03, 0x12, 0xaa, 0x73, 0xff, 0xff, 0x97, 0x1f, 0x1c, 0x00, 0x72,
-    0x41, 0x01, 0x00, 0x54, 0x29, 0x00, 0x80, 0x52, 0x27, 0x00, 0x80, 0x52, 0x09, 0x08, 0xa0, 0x72,
-    0xe1, 0x03, 0x07, 0x2a, 0xe0, 0x03, 0x12, 0xaa, 0xe7, 0x04, 0x00, 0x11, 0xce, 0xfe, 0xff, 0x97,
-    0xff, 0x00, 0x09, 0x6b, 0x61, 0xff, 0xff, 0x54, 0x40, 0x46, 0x40, 0x39, 0xe3, 0xc3, 0x00, 0x91,
-    0x41, 0x0e, 0x40, 0xb9, 0x04, 0x00, 0x80, 0xd2, 0x1f, 0x00, 0x00, 0x71, 0xe1, 0x57, 0x05, 0x29,
-    0x60, 0x02, 0x9f, 0x9a, 0xe1, 0x03, 0x94, 0x9a, 0x22, 0x00, 0x80, 0xd2, 0xe1, 0x1b, 0x00, 0xf9,
-    0xe1, 0xa3, 0x00, 0x91, 0xe0, 0x1f, 0x00, 0xf9, 0x20, 0x09, 0x80, 0xd2, 0xe0, 0xfe, 0xff, 0x97,
-    0xdb, 0xff, 0xff, 0x17, 0x03, 0x00, 0x80, 0x12, 0x02, 0x00, 0x80, 0x52, 0x01, 0x00, 0x80, 0xd2,
-    0xa0, 0x00, 0x80, 0x52, 0x47, 0xfe, 0xff, 0x97, 0x00, 0x00, 0x80, 0x52, 0xe0, 0xfe, 0xff, 0x97,
-    0x09, 0x00, 0x40, 0xf9, 0xfe, 0x0f, 0x1a, 0xf8, 0x3f, 0x0d, 0x00, 0xf1, 0x8d, 0x01, 0x00, 0x54,
-    0xe5, 0x03, 0x00, 0xaa, 0x01, 0x00, 0x00, 0x90, 0x21, 0x90, 0x2f, 0x91, 0x00, 0x00, 0x80, 0xd2,
-    0xa4, 0x04, 0x40, 0xf9, 0x83, 0x68, 0x60, 0x38, 0x22, 0x68, 0x60, 0x38, 0xc3, 0x00, 0x00, 0x34,
-    0x00, 0x04, 0x00, 0x91, 0x5f, 0x00, 0x03, 0x6b, 0x60, 0xff, 0xff, 0x54, 0x00, 0x08, 0x80, 0x52,
-    0xcf, 0xfe, 0xff, 0x97, 0xc2, 0xff, 0xff, 0x35, 0x88, 0x15, 0x80, 0xd2, 0x00, 0x00, 0x80, 0xd2,
-    0x01, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2,
-    0x01, 0x00, 0x00, 0xd4, 0x07, 0x00, 0x80, 0x92, 0xe2, 0x23, 0x01, 0x91, 0x04, 0x01, 0x80, 0xd2,
-    0x41, 0x00, 0x80, 0xd2, 0xe0, 0x7f, 0x06, 0x29, 0xe0, 0x10, 0x80, 0xd2, 0xff, 0x07, 0x01, 0x39,
-    0xe7, 0x27, 0x00, 0xf9, 0xb6, 0xfe, 0xff, 0x97, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
-    0xe1, 0x01, 0x80, 0xd2, 0xe0, 0x14, 0x80, 0xd2, 0x02, 0x00, 0x00, 0x90, 0x42, 0x28, 0x2f, 0x91,
-    0xaf, 0xfe, 0xff, 0x97, 0xe8, 0x14, 0x80, 0xd2, 0x80, 0x04, 0x80, 0xd2, 0x21, 0x00, 0x80, 0xd2,
-    0x02, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
-    0xe6, 0x03, 0x00, 0xaa, 0xe0, 0x03, 0x20, 0xaa, 0xe3, 0x03, 0x01, 0xaa, 0x42, 0x00, 0x80, 0xd2,
-    0x00, 0xfc, 0x7f, 0xd3, 0x61, 0x00, 0x80, 0xd2, 0xe0, 0x03, 0x01, 0x39, 0x20, 0x03, 0x80, 0xd2,
-    0x9f, 0xfe, 0xff, 0x97, 0x28, 0x03, 0x80, 0xd2, 0x80, 0x00, 0x80, 0xd2, 0x41, 0x00, 0x80, 0xd2,
-    0x22, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4,
-    0x1f, 0x00, 0x00, 0xf1, 0x80, 0x00, 0x80, 0x52, 0xe0, 0xb0, 0x80, 0x1a, 0x03, 0x00, 0x81, 0xd2,
-    0xe0, 0x3b, 0x00, 0xb9, 0x20, 0x00, 0xa0, 0xd2, 0xe1, 0x63, 0x00, 0x91, 0x48, 0x09, 0x80, 0xd2,
-    0x02, 0x01, 0x80, 0xd2, 0x03, 0x01, 0xa0, 0xf2, 0xe0, 0x0f, 0x00, 0xf9, 0xe0, 0x03, 0x07, 0xaa,
-    0x01, 0x00, 0x00, 0xd4, 0xe0, 0x3f, 0x00, 0xb9, 0x20, 0x01, 0xf8, 0x36, 0x06, 0x7c, 0x40, 0x93,
-    0xe1, 0x03, 0x06, 0xcb, 0x03, 0x00, 0x80, 0x12, 0x82, 0x00, 0x80, 0x52, 0x40, 0x00, 0x80, 0x52,
-    0xf0, 0xfd, 0xff, 0x97, 0x20, 0x00, 0x80, 0x52, 0xba, 0xff, 0xff, 0x17, 0xe2, 0x23, 0x01, 0x91,
-    0x28, 0x09, 0x80, 0xd2, 0x00, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
-    0xff, 0xff, 0x04, 0xa9, 0x01, 0x00, 0x00, 0xd4, 0x80, 0x01, 0xf8, 0xb7, 0xe0, 0x03, 0x07, 0xaa,
-    0x68, 0x1a, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x24, 0x00, 0xb1,
-    0x04, 0x18, 0x4e, 0xba, 0x81, 0x03, 0x00, 0x54, 0xe0, 0x33, 0x80, 0xb9, 0x28, 0x10, 0x80, 0xd2,
-    0x01, 0x00, 0x00, 0xd4, 0x60, 0x00, 0xf8, 0xb6, 0xe6, 0x03, 0x00, 0xaa, 0xe5, 0xff, 0xff, 0x17,
-    0x22, 0x00, 0x80, 0xd2, 0xe0, 0x03, 0x07, 0xaa, 0x88, 0x20, 0x80, 0xd2, 0x02, 0x00, 0xa8, 0xf2,
-    0x01, 0x00, 0x00, 0xd4, 0x1f, 0x28, 0x00, 0xb1, 0xe1, 0x01, 0x00, 0x54, 0xe0, 0x03, 0x41, 0x39,
-    0x20, 0x02, 0x00, 0x35, 0xa4, 0x08, 0x40, 0xf9, 0x01, 0x00, 0x00, 0x90, 0x21, 0x60, 0x2f, 0x91,
-    0x00, 0x00, 0x80, 0xd2, 0x83, 0x68, 0x60, 0x38, 0x22, 0x68, 0x60, 0x38, 0x23, 0x01, 0x00, 0x34,
-    0x00, 0x04, 0x00, 0x91, 0x5f, 0x00, 0x03, 0x6b, 0x60, 0xff, 0xff, 0x54, 0x26, 0xfa, 0xff, 0xb7,
-    0x05, 0x00, 0x00, 0x14, 0x40, 0xfe, 0xff, 0xb4, 0xe6, 0x03, 0x00, 0xaa, 0xfc, 0xff, 0xff, 0x17,
-    0x62, 0xff, 0xff, 0x35, 0x20, 0x00, 0x80, 0x52, 0xe6, 0x83, 0x00, 0x91, 0xff, 0x13, 0x00, 0xf9,
-    0xe0, 0x2b, 0x00, 0xb9, 0x00, 0x00, 0x80, 0x12, 0xe2, 0x53, 0x00, 0x91, 0x88, 0x1b, 0x80, 0xd2,
-    0x01, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0xe0, 0x17, 0x00, 0xb9,
-    0x20, 0x22, 0x8a, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x58, 0x00, 0xb1, 0x81, 0x00, 0x00, 0x54,
-    0x20, 0x22, 0x88, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1,
-    0xe0, 0x00, 0x00, 0xb5, 0xe0, 0x33, 0x40, 0xb9, 0x22, 0x05, 0x00, 0x91, 0xa1, 0x20, 0x00, 0x91,
-    0xe3, 0x03, 0x06, 0xaa, 0x22, 0x0c, 0x02, 0x8b, 0x4a, 0xfe, 0xff, 0x97, 0xaa, 0x00, 0x00, 0x54,
-    0xe1, 0x03, 0x00, 0xcb, 0x03, 0x00, 0x80, 0x12, 0x02, 0x00, 0x80, 0x52, 0xb0, 0xff, 0xff, 0x17,
-    0xc1, 0x00, 0x40, 0xf9, 0xc1, 0x00, 0xf8, 0xb6, 0xc1, 0x00, 0x40, 0xf9, 0x03, 0x00, 0x80, 0x12,
-    0xc2, 0x08, 0x40, 0xb9, 0xe1, 0x03, 0x01, 0xcb, 0xa9, 0xff, 0xff, 0x17, 0xe2, 0x03, 0x41, 0x39,
-    0xe1, 0x03, 0x00, 0xaa, 0xe3, 0x17, 0x40, 0xb9, 0x42, 0x00, 0x00, 0x52, 0xe0, 0x37, 0x00, 0xb9,
-    0x20, 0x00, 0x80, 0x52, 0x42, 0x74, 0x1e, 0x53, 0x92, 0xfd, 0xff, 0x97, 0x60, 0x00, 0xf8, 0xb6,
-    0xe0, 0xc3, 0x00, 0x91, 0x0b, 0xff, 0xff, 0x97, 0xe1, 0x17, 0x80, 0xb9, 0x04, 0x00, 0x80, 0xd2,
-    0x03, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2, 0x05, 0x00, 0x80, 0xd2,
-    0x1b, 0xfe, 0xff, 0x97, 0xe1, 0x03, 0x05, 0xaa, 0x04, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2,
-    0x02, 0x00, 0x80, 0xd2, 0x20, 0x07, 0x80, 0xd2, 0xa5, 0x04, 0x00, 0x91, 0x14, 0xfe, 0xff, 0x97,
-    0xbf, 0x0c, 0x00, 0xf1, 0x01, 0xff, 0xff, 0x54, 0x69, 0x00, 0x80, 0xd2, 0x27, 0x00, 0xc0, 0xd2,
-    0x29, 0x00, 0xc0, 0xf2, 0xe0, 0x3b, 0x40, 0xb9, 0x28, 0x09, 0x80, 0xd2, 0xe9, 0x9f, 0x04, 0xa9,
-    0x61, 0x00, 0x80, 0xd2, 0x02, 0x00, 0x80, 0xd2, 0xe0, 0x53, 0x00, 0xb9, 0x03, 0x00, 0x80, 0xd2,
-    0xe0, 0x3f, 0x40, 0xb9, 0x04, 0x00, 0x80, 0xd2, 0xe7, 0x2f, 0x00, 0xf9, 0xe0, 0x5b, 0x00, 0xb9,
-    0xe0, 0x23, 0x01, 0x91, 0x01, 0x00, 0x00, 0xd4, 0x1f, 0x10, 0x00, 0xb1, 0x40, 0xfe, 0xff, 0x54,
-    0x80, 0xfb, 0xff, 0xb7, 0xe0, 0xbf, 0xc0, 0x79, 0xe0, 0x00, 0x00, 0x34, 0xe0, 0xc3, 0x00, 0x91,
-    0xa9, 0xfd, 0xff, 0x97, 0xe0, 0xc3, 0x00, 0x91, 0x88, 0xfd, 0xff, 0x97, 0xe0, 0x37, 0x40, 0xb9,
-    0x80, 0xfa, 0xff, 0x34, 0xe0, 0xaf, 0xc0, 0x79, 0x40, 0xfa, 0xff, 0x35, 0xe0, 0x9f, 0xc0, 0x79,
-    0xa0, 0xfc, 0xff, 0x34, 0xe1, 0x4f, 0x00, 0x91, 0xe8, 0x19, 0x80, 0xd2, 0x60, 0x00, 0x80, 0xd2,
-    0x22, 0x00, 0x80, 0xd2, 0x03, 0x00, 0x80, 0xd2, 0x04, 0x00, 0x80, 0xd2, 0xff, 0x4f, 0x00, 0x39,
-    0x01, 0x00, 0x00, 0xd4, 0x1f, 0x00, 0x00, 0xf1, 0xcd, 0xf8, 0xff, 0x54, 0xe2, 0x4f, 0x40, 0x39,
-    0x5f, 0xfc, 0x03, 0x71, 0x60, 0xf8, 0xff, 0x54, 0x5f, 0x00, 0x01, 0x71, 0xc8, 0xfa, 0xff, 0x54,
-    0xe1, 0x37, 0x40, 0xb9, 0x3f, 0x00, 0x00, 0x71, 0x6d, 0xfa, 0xff, 0x54, 0xe1, 0x03, 0x01, 0x4b,
-    0x42, 0x1c, 0x40, 0x92, 0x20, 0x10, 0x80, 0xd2, 0x21, 0x7c, 0x40, 0x93, 0xdc, 0xfd, 0xff, 0x97,
-    0xcd, 0xff, 0xff, 0x17, 0x2f, 0x70, 0x72, 0x6f, 0x63, 0x2f, 0x74, 0x68, 0x72, 0x65, 0x61, 0x64,
-    0x2d, 0x73, 0x65, 0x6c, 0x66, 0x2f, 0x63, 0x68, 0x69, 0x6c, 0x64, 0x72, 0x65, 0x6e, 0x00, 0x2f,
-    0x70, 0x72, 0x6f, 0x63, 0x00, 0x73, 0x74, 0x61, 0x74, 0x00, 0x65, 0x6c, 0x61, 0x73, 0x74, 0x69,
-    0x63, 0x2d, 0x67, 0x75, 0x61, 0x72, 0x64, 0x00, 0x62, 0x65, 0x73, 0x74, 0x2d, 0x65, 0x66, 0x66,
-    0x6f, 0x72, 0x74, 0x00, 0x65, 0x6c, 0x61, 0x73, 0x74, 0x69, 0x63, 0x2d, 0x67, 0x75, 0x61, 0x72,
-    0x64, 0x2d, 0x32, 0x00, 0x00, 0x2e, 0x73, 0x68, 0x73, 0x74, 0x72, 0x74, 0x61, 0x62, 0x00, 0x2e,
-    0x74, 0x65, 0x78, 0x74, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
-    0x06, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xb0, 0x00, 0x40, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0xb0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x44, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0xb0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xf0, 0x0f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
-    0xf4, 0x0b, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0xa0, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 };
@@ -24698,7 +25926,7 @@ inline program_kind look_at_program(const std::string& path) {
   return allowed ? program_kind::executable : program_kind::forbidden;
 }
 
-ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec) {
+ELASTIC_DECL void refuse_unusable(const process_spec& spec) {
   const auto check = [&](const std::string& text, const char* subject) {
     if (text.find('\0') == text.npos) return;
     throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
@@ -24708,6 +25936,9 @@ ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec) {
   check(spec.directory, "the working directory");
   for (const std::string& argument : spec.arguments) check(argument, "an argument");
   for (const std::string& entry : spec.environment) check(entry, "an environment variable");
+  for (const int number : spec.ignored_signals) {
+    require_signal(number, "process_spec::ignored_signals");
+  }
 }
 
 ELASTIC_DECL std::string find_program(const process_spec& spec) {
@@ -24789,15 +26020,30 @@ class reaper final : public asio::execution_context::service {
   /// process has been killed.
   ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& kernel);
 
+  /// The same for a process that is about to end by itself, such as a helper that cleans up: it is
+  /// killed if it has not ended after `patience`, during which a context that is shutting down
+  /// blocks.
+  ELASTIC_DECL void adopt_ending(asio::posix::stream_descriptor pidfd,
+                                 std::chrono::milliseconds patience, const syscalls& kernel);
+
  private:
   // Its last owner takes the status: the wait when it is over, or the context that drops the wait.
   struct dying {
     ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& calls);
     ELASTIC_DECL ~dying();
 
+    ELASTIC_DECL bool ends_within(std::chrono::milliseconds time);
+    ELASTIC_DECL void kill();
+
     asio::posix::stream_descriptor pidfd;
     const syscalls& calls;
+    // How long it may take to end by itself; 0: it was killed.
+    std::chrono::milliseconds patience{0};
   };
+
+  // Waits for the end, kills after the patience, and waits on.
+  ELASTIC_DECL static task<void> see_off(std::shared_ptr<dying> held);
+  ELASTIC_DECL static task<void> wait_for_end(std::shared_ptr<dying> held);
 
   void shutdown() noexcept override { down_ = true; }
 
@@ -24824,9 +26070,10 @@ namespace elastic::detail {
 class pidfd_child final : public child {
  public:
   /// Takes over a direct child of this process that has called `setsid`, and its pidfd.
+  /// @param linger  how long what it leaves behind may take to end by itself
   /// Errors: `errc::start_failed` if the pidfd cannot be waited on; the process is then killed.
   ELASTIC_DECL pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
-                           const syscalls& calls);
+                           const syscalls& calls, duration linger = duration::zero());
 
   pidfd_child(const pidfd_child&) = delete;
   pidfd_child& operator=(const pidfd_child&) = delete;
@@ -24835,9 +26082,12 @@ class pidfd_child final : public child {
   pid_t pid() const noexcept override { return pid_; }
 
   ELASTIC_DECL bool signal(int number) noexcept override;
+  ELASTIC_DECL bool signal_process(int number) noexcept override;
+  ELASTIC_DECL void signal_others(int number) noexcept override;
   ELASTIC_DECL task<exit_status> wait() override;
   ELASTIC_DECL std::vector<pid_t> left() override;
   ELASTIC_DECL task<void> end_tree() override;
+  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // A process whose pidfd is held, so that it cannot be confused with another.
@@ -24867,6 +26117,20 @@ class pidfd_child final : public child {
   // A host with this many open descriptors cannot spare two more for each process.
   static constexpr int most_descriptors = 1000;
 
+  // The processes of the tree that were found: helpers, which end by themselves once the others
+  // have, and these others.
+  struct found_members {
+    std::vector<pinned> others;
+    std::vector<pinned> trackers;
+    std::vector<pinned> managers;
+
+    bool has_helper() const { return !trackers.empty() || !managers.empty(); }
+  };
+
+  // How often members are killed one by one, because a helper is among them, before the helper is
+  // killed with its group: members that fork must not win.
+  static constexpr int most_rounds_with_helpers = 8;
+
   // Opens the lists early. Finding them in /proc when a signal is due takes twenty times longer
   // than reading them, while the other processes wait for the same signal.
   ELASTIC_DECL void open_lists() noexcept;
@@ -24876,21 +26140,35 @@ class pidfd_child final : public child {
   ELASTIC_DECL bool is_childless() const noexcept;
 
   // Finds the descendants that have left the session. Must run before a signal: once their parents
-  // have ended, nothing shows whose they were.
-  ELASTIC_DECL void note_outsiders() noexcept;
+  // have ended, nothing shows whose they were. Result: whether a descendant is a helper that cleans
+  // up.
+  ELASTIC_DECL bool note_outsiders() noexcept;
   ELASTIC_DECL void consider(pid_t pid, pid_t parent, std::vector<pinned>& tree);
 
-  // Sends SIGKILL to every process of the tree that can be found; returns those that could be
-  // killed.
+  // Kills the process, and its group if no helper is in it; otherwise those members that are none.
+  ELASTIC_DECL void kill_all() noexcept;
+
+  // Finds the processes of the tree; helpers are among the others unless they are to be spared.
   //
   // The process keeps its pid and its session id until it is reaped. Right after that, the number
   // is checked: if it is in use but no process has it as its pid, it is our session's, since a
   // foreign session would first need a process with that pid.
-  ELASTIC_DECL std::vector<pinned> kill_members() noexcept;
+  ELASTIC_DECL found_members find_members(bool spares_helpers);
+
+  // Sends SIGKILL to them, and leaves those that could be killed.
+  ELASTIC_DECL found_members kill_members(bool spares_helpers) noexcept;
+  ELASTIC_DECL void note_killed(pid_t pid);
+
+  // Waits until everything that it left behind has ended, at most for its time, and until SIGKILL.
+  ELASTIC_DECL task<void> linger();
 
   // Waits until a killed process has ended; reaps it if it was reparented to us (as happens to the
   // first process of a container).
   ELASTIC_DECL task<void> gone(unique_fd pidfd);
+
+  // Leaves helpers to end in the background.
+  ELASTIC_DECL void leave(std::vector<pinned> helpers, guard_helper kind) noexcept;
+  ELASTIC_DECL task<void> all_gone(std::vector<pinned> members);
 
   const syscalls& calls_;
   asio::posix::stream_descriptor descriptor_;
@@ -24898,7 +26176,12 @@ class pidfd_child final : public child {
   reaper& reaper_;
   pid_t pid_;
   pid_t owner_;
+  duration linger_;
+  event_flag hurried_;
   std::optional<exit_status> status_;
+  // Its owner has killed it.
+  bool was_killed_ = false;
+  std::vector<killed_leftover> killed_;
   bool reaped_ = false;
   bool number_lost_ = false;
   bool tree_ended_ = false;
@@ -24921,7 +26204,7 @@ ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor, opti
     : executor_(std::move(executor)), options_(std::move(settings)), calls_(calls) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec spec) {
-  detail::refuse_zero_bytes(spec);
+  detail::refuse_unusable(spec);
   task<std::string> finding = detail::find_program_on_thread(spec);
   std::string path = co_await std::move(finding);
   if (!options_.parent) co_return start(spec, path);
@@ -24946,7 +26229,8 @@ ELASTIC_DECL std::unique_ptr<child> pidfd_launcher::start(const process_spec& sp
       .open_files = options_.open_files};
   const detail::spawn_result started = detail::spawn(request, stack_, calls_);
   if (started.failure) detail::throw_start_error(spec, path, started);
-  return std::make_unique<detail::pidfd_child>(executor_, started.pid, started.pidfd, calls_);
+  return std::make_unique<detail::pidfd_child>(executor_, started.pid, started.pidfd, calls_,
+                                               detail::linger_of(spec));
 }
 
 }  // namespace elastic
@@ -24959,12 +26243,31 @@ namespace elastic::detail {
 struct received_news {
   guard_message message{};
   unique_fd attached;
+
+  std::string_view command() const {
+    return {message.command, static_cast<std::size_t>(message.size)};
+  }
 };
 
 /// Result: the next message; empty if none has arrived. `has_ended` then says that none will.
 ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_ended) noexcept;
 
 ELASTIC_DECL exit_status as_exit_status(int waited);
+
+/// Why a guard does not answer.
+struct guard_standstill {
+  /// 'T', 'S', … as in `ps`; '?': unknown.
+  char state = '?';
+  /// The debugger or tracer; 0: none.
+  pid_t tracer = 0;
+
+  bool is_stopped() const { return state == 'T' || state == 't'; }
+
+  /// "it is stopped", "process 7 traces it", "it is in state S".
+  ELASTIC_DECL std::string text() const;
+};
+
+ELASTIC_DECL guard_standstill look_at_guard(int pidfd);
 
 /// A process behind a guard. Everything that it starts, daemons included, ends when it ends, when
 /// this object is destroyed, or when this program ends in any way.
@@ -24986,16 +26289,30 @@ class guarded_child final : public child {
   pid_t pid() const noexcept override { return pid_; }
 
   ELASTIC_DECL bool signal(int number) noexcept override;
+  ELASTIC_DECL bool signal_process(int number) noexcept override;
+  ELASTIC_DECL void signal_others(int number) noexcept override;
   ELASTIC_DECL task<exit_status> wait() override;
   ELASTIC_DECL task<void> end_tree() override;
 
   /// The children of the guard: the worker, and the survivors of its tree, which the kernel
   /// reparents to the guard.
   ELASTIC_DECL std::vector<pid_t> left() override;
+  std::vector<killed_leftover> killed_leftovers() const override { return killed_; }
 
  private:
   // Waits until the guard has sent something, or until another caller's `look` has received it.
   ELASTIC_DECL task<void> news();
+  ELASTIC_DECL task<void> end_told();
+  ELASTIC_DECL task<void> emptiness_told();
+
+  // Waits for the end of the worker itself, of which the guard has yet to tell.
+  ELASTIC_DECL task<void> worker_ended();
+
+  // Continues the guard if the worker, or somebody who meant the worker, has stopped it.
+  ELASTIC_DECL void wake_guard() noexcept;
+
+  // Kills a guard that does not answer, and says why.
+  ELASTIC_DECL void give_up_guard(const guard_standstill& why) noexcept;
   ELASTIC_DECL void reap_guard() noexcept;
   ELASTIC_DECL void send(unsigned char request) noexcept;
 
@@ -25009,13 +26326,16 @@ class guarded_child final : public child {
   reaper& reaper_;
   asio::posix::stream_descriptor socket_;
   asio::posix::stream_descriptor guard_;
-  unique_fd worker_;
+  asio::posix::stream_descriptor worker_;
   pid_t pid_;
   pid_t owner_;
   logger log_;
   std::optional<exit_status> status_;
+  std::vector<killed_leftover> killed_;
   // No process of the tree is left, or the guard is gone, so that this is unknown.
   bool is_empty_ = false;
+  // Except for helpers for which only the guard waits.
+  bool has_helpers_ = false;
   bool is_reaped_ = false;
 };
 
@@ -25044,9 +26364,23 @@ inline task<void> wait_for_greeting(asio::posix::stream_descriptor& socket,
   }
 }
 
-inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket,
-                                       guard_greeting& greeting) {
+/// The same, and continues a guard that was stopped, perhaps by the worker, which may run already.
+inline task<void> wait_and_wake(asio::posix::stream_descriptor& socket, int guard,
+                                const syscalls& calls, guard_greeting& greeting) {
+  system_time time;
+  for (;;) {
+    const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
+    task<void> waiting = wait_for_greeting(socket, greeting);
+    if (co_await with_deadline(time, silence_ends, std::move(waiting))) co_return;
+    calls.pidfd_send_signal(guard, SIGCONT, 0);
+  }
+}
+
+inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket, int guard,
+                                       const syscalls& calls, guard_greeting& greeting) {
   if (greeting.has_come()) co_return;
+  // It may have been stopped together with processes that have a similar command line.
+  calls.pidfd_send_signal(guard, SIGCONT, 0);
   system_time time;
   task<void> waiting = wait_for_greeting(socket, greeting);
   co_await with_deadline(time, deadline_after(time.now(), limits::guard_after_cancel),
@@ -25055,11 +26389,12 @@ inline task<void> wait_a_little_longer(asio::posix::stream_descriptor& socket,
 
 /// A worker that was started must be handed over, so even after a cancellation the guard gets a
 /// little time to report it. Result: empty if it did not.
-inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
+inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket, int guard,
+                                       const syscalls& calls) {
   guard_greeting greeting;
   try {
-    co_await with_cleanup(wait_for_greeting(socket, greeting),
-                          wait_a_little_longer(socket, greeting));
+    co_await with_cleanup(wait_and_wake(socket, guard, calls, greeting),
+                          wait_a_little_longer(socket, guard, calls, greeting));
   } catch (const asio_system_error& failure) {
     if (failure.code() != asio::error::operation_aborted) throw;
   }
@@ -25082,7 +26417,7 @@ ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor, 
 
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec spec) {
   if (is_guarding_) {
-    detail::refuse_zero_bytes(spec);
+    detail::refuse_unusable(spec);
     task<std::string> finding = detail::find_program_on_thread(spec);
     const std::string path = co_await std::move(finding);
     // The start may have been cancelled just as the lookup finished: nobody would then wait for the
@@ -25139,8 +26474,9 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
   if (!agent_) agent_ = detail::above_passed(detail::unique_fd(calls_.pidfd_open(::getpid())));
   const bool must_hold = options_.policy == guard_policy::required;
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
+  std::string linger = std::to_string(detail::linger_of(spec).count());
   std::vector<char*> arguments{const_cast<char*>(detail::guard_version), const_cast<char*>(promise),
-                               const_cast<char*>(path.c_str())};
+                               linger.data(), const_cast<char*>(path.c_str())};
   for (char* argument : detail::pointers_to(&spec.program, spec.arguments))
     arguments.push_back(argument);
   const detail::spawn_request request{.spec = spec,
@@ -25209,7 +26545,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
                                                                  std::string path,
                                                                  started_guard started) {
   asio::posix::stream_descriptor socket(executor_, started.socket.release());
-  detail::guard_greeting greeting = co_await detail::meet_guard(socket);
+  const int pidfd = started.pidfd.get();
+  detail::guard_greeting greeting = co_await detail::meet_guard(socket, pidfd, calls_);
   std::optional<detail::received_news>& first = greeting.news;
   if (first && first->message.news == detail::guard_news::started) {
     if (first->message.stage == detail::guard_stage::hold) note_unheld();
@@ -25217,11 +26554,20 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
         executor_, static_cast<pid_t>(first->message.value), std::move(first->attached),
         std::move(socket), std::move(started.pidfd), options_.log, calls_);
   }
-  if (!greeting.has_come()) calls_.pidfd_send_signal(started.pidfd.get(), SIGKILL, 0);
+  detail::guard_standstill why;
+  if (!greeting.has_come()) {
+    why = detail::look_at_guard(pidfd);
+    calls_.pidfd_send_signal(pidfd, SIGKILL, 0);
+  }
   asio::posix::stream_descriptor ending(executor_, started.pidfd.release());
   detail::reaper::of(executor_).adopt(std::move(ending), calls_);
   if (!greeting.has_come()) {
-    options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
+    if (why.is_stopped()) {
+      options_.log.warning("the start of '{}' was given up: its guard does not answer, since {}",
+                           path, why.text());
+    } else {
+      options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
+    }
     throw detail::asio_system_error(asio::error::operation_aborted);
   }
   if (!first) {
@@ -25756,6 +27102,9 @@ class frame_reader {
   /// The next complete message, valid until the next call of a non-const member.
   /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
+
+  /// Whether a part of a message has arrived.
+  bool is_midway() const { return taken_ < bytes_.size(); }
 
   /// The memory that it uses, in bytes.
   std::size_t held() const { return bytes_.capacity(); }
@@ -26916,6 +28265,9 @@ class rendezvous_service final : public store_extension,
     ELASTIC_DECL void received(std::string_view bytes) override;
     ELASTIC_DECL bool has_begun() const override;
     std::size_t held() const override { return frames_.held() + of_.held_by(id_); }
+    std::size_t held_for_part() const override {
+      return frames_.is_midway() ? frames_.held() : 0;
+    }
 
    private:
     rendezvous_service& of_;
@@ -27986,6 +29338,41 @@ class registered_leader final : public store_extension,
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/registry_watch.hpp ----
+
+namespace elastic::detail {
+
+/// Notices within a few seconds that a registry no longer answers. A node that waits for a round
+/// asks it beside its other work, whose own patience is that of a job.
+///
+/// Thread-safety: one strand at a time.
+class registry_watch {
+ public:
+  /// @param name  what `ask` reads, with the address of the registry
+  /// @param ask   reads it; an error counts as no answer
+  registry_watch(std::string name, std::function<task<void>()> ask,
+                 std::shared_ptr<time_source> time)
+      : name_(std::move(name)), ask_(std::move(ask)), time_(std::move(time)) {}
+
+  /// Asks until it is cancelled.
+  /// Errors: none. Cancellation: all types.
+  ELASTIC_DECL task<void> run();
+
+  /// "the key 'job' of the etcd at http://host0:2379 could not be read for 4 s (no answer within 3
+  /// s)"; empty: the registry answered the last question, or nobody has asked yet.
+  ELASTIC_DECL std::string obstacle() const;
+
+ private:
+  std::string name_;
+  std::function<task<void>()> ask_;
+  std::shared_ptr<time_source> time_;
+  /// When the first question was asked that it did not answer, and why not.
+  std::optional<time_point> silent_since_;
+  std::string problem_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/registry_connector.hpp ----
 
 namespace elastic::detail {
@@ -28048,6 +29435,12 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL std::string connected_to() const override;
   std::string problem() const override { return problem_; }
 
+  /// Asks the registry until it is cancelled, while the node waits for a round: without the
+  /// registry the leader begins none.
+  task<void> watch_registry() { return watch_.run(); }
+  /// Why no round may begin; empty: the registry answers.
+  std::string obstacle() const { return watch_.obstacle(); }
+
   /// Errors: `errc::invalid_argument` if the registry has values of another job, or if another role
   /// of the job runs with a different job file;
   /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
@@ -28088,6 +29481,8 @@ class registry_connector final : public message_connector {
   options chosen_;
   node_state node_;
   std::shared_ptr<leader_registry> registry_;
+  /// Has a connection of its own.
+  registry_watch watch_;
   std::optional<leader_registry::sight> seen_;
   /// Since when the record has been as it was last seen.
   time_point seen_at_;
@@ -28136,9 +29531,6 @@ struct fencing {
   /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
   /// has the rest of the time of `of_end`.
   ELASTIC_DECL static fencing of_step_down(duration grace);
-
-  /// Whether no worker is left when the others continue, and the workers had time to end.
-  ELASTIC_DECL bool is_safe() const;
 };
 
 }  // namespace elastic::detail
@@ -28532,7 +29924,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL void resume() override;
   void exclude_node(std::string why) override { bad_because_ = std::move(why); }
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
-  std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
+  ELASTIC_DECL std::string obstacle() const override;
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
@@ -28580,6 +29972,7 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   // Waits until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
+  ELASTIC_DECL task<void> until_placed();
   ELASTIC_DECL task<rendezvous_round> placed_round();
   ELASTIC_DECL address_filter admitted_addresses() const;
   ELASTIC_DECL void throw_if_in_no_round() const;
@@ -28692,6 +30085,7 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
   const auto refuse = [&place](const std::string& why) {
     throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
   };
+  if (!place.keys) refuse("registry_place::keys is null");
   if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
     refuse(fmt::format("nodes need at least 0.3 s of {}", parameters.name_of("reconnect_grace")));
   }
@@ -28742,33 +30136,6 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
 
 }  // namespace elastic
 
-// ---- elastic/rendezvous/detail/fixed_membership.hpp ----
-
-namespace elastic::detail {
-
-/// The common base of rendezvous whose nodes are given at the start: no node joins or is missed,
-/// and each node counts its own restarts.
-///
-/// Thread-safety: one strand at a time.
-class fixed_membership : public rendezvous_handler {
- public:
-  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
-  ELASTIC_DECL task<void> close(rendezvous_handler::job_end, std::string) override;
-
- protected:
-  /// Errors: `errc::rendezvous_closed` after `close`.
-  ELASTIC_DECL void check_open() const;
-
-  int restarts() const { return restarts_; }
-
- private:
-  int restarts_ = 0;
-  bool is_closed_ = false;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/rendezvous/detail/solo_rendezvous.hpp ----
 
 namespace elastic::detail {
@@ -28811,50 +30178,6 @@ class solo_rendezvous final : public fixed_membership {
   bool saves_first_ = false;
   /// Signals that a pause begins or ends. Empty until a coroutine waits for it.
   std::optional<event_flag> pause_changes_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/static_rendezvous.hpp ----
-
-namespace elastic::detail {
-
-/// The rendezvous named "static": the user decides which nodes take part, and gives each its rank
-/// (`--node-rank`). Node 0 serves one store at the endpoint, for agents and workers alike.
-///
-/// No node joins, leaves or is missed, and each node restarts on its own: the membership never
-/// changes. At the end, node 0 serves until the others know that all have reached the exit barrier,
-/// for at most 1 s.
-/// Settings: `timeout`, how long the nodes wait for each other, in seconds (900).
-///
-/// Thread-safety: one strand at a time.
-/// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
-class static_rendezvous final : public fixed_membership {
- public:
-  /// Errors: `errc::invalid_argument` for an invalid endpoint, a range of nodes, or a node
-  /// rank outside of it.
-  ELASTIC_DECL explicit static_rendezvous(rendezvous_parameters parameters);
-
-  std::string backend() const override { return "static"; }
-  std::string run_id() const override { return parameters_.run_id; }
-
-  ELASTIC_DECL task<rendezvous_round> next_round() override;
-  ELASTIC_DECL task<void> exit_barrier() override;
-  ELASTIC_DECL task<void> shutdown() override;
-
- private:
-  static constexpr std::uint16_t default_port = 29500;
-  // How long node 0 keeps serving the store after all nodes have reached the exit barrier: nodes of
-  // torchrun do not report that they have passed it.
-  static constexpr std::chrono::seconds exit_timeout{1};
-  ELASTIC_DECL task<void> connect();
-
-  rendezvous_parameters parameters_;
-  endpoint endpoint_;
-  duration timeout_;
-  std::unique_ptr<tcp_store_server> server_;
-  std::shared_ptr<store> agents_;
-  std::int64_t round_ = 0;
 };
 
 }  // namespace elastic::detail
@@ -31290,6 +32613,9 @@ ELASTIC_DECL void tcp_store_session::release_large_input() {
 
 namespace elastic::detail {
 
+/// An amount that every client may use is not worth counting.
+inline constexpr std::size_t uncounted_client_bytes = 4 * 1024;
+
 ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
                                                         std::shared_ptr<key_value_engine> engine,
                                                         const tcp_store_bounds& bounds,
@@ -31358,9 +32684,10 @@ ELASTIC_DECL void tcp_store_connection::send_busy_alert() {
 ELASTIC_DECL void tcp_store_connection::put_out(tcp_store_newcomers::problem why) {
   is_newcomer_ = false;
   if (why != tcp_store_newcomers::problem::is_late) send_busy_alert();
-  const std::string_view lacking = is_trusted()
-                                       ? "its first message is not whole"
-                                       : "it has not shown that it holds this job's secret";
+  std::string_view lacking = "it has not shown that it holds this job's secret";
+  if (is_trusted()) {
+    lacking = has_begun_ ? "its message is not whole" : "its first message is not whole";
+  }
   switch (why) {
     case tcp_store_newcomers::problem::is_late:
       return drop(fmt::format("{} within {} s", lacking, limits::store_newcomer_time.count()));
@@ -31426,7 +32753,10 @@ ELASTIC_DECL std::size_t tcp_store_connection::held() const {
 ELASTIC_DECL void tcp_store_connection::settle_newcomer(std::size_t bytes) {
   if (!has_begun_) has_begun_ = session_.has_begun();
   const bool is_open = !is_closed_ && !is_dropped_;
-  const bool is_one = is_open && !has_begun_ && (secret_ || session_.is_midway());
+  if (has_begun_) bytes = session_.held_for_part();
+  const bool is_unfinished =
+      has_begun_ ? bytes > uncounted_client_bytes : secret_ || session_.is_midway();
+  const bool is_one = is_open && is_unfinished;
   if (!is_one && !is_newcomer_) return;
   is_newcomer_ = is_one;
   if (is_one) {
@@ -31437,11 +32767,9 @@ ELASTIC_DECL void tcp_store_connection::settle_newcomer(std::size_t bytes) {
 }
 
 ELASTIC_DECL void tcp_store_connection::settle(std::size_t extra) {
-  // An amount that every client may use is not worth counting.
-  constexpr std::size_t uncounted = 4 * 1024;
   std::size_t held = this->held() + extra;
   settle_newcomer(held);
-  if (held < uncounted || is_closed_) held = 0;
+  if (held < uncounted_client_bytes || is_closed_) held = 0;
   if (held == settled_) return;
   settled_ = held;
   accounts_.all->set(*this, held);
@@ -32013,19 +33341,6 @@ class ring : public std::enable_shared_from_this<ring> {
   /// The number of running operations.
   std::size_t running() const { return running_; }
 
-  /// `poll` for a coroutine. Cancellation: all types; throws `operation_aborted`.
-  /// The ring lives at least until this ends.
-  ELASTIC_DECL task<void> wait_readable(int descriptor);
-
-  /// `read` for a coroutine; `buffer` must stay valid until it ends. Result: 0 at the end of the
-  /// stream.
-  /// Cancellation: all types; throws `operation_aborted`, or returns the result if bytes were read.
-  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> buffer);
-
-  /// `send` for a coroutine; `data` must stay valid until it ends.
-  /// Cancellation: all types; throws `operation_aborted`, and some bytes may have been sent.
-  ELASTIC_DECL task<void> send_all(int socket, std::string_view data);
-
  private:
   using request = ring_request;
   using action = ring_request::action;
@@ -32040,9 +33355,6 @@ class ring : public std::enable_shared_from_this<ring> {
   static constexpr int give_up_wait_milliseconds = 50;
 
   class next_turn;
-  template <class Handler>
-  class awaited;
-  struct start_awaited;
   ELASTIC_DECL ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue);
   ELASTIC_DECL void start(operation& op, const request& wanted, std::shared_ptr<void> owner);
   ELASTIC_DECL void want_turn();
@@ -33320,6 +34632,7 @@ ELASTIC_DECL void job_journal::record(job_event event) {
 }
 
 ELASTIC_DECL void job_journal::add(std::shared_ptr<journal_sink> sink) {
+  detail::required(sink, "job_journal::add: the sink");
   const std::lock_guard lock(mutex_);
   for (const journal_record& kept : records_) tell(*sink, kept);
   sinks_.push_back(std::move(sink));
@@ -34320,6 +35633,7 @@ ELASTIC_DECL command_line_facts gather_command_line_facts() {
   facts.processors = count_processors();
   facts.accelerators = count_accelerators(facts.environment);
   facts.python = default_python();
+  facts.python_warning = python_warning(facts.environment, facts.python);
   return facts;
 }
 
@@ -34425,6 +35739,10 @@ class stall_watch {
 
   bool is_stalled() const { return is_stalled_; }
 
+  /// When the stall began: with the oldest outstanding operation, but not before the last step;
+  /// without recorders, with the last step. Only while the job is stalled.
+  time_point stalled_since() const { return stalled_since_; }
+
   /// The time without progress after which the job counts as stalled.
   ELASTIC_DECL duration patience() const;
 
@@ -34439,6 +35757,7 @@ class stall_watch {
   std::int64_t last_step_ = -1;
   duration longest_step_{};
   bool is_stalled_ = false;
+  time_point stalled_since_{};
 };
 
 }  // namespace elastic::detail
@@ -34986,7 +36305,8 @@ namespace elastic::detail {
 inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
 
 /// Keeps the flight recorders of workers beside their logs, in "flight_recorder/rank_N", for
-/// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one.
+/// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one. A worker
+/// can write in its folder: links that it has put there are not followed.
 ///
 /// Thread-safety: one strand at a time.
 class kept_recorders {
@@ -35016,7 +36336,7 @@ class kept_recorders {
 
   ELASTIC_DECL static std::string write_all(room& budget,
                                             const std::vector<worker_inspection>& found);
-  ELASTIC_DECL static bool write_one(room& budget, const std::string& folder,
+  ELASTIC_DECL static bool write_one(room& budget, const std::string& folder, int directory,
                                      const worker_inspection& found);
 
   std::shared_ptr<room> room_;
@@ -35152,6 +36472,7 @@ class diagnosis_extension final : public agent_extension {
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
+  ELASTIC_DECL void note_stall_elsewhere();
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
   ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
@@ -35168,6 +36489,11 @@ class diagnosis_extension final : public agent_extension {
   std::unique_ptr<round_inspection> round_;
   /// Set on the node that detects stalls, while workers run.
   std::optional<stall_watch> watch_;
+  /// The furthest step of this node's workers in the round, and when it was reported; -1: none.
+  std::int64_t step_ = -1;
+  time_point stepped_{};
+  /// This node was asked about a stall, and its workers have made no step since.
+  bool is_stalled_elsewhere_ = false;
   /// The verdicts on the present stall that were reported.
   stall_history history_;
   /// Workers of this node that are being killed.
@@ -35514,7 +36840,9 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
 
 /// Sets the program of the workers: the interpreter with the script, or a program of its own.
 ELASTIC_DECL void settle_program(const given_options& options,
-                                 const std::vector<std::string>& operands, option_target& target);
+                                 const std::vector<std::string>& operands,
+                                 const command_line_facts& facts, option_target& target,
+                                 std::vector<std::string>& warnings);
 
 }  // namespace elastic::detail
 
@@ -35611,9 +36939,11 @@ option_type number_type(int low, int high, option_field<Integer> field) {
 
 ELASTIC_DECL option_type seconds_type(option_field<duration> field);
 
-/// More than 0 and at most `most`.
+/// More than 0, or 0 if that means something, and at most `most`.
+enum class zero_seconds { refused, allowed };
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
-                                              option_field<duration> field);
+                                              option_field<duration> field,
+                                              zero_seconds zero = zero_seconds::refused);
 
 ELASTIC_DECL option_type streams_type(option_field<stream_selection> field);
 
@@ -35807,7 +37137,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   settle_nodes(options, job, result.warnings);
   check_workers(options, job);
   check_output(options, config, result.warnings);
-  settle_program(options, scanned.operands, target);
+  settle_program(options, scanned.operands, facts, target, result.warnings);
   if (!config.job_file.empty()) {
     for (const auto& [row, value] : options.all()) {
       result.options.push_back({row->long_name(), value.text, value.source});
@@ -35861,6 +37191,95 @@ ELASTIC_DECL std::string default_python() {
     return std::filesystem::exists(candidate, cannot_tell);
   };
   return failure ? "python3" : default_python(path.lexically_normal(), is_there);
+}
+
+namespace detail {
+
+/// The folders in a list such as PATH.
+inline std::vector<std::string> folders_in(std::string_view list) {
+  std::vector<std::string> folders;
+  while (!list.empty()) {
+    const std::size_t colon = std::min(list.find(':'), list.size());
+    folders.emplace_back(list.substr(0, colon));
+    list.remove_prefix(std::min(colon + 1, list.size()));
+  }
+  return folders;
+}
+
+/// The path without links; empty if there is no such file.
+inline std::filesystem::path real_path(const std::filesystem::path& path) {
+  std::error_code failure;
+  std::filesystem::path real = std::filesystem::canonical(path, failure);
+  return failure ? std::filesystem::path() : real;
+}
+
+/// Whether the file is an interpreter. A script or another program in its place (pyenv, asdf, mise)
+/// may start that of any environment.
+inline bool is_interpreter(const std::filesystem::path& real) {
+  char magic[4] = {};
+  std::ifstream(real, std::ios::binary).read(magic, sizeof magic);
+  return real.filename().native().starts_with("python") &&
+         std::string_view(magic, sizeof magic) == "\x7f" "ELF";
+}
+
+inline bool is_within(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  const auto end = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return end.first == folder.end();
+}
+
+/// An activated environment: its variable, and its folder as the variable names it.
+struct active_environment {
+  std::string variable;
+  std::filesystem::path folder;
+};
+
+/// The environments whose Python a user expects, by the rule of `python_warning`.
+inline std::vector<active_environment> active_environments(const environment_map& environment) {
+  std::vector<active_environment> active;
+  for (const char* const variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const std::filesystem::path folder = find_variable(environment, variable).value_or("");
+    if (folder.is_absolute() && ::access((folder / "bin/python3").c_str(), X_OK) == 0) {
+      active.push_back({variable, folder});
+    }
+  }
+  const std::string path = find_variable(environment, "PATH").value_or("");
+  for (const std::string& programs : folders_in(path)) {
+    const std::filesystem::path real = real_path(programs);
+    for (const active_environment& each : active) {
+      if (!real.empty() && real == real_path(each.folder / "bin")) return {each};
+    }
+  }
+  return active;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list) {
+  if (program.find('/') != std::string::npos) return program;
+  for (const std::string& folder : detail::folders_in(list)) {
+    std::string path = folder + '/' + program;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return program;
+}
+
+ELASTIC_DECL std::string python_warning(const environment_map& environment,
+                                        const std::string& python) {
+  const std::vector<detail::active_environment> active = detail::active_environments(environment);
+  const std::string path = find_variable(environment, "PATH").value_or("");
+  const std::filesystem::path used = path_of_program(python, path);
+  const std::filesystem::path file = detail::real_path(used);
+  if (active.empty() || !detail::is_interpreter(file)) return {};
+  const std::filesystem::path programs = detail::real_path(used.parent_path());
+  for (const detail::active_environment& each : active) {
+    const std::filesystem::path folder = detail::real_path(each.folder);
+    if (detail::is_within(folder, programs) || detail::is_within(folder, file)) return {};
+  }
+  const auto& [variable, folder] = active.front();
+  return fmt::format(
+      "the workers run with {}, which is not in the active environment {} ({}); to use its Python, "
+      "set PYTHON_EXEC={}",
+      used.string(), folder.string(), variable, (folder / "bin/python3").string());
 }
 
 }  // namespace elastic
@@ -38382,6 +39801,21 @@ ELASTIC_DECL void key_directory::prepare() const {
   const descriptor lock = open_lock();
 }
 
+ELASTIC_DECL std::vector<std::string> key_directory::exposed_files() const {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(path_.c_str()), &::closedir);
+  if (!entries) refuse("the directory", path_, errno);
+  std::vector<std::string> exposed;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string file = path_ + "/" + entry->d_name;
+    struct stat facts{};
+    if (::lstat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+    const mode_t readers = facts.st_mode & (S_IRGRP | S_IROTH);
+    const mode_t writers = facts.st_mode & (S_IWGRP | S_IWOTH);
+    if ((readers >> 1 & ~writers) != 0) exposed.push_back(file);
+  }
+  return exposed;
+}
+
 ELASTIC_DECL bool key_directory::is_local() const {
   struct statfs facts{};
   if (::statfs(path_.c_str(), &facts) != 0) return false;
@@ -38461,7 +39895,8 @@ ELASTIC_DECL void key_directory::refuse(const char* subject, const std::string& 
 
 ELASTIC_DECL auto key_directory::open_lock() const -> descriptor {
   const std::string file = path_ + "/.lock";
-  descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  // A write lock needs no right to read, so nobody gets it.
+  descriptor lock(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0222));
   if (lock.fd < 0) refuse("the lock file", file, errno);
   return lock;
 }
@@ -38478,11 +39913,19 @@ ELASTIC_DECL auto key_directory::take_lock() const -> descriptor {
 
 ELASTIC_DECL auto key_directory::create(const std::string& path) -> descriptor {
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-  const int made = ::open(path.c_str(), flags, 0666);
-  if (made >= 0 || errno != EEXIST) return descriptor(made);
-  // Another process may have put a pipe there that nobody reads.
-  ::unlink(path.c_str());
-  return descriptor(::open(path.c_str(), flags, 0666));
+  constexpr mode_t all_may_write = 0222;
+  descriptor made(::open(path.c_str(), flags, all_may_write));
+  if (made.fd < 0 && errno == EEXIST) {
+    // Another process may have put a pipe there that nobody reads.
+    ::unlink(path.c_str());
+    return create(path);
+  }
+  struct stat facts{};
+  if (made.fd < 0 || ::fstat(made.fd, &facts) != 0) return made;
+  const mode_t writers = facts.st_mode & all_may_write;
+  // A file system without modes refuses this.
+  (void)::fchmod(made.fd, writers | writers << 1);
+  return made;
 }
 
 ELASTIC_DECL void key_directory::write_file(const std::string& path, std::string_view text) {
@@ -38537,7 +39980,7 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id) {
 
 ELASTIC_DECL file_keys::file_keys(std::string directory, std::shared_ptr<time_source> time)
     : directory_(detail::new_shared<detail::key_directory>(std::move(directory))),
-      time_(std::move(time)) {}
+      time_(detail::required(std::move(time), "file_keys: the time source")) {}
 
 ELASTIC_DECL task<void> file_keys::prepare() {
   const auto directory = directory_;
@@ -38546,6 +39989,14 @@ ELASTIC_DECL task<void> file_keys::prepare() {
     return true;
   };
   co_await in_time<bool>(work);
+}
+
+ELASTIC_DECL task<std::vector<std::string>> file_keys::exposed_files() {
+  const auto directory = directory_;
+  const std::function<std::vector<std::string>()> work = [directory] {
+    return directory->exposed_files();
+  };
+  co_return co_await in_time<std::vector<std::string>>(work);
 }
 
 ELASTIC_DECL task<bool> file_keys::is_local() {
@@ -38656,14 +40107,27 @@ ELASTIC_DECL task<bool> file_keys::under_lock(std::function<outcome()> work) {
 
 // ---- elastic/file/impl/file_rendezvous.ipp ----
 
+#include <fmt/ranges.h>
+
 namespace elastic {
 
 namespace detail {
 
+/// Makes a directory for keys, and warns of files in it that others can read.
+inline task<void> prepare_keys(std::shared_ptr<file_keys> keys, logger log) {
+  co_await keys->prepare();
+  const std::vector<std::string> exposed = co_await keys->exposed_files();
+  if (exposed.empty()) co_return;
+  log.warning(
+      "users who may not write in the directory of the job can read {}, so they can hold up the "
+      "job, or take part in it without a secret; as its owner, run: chmod go-r {}",
+      fmt::join(exposed, ", "), fmt::join(exposed, " "));
+}
+
 /// Makes the job's directory, and refuses one of a former release.
 inline task<void> prepare_directory(std::string directory, rendezvous_parameters parameters) {
   const auto keys = new_shared<file_keys>(directory, parameters.time);
-  co_await keys->prepare();
+  co_await prepare_keys(keys, parameters.log);
   const std::string former = "rendezvous";
   const std::string remedy = "remove the directory";
   co_await refuse_former_state(keys, former, remedy);
@@ -38672,10 +40136,10 @@ inline task<void> prepare_directory(std::string directory, rendezvous_parameters
 
 /// The same, and the directory that all roles of the job share.
 inline task<void> prepare_directories(std::function<task<void>()> prepare, std::string shared,
-                                      std::shared_ptr<time_source> time) {
+                                      std::shared_ptr<time_source> time, logger log) {
   co_await prepare();
-  file_keys keys(std::move(shared), std::move(time));
-  co_await keys.prepare();
+  const auto keys = new_shared<file_keys>(std::move(shared), std::move(time));
+  co_await prepare_keys(keys, std::move(log));
 }
 
 }  // namespace detail
@@ -38705,8 +40169,9 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   };
   if (const std::string job = detail::compared_job(parameters); !job.empty()) {
     const std::string shared = parameters.endpoint + "/" + key_directory_name(job);
-    place.prepare = [prepare = place.prepare, shared, time = parameters.time] {
-      return detail::prepare_directories(prepare, shared, time);
+    place.prepare = [prepare = place.prepare, shared, time = parameters.time,
+                     log = parameters.log] {
+      return detail::prepare_directories(prepare, shared, time, log);
     };
     place.shared_keys = [shared, time = parameters.time] {
       return detail::new_shared<file_keys>(shared, time);
@@ -39078,9 +40543,30 @@ inline ssize_t write_without_sigpipe(int fd, const void* data, std::size_t size)
   return written;
 }
 
-ELASTIC_DECL console_target::console_target(int fd) {
+/// The last line of a file to which this process writes.
+struct shown_line {
+  std::mutex mutex;
+  bool is_open = false;
+  /// A line end is due before anything else.
+  bool is_broken = false;
+};
+
+/// The line of a file, the same for all who ask while one of them keeps it.
+inline std::shared_ptr<shown_line> line_of(const struct stat& file) {
+  static std::mutex mutex;
+  static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<shown_line>> lines;
+  const std::lock_guard one_at_a_time(mutex);
+  std::erase_if(lines, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<shown_line>& known = lines[{file.st_dev, file.st_ino}];
+  std::shared_ptr<shown_line> line = known.lock();
+  if (!line) known = line = new_shared<shown_line>();
+  return line;
+}
+
+ELASTIC_DECL console_target::console_target(int fd) : line_(new_shared<shown_line>()) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return;
+  line_ = line_of(status);
   if (S_ISSOCK(status.st_mode)) {
     how_ = how::socket;
   } else if (S_ISFIFO(status.st_mode) || ::isatty(fd)) {
@@ -39091,6 +40577,22 @@ ELASTIC_DECL console_target::console_target(int fd) {
 }
 
 ELASTIC_DECL std::optional<std::size_t> console_target::write_some(std::string_view bytes) {
+  const std::lock_guard one_at_a_time(line_->mutex);
+  if (line_->is_broken) {
+    if (!draw_some("\n")) return std::nullopt;
+    line_->is_open = line_->is_broken = false;
+  }
+  const std::optional<std::size_t> written = draw_some(bytes);
+  if (written && *written > 0) line_->is_open = bytes[*written - 1] != '\n';
+  return written;
+}
+
+ELASTIC_DECL void console_target::break_line() {
+  const std::lock_guard one_at_a_time(line_->mutex);
+  line_->is_broken = line_->is_open;
+}
+
+ELASTIC_DECL std::optional<std::size_t> console_target::draw_some(std::string_view bytes) {
   for (;;) {
     const ssize_t written = attempt(bytes);
     if (written >= 0) return static_cast<std::size_t>(written);
@@ -39146,8 +40648,24 @@ ELASTIC_DECL std::string log_line(log_level level, wall_time moment, std::string
   return line + '\n';
 }
 
+ELASTIC_DECL void show_text(std::string_view text, int descriptor) {
+  detail::console_target target(descriptor);
+  target.break_line();
+  while (target && !text.empty()) {
+    if (const std::optional<std::size_t> written = target.write_some(text)) {
+      text.remove_prefix(*written);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd room{target.fd(), POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    } else {
+      return;  // no reader is left
+    }
+  }
+}
+
 ELASTIC_DECL console_log::console_log(std::shared_ptr<time_source> time, int descriptor)
-    : time_(std::move(time)), target_(descriptor) {}
+    : time_(detail::required(std::move(time), "console_log: the time source")),
+      target_(descriptor) {}
 
 ELASTIC_DECL void console_log::write(log_level level, std::string_view text) noexcept {
   try {
@@ -39160,6 +40678,7 @@ ELASTIC_DECL void console_log::write(log_level level, std::string_view text) noe
     }
     lines += log_line(level, now, text);
     const std::lock_guard one_at_a_time(mutex_);
+    target_.break_line();
     if (!send(lines, lost > 0)) lost_ += lost + 1;
   } catch (const std::exception&) {
     ++lost_;  // no memory to format it
@@ -39250,19 +40769,28 @@ inline drain_text read_drain_file(const std::string& path) {
 /// Watches one name in one directory.
 class name_watch {
  public:
-  /// Errors: `errc::file_access` if the directory cannot be watched.
+  /// Errors: `errc::file_access` if the directory does not exist.
   name_watch(asio::any_io_executor executor, const std::string& directory, std::string name)
       : stream_(std::move(executor)), name_(std::move(name)) {
     constexpr std::uint32_t wanted =
         IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
     unique_fd fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    if (!fd || ::inotify_add_watch(fd.get(), directory.c_str(), wanted) < 0) {
-      throw error(errc::file_access, fmt::format("the directory {} of the drain file cannot be "
-                                                 "watched: {}",
-                                                 in_quotes(directory), errno_text(errno)));
+    if (fd && ::inotify_add_watch(fd.get(), directory.c_str(), wanted) >= 0) {
+      stream_.assign(fd.release());
+      return;
     }
-    stream_.assign(fd.release());
+    problem_ = errno_text(errno);
+    struct stat folder{};
+    const bool exists = ::stat(directory.c_str(), &folder) == 0;
+    const int failure = exists ? ENOTDIR : errno;
+    if (exists && S_ISDIR(folder.st_mode)) return;
+    throw error(errc::file_access, fmt::format("the directory {} of the drain file cannot be "
+                                               "watched: {}",
+                                               in_quotes(directory), errno_text(failure)));
   }
+
+  /// Why the kernel does not report changes; empty: it does.
+  const std::string& problem() const { return problem_; }
 
   /// A file of this name was created, and its writer has not closed it yet.
   bool is_being_written() const { return is_being_written_; }
@@ -39270,7 +40798,8 @@ class name_watch {
   /// The directory no longer exists under its name.
   bool is_lost() const { return is_lost_; }
 
-  /// Waits until something has happened to the name or the directory is lost.
+  /// Waits until something has happened to the name or the directory is lost. Only if the kernel
+  /// reports it.
   task<void> changed() {
     while (!take_events() && !is_lost_) {
       co_await stream_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
@@ -39306,6 +40835,7 @@ class name_watch {
 
   asio::posix::stream_descriptor stream_;
   std::string name_;
+  std::string problem_;
   bool is_being_written_ = false;
   bool is_lost_ = false;
 };
@@ -39315,13 +40845,23 @@ class name_watch {
 ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
                                                    std::shared_ptr<time_source> time, logger log) {
   namespace fs = std::filesystem;
+  detail::required(time, "wait_for_drain_file: the time source");
   const fs::path file(path);
   const std::string directory = file.has_parent_path() ? file.parent_path().string() : ".";
   const std::string name = file.filename().string();
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   detail::name_watch watch(executor, directory, name);
+  if (!watch.problem().empty()) {
+    log.warning("the drain file {} is looked for each second: the kernel does not report changes "
+                "of its directory: {}",
+                in_quotes(path), watch.problem());
+  }
   logger once = log;
   while (!detail::is_drained(path, directory, once)) {
+    if (!watch.problem().empty()) {
+      co_await time->sleep_until(time->now() + std::chrono::seconds(1));
+      continue;
+    }
     if (watch.is_lost()) {
       log.warning("the drain file {} is no longer watched: its directory is gone",
                   in_quotes(path));
@@ -39333,9 +40873,11 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
     return detail::read_drain_file(path);
   };
   detail::drain_text content = co_await detail::run_blocking<detail::drain_text>(reading);
-  if (content.text.empty() && watch.is_being_written()) {
+  const bool is_told = watch.problem().empty();
+  if (content.text.empty() && (watch.is_being_written() || !is_told)) {
     const time_point deadline = deadline_after(time->now(), limits::drain_text_patience);
-    co_await with_deadline(*time, deadline, watch.changed());
+    task<void> waiting = is_told ? watch.changed() : time->sleep_until(deadline);
+    co_await with_deadline(*time, deadline, std::move(waiting));
     content = co_await detail::run_blocking<detail::drain_text>(reading);
   }
   co_return detail::drain_reason(path, content);
@@ -39453,6 +40995,58 @@ ELASTIC_DECL std::uint64_t raise_open_files() {
 
 }  // namespace elastic
 
+// ---- elastic/launch/detail/signal_relay.hpp ----
+
+namespace elastic::detail {
+
+/// Receives the requests that signals make. Both functions must be set.
+struct signal_receiver {
+  std::function<void(stop_request)> stop;
+  /// Passes the signal on to workers.
+  std::function<void(int)> forward;
+};
+
+/// Runs `work` to its end, and meanwhile turns signals of this process into requests to the
+/// receiver. Watchers run concurrently and end only by cancellation; one that fails ends `work`.
+///
+/// Errors: those of `work`; that of a watcher; `errc::invalid_argument` for a plan that `validate`
+/// refuses.
+/// Cancellation: requests go only to `work`.
+ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver, signal_plan plan,
+                                      std::vector<task<void>> watchers);
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/signalled_run.hpp ----
+
+namespace elastic::detail {
+
+/// Runs `work` until it ends or a signal to this process stops it. It reads the inbox, and the
+/// object that it is a run of may be destroyed meanwhile.
+/// @param companions  tasks that end only when they are cancelled; one that fails ends the run
+template <class Result>
+task<Result> relay_to_inbox(std::shared_ptr<request_inbox> inbox, task<Result> work,
+                            signal_plan plan, std::vector<task<void>> companions) {
+  std::optional<Result> result;
+  signal_receiver receiver;
+  receiver.stop = [inbox](stop_request request) { inbox->push(std::move(request)); };
+  receiver.forward = [inbox](int number) { inbox->push(signal_request{number}); };
+  task<void> running = keep_result(std::move(work), result);
+  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
+                                      std::move(companions));
+  co_await std::move(relaying);
+  co_return std::move(*result);
+}
+
+/// The same for an agent, a replica_set or a role_group.
+template <class Result, class Runner>
+task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> companions) {
+  return relay_to_inbox(inbox_access::of(runner), runner.run(), std::move(plan),
+                        std::move(companions));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/impl/run_as_program.ipp ----
 
 namespace elastic {
@@ -39518,7 +41112,8 @@ inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
   if (!drain_file.empty()) {
     companions.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
-  task<run_result> running = run_watched(*agent, plan->signals, std::move(companions));
+  task<run_result> running =
+      run_signalled<run_result>(*agent, plan->signals, std::move(companions));
   if (!plan->extension) co_return co_await std::move(running);
   task<void> ending = plan->extension->close();
   co_return co_await with_cleanup(std::move(running), std::move(ending));
@@ -39534,7 +41129,8 @@ ELASTIC_DECL const agent_services& program_run::services() const { return plan_-
 
 ELASTIC_DECL task<run_result> program_run::run(std::shared_ptr<local_agent> agent,
                                                std::vector<task<void>> companions) const {
-  return detail::run_planned(plan_, std::move(agent), std::move(companions));
+  return detail::run_planned(plan_, detail::required(std::move(agent), "program_run: the agent"),
+                             std::move(companions));
 }
 
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
@@ -39552,55 +41148,16 @@ ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
 
 }  // namespace elastic
 
-// ---- elastic/launch/detail/signal_relay.hpp ----
-
-namespace elastic::detail {
-
-/// Receives the requests that signals make. Both functions must be set.
-struct signal_receiver {
-  std::function<void(stop_request)> stop;
-  /// Passes the signal on to workers.
-  std::function<void(int)> forward;
-};
-
-/// Runs `work` to its end, and meanwhile turns signals of this process into requests to the
-/// receiver. Watchers run concurrently and end only by cancellation; one that fails ends `work`.
-///
-/// Errors: those of `work`; that of a watcher; `errc::invalid_argument` for a plan that `validate`
-/// refuses.
-/// Cancellation: requests go only to `work`.
-ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver, signal_plan plan,
-                                      std::vector<task<void>> watchers);
-
-}  // namespace elastic::detail
-
 // ---- elastic/launch/impl/run_with_signals.ipp ----
 
 namespace elastic {
 
-namespace detail {
-
-ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
-                                          std::vector<task<void>> watchers) {
-  std::optional<run_result> result;
-  signal_receiver receiver;
-  receiver.stop = [&agent](stop_request request) { agent.stop(std::move(request)); };
-  receiver.forward = [&agent](int number) { agent.signal(number); };
-  task<void> running = keep_result(agent.run(), result);
-  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
-                                      std::move(watchers));
-  co_await std::move(relaying);
-  co_return std::move(*result);
-}
-
-}  // namespace detail
-
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan) {
-  return detail::run_watched(agent, *plan, {});
+  return detail::run_signalled<run_result>(agent, *plan, {});
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent) {
-  return detail::run_watched(agent, signal_plan(), {});
+  return detail::run_signalled<run_result>(agent, signal_plan(), {});
 }
 
 }  // namespace elastic
@@ -41082,21 +42639,22 @@ ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer stan
   const std::string name = name_of(position->second.spec);
   const pid_t pid = standby->pid();
   const discarder lost{*this, std::move(position->second.standby)};
-  const std::string how = co_await end_of(standby);
+  const std::optional<exit_status> end = co_await end_of(standby);
+  const std::string how = end ? end->text() : "it broke the protocol";
   services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
   plan_.lost(how, services_.time->now());
   note_end();
   changed_.set();
 }
 
-/// How a standby has ended by itself.
-ELASTIC_DECL task<std::string> standby_set::end_of(standby_pointer standby) {
+/// How a standby has ended by itself; empty if it has not, but closed its socket or said something
+/// that it should not.
+ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(standby_pointer standby) {
   const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
   const std::optional<exit_status> end =
       co_await with_deadline(*services_.time, deadline, standby->wait());
-  if (!end) co_return "it broke the protocol";
-  if (on_end_) on_end_(*end);
-  co_return end->text();
+  if (end && on_end_) on_end_(*end);
+  co_return end;
 }
 
 ELASTIC_DECL void standby_set::discard_unused() {
@@ -41209,6 +42767,17 @@ ELASTIC_DECL void standby_set::note_failed_run(const std::string& reason) {
   services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
 }
 
+/// A script decides its exit code. A signal may come from outside, so another standby tries again.
+ELASTIC_DECL void standby_set::note_lost_run(const std::optional<exit_status>& end) {
+  const std::string reason =
+      fmt::format("it did not come so far{}", end ? ": it ended by " + end->text() : " in time");
+  const bool may_be_from_outside = end && end->signal();
+  if (!may_be_from_outside || ++lost_runs_ >= limits::standby_deaths) {
+    return note_failed_run(reason);
+  }
+  services_.log.info("a standby for survive.prepare() is made again: {}", reason);
+}
+
 /// Logs once why no more standbys are made.
 ELASTIC_DECL void standby_set::note_end() {
   if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
@@ -41241,19 +42810,22 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   discarder made{*this, std::move(started)};
   std::optional<detail::standby_message> answer;
-  std::exception_ptr failure;
+  std::string problem;
+  bool is_late = false;
   try {
     answer = co_await first_message(*made.standby, limits::standby_import);
-  } catch (const error&) {
-    failure = std::current_exception();
+  } catch (const error& failure) {
+    problem = failure.what();
+    is_late = failure.code() == errc::timed_out;
   }
-  if (failure && runs_script) {
-    note_failed_run("it did not come so far");
-    co_return false;
-  }
-  if (failure) {
-    co_await end_of(made.standby);
-    std::rethrow_exception(failure);
+  if (!answer) {
+    std::optional<exit_status> end;
+    if (!is_late) end = co_await end_of(made.standby);
+    if (runs_script) {
+      note_lost_run(end);
+      co_return false;
+    }
+    throw error(errc::start_failed, end ? fmt::format("{}: {}", problem, end->text()) : problem);
   }
   const detail::standby_message& message = *answer;
   switch (message.what) {
@@ -41297,6 +42869,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   position->second.known_bytes = plan.record.size();
   largest_ = std::max(largest_, services_.memory_of(message.pid));
   is_short_noted_ = false;
+  lost_runs_ = 0;
   co_return true;
 }
 
@@ -41310,6 +42883,8 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   const discarder made{*this, std::move(started)};
   std::string problem;
+  bool is_lost = false;
+  bool is_late = false;
   try {
     const detail::standby_message message =
         co_await first_message(*made.standby, limits::standby_probe);
@@ -41320,11 +42895,20 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
     } else if (message.pid != made.standby->pid()) {
       problem = "the interpreter is not the process that is started";
     }
-  } catch (const error&) {
+  } catch (const error& failure) {
+    is_lost = true;
+    is_late = failure.code() == errc::timed_out;
+  }
+  if (is_lost) {
+    std::optional<exit_status> end;
+    if (!is_late) end = co_await end_of(made.standby);
     // The death may have been an accident, so this tries once more.
     throw error(
         errc::start_failed,
-        fmt::format("'{}' does not run what PYTHONPATH names before the script", spec.program));
+        end && !end->success()
+            ? fmt::format("the probe of '{}' ended by {}", spec.program, end->text())
+            : fmt::format("'{}' does not run what PYTHONPATH names before the script",
+                          spec.program));
   }
   if (!problem.empty()) plan_.give_up(problem);
   co_return problem.empty();
@@ -41500,7 +43084,7 @@ class replica_run {
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> save_before_stop();
   ELASTIC_DECL task<void> save_before_pause(duration limit);
-  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout}; }
+  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout, spec_.signal_scope}; }
 
   ELASTIC_DECL task<run_result> finish_stopped();
   ELASTIC_DECL run_result finish_failed();
@@ -41547,27 +43131,6 @@ class replica_run {
 
 }  // namespace elastic::detail
 
-// ---- elastic/roles/detail/signalled_run.hpp ----
-
-namespace elastic::detail {
-
-/// Runs a replica_set or a role_group until it ends or a signal to this process stops it.
-/// @param companions  tasks that end only when they are cancelled; one that fails ends the run
-template <class Result, class Runner>
-task<Result> run_signalled(Runner& runner, signal_plan plan, std::vector<task<void>> companions) {
-  std::optional<Result> result;
-  signal_receiver receiver;
-  receiver.stop = [&runner](stop_request request) { runner.stop(std::move(request)); };
-  receiver.forward = [&runner](int number) { runner.signal(number); };
-  task<void> running = keep_result(runner.run(), result);
-  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
-                                      std::move(companions));
-  co_await std::move(relaying);
-  co_return std::move(*result);
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/roles/impl/replica_set.ipp ----
 
 namespace elastic {
@@ -41589,10 +43152,10 @@ inline void check_replicas(const worker_spec& workers) {
          "for workers that start together");
 }
 
-inline std::unique_ptr<prepared_workers> prepare_replicas(const launch_config& config,
-                                                          const agent_services& services) {
-  auto prepared = std::make_unique<prepared_workers>(prepare_workers(config, services));
-  check_replicas(prepared->workers);
+inline prepared_workers prepare_replicas(const launch_config& config,
+                                         const agent_services& services) {
+  prepared_workers prepared = prepare_workers(config, services);
+  check_replicas(prepared.workers);
   return prepared;
 }
 
@@ -41601,39 +43164,58 @@ inline std::string run_id_of(const launch_config& config) {
   return given.empty() || given == rendezvous_parameters().run_id ? random_uuid() : given;
 }
 
-}  // namespace detail
+/// What a replica_set leaves to its run, which may outlive it.
+struct replica_parts {
+  replica_parts(const launch_config& config, const agent_services& services,
+                const std::shared_ptr<request_inbox>& inbox)
+      : prepared(prepare_replicas(config, services)), run_id(run_id_of(config)), requests(inbox) {}
 
-ELASTIC_DECL replica_set::replica_set(named<launch_config> config, named<agent_services> services)
-    : prepared_(detail::prepare_replicas(*config, *services)),
-      run_id_(detail::run_id_of(*config)),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
+  prepared_workers prepared;
+  std::string run_id;
+  inbox_reader requests;
+};
 
-ELASTIC_DECL replica_set::replica_set(named<launch_config> config)
-    : prepared_(detail::prepare_replicas(*config, agent_services())),
-      run_id_(detail::run_id_of(*config)),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
-
-ELASTIC_DECL replica_set::~replica_set() = default;
-
-ELASTIC_DECL task<run_result> replica_set::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  const auto prepared = std::exchange(prepared_, nullptr);
-  if (!prepared) throw error(errc::invalid_argument, "a replica_set runs once");
+inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) {
+  if (!parts) throw error(errc::invalid_argument, "a replica_set runs once");
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  // Moved into the run: they may refer to the context, which this object may outlive.
-  const auto run = detail::new_shared<detail::replica_run>(strand, std::move(*prepared), run_id_);
-  task<run_result> serving = detail::serve_inbox(strand, inbox_, run, run->run());
+  const auto run = new_shared<replica_run>(strand, std::move(parts->prepared), parts->run_id);
+  auto on_cancel = stop_by_cancellation(parts->requests.inbox());
+  task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
   task<run_result> running =
-      detail::run_shielded<run_result>(strand, std::move(serving), inbox_->cancel_handler());
+      run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
   co_return co_await std::move(running);
 }
 
-ELASTIC_DECL void replica_set::stop(stop_request request) { inbox_->push(std::move(request)); }
+}  // namespace detail
 
-ELASTIC_DECL void replica_set::signal(int number) { inbox_->push(detail::signal_request{number}); }
+ELASTIC_DECL replica_set::replica_set(named<launch_config> config, named<agent_services> services)
+    : inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::replica_parts>(*config, *services, inbox_)) {}
+
+ELASTIC_DECL replica_set::replica_set(named<launch_config> config)
+    : inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::replica_parts>(*config, agent_services(), inbox_)) {}
+
+ELASTIC_DECL replica_set::~replica_set() {
+  inbox_->push(detail::stop_by_destructor("replica_set"));
+}
+
+ELASTIC_DECL task<run_result> replica_set::run() & {
+  return detail::run_replicas_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL void replica_set::stop(stop_request request) {
+  detail::require_signal(request.signal, "stop_request::signal");
+  inbox_->push(std::move(request));
+}
+
+ELASTIC_DECL void replica_set::signal(int number) {
+  detail::require_signal(number, "replica_set::signal");
+  inbox_->push(detail::signal_request{number});
+}
 
 ELASTIC_DECL void replica_set::signal_replica(int replica, int number, std::string reason) {
+  detail::require_signal(number, "replica_set::signal_replica");
   inbox_->push(detail::rank_signal_request{replica, number, std::move(reason)});
 }
 
@@ -41697,8 +43279,8 @@ inline void check_role_name(const std::string& name) {
       std::all_of(name.begin(), name.end(), is_plain)) {
     return;
   }
-  refuse_role(fmt::format("role '{}': a name is 1 to {} letters, digits, '-' and '_'", name,
-                          limits::role_name_bytes));
+  refuse_role(fmt::format("role {}: a name is 1 to {} letters, digits, '-' and '_'",
+                          in_quotes(name), limits::role_name_bytes));
 }
 
 inline void check_ports(const role& checked) {
@@ -41710,9 +43292,10 @@ inline void check_ports(const role& checked) {
   }
   const bool needs_port = checked.ready_at == role::readiness::port;
   if (needs_port && !names.contains(checked.ready_port)) {
-    refuse_role(fmt::format("role '{}' is ready when its port '{}' is open, but there is no "
+    refuse_role(fmt::format("role '{}' is ready when its port {} is open, but there is no "
                             "${{port.{}}} in its command",
-                            checked.name, checked.ready_port, checked.ready_port));
+                            checked.name, in_quotes(checked.ready_port),
+                            printable_line(checked.ready_port)));
   }
   if (!needs_port && !checked.ready_port.empty()) {
     refuse_role(
@@ -41816,8 +43399,8 @@ inline void check_mention(const std::vector<role>& roles, const role& source,
   std::vector<std::string> names;
   for (const role& each : roles) names.push_back(each.name);
   const std::string nearest = nearest_name(mentioned, names);
-  refuse_role(fmt::format("role '{}' {} '{}', which is not a role of the job{}", source.name,
-                          relation, mentioned,
+  refuse_role(fmt::format("role '{}' {} {}, which is not a role of the job{}", source.name,
+                          relation, in_quotes(mentioned),
                           nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
 }
 
@@ -42486,38 +44069,62 @@ inline task<role_group::result> run_to_result(std::shared_ptr<role_run> run,
   co_return group_result(*run, *plan);
 }
 
-}  // namespace detail
+/// What a group leaves to its run, which may outlive it.
+struct group_parts {
+  group_parts(asio::any_io_executor executor, const role_group::options& options,
+              agent_services services, const std::shared_ptr<request_inbox>& inbox)
+      : plan(new_shared<role_plan>(std::move(executor), job_of(options), std::move(services))),
+        requests(inbox) {}
 
-ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job)
-    : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
-                                                  agent_services())),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
+  std::shared_ptr<const role_plan> plan;
+  inbox_reader requests;
+};
 
-ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job,
-                                    named<agent_services> services)
-    : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
-                                                  *services)),
-      inbox_(detail::new_shared<detail::request_inbox>()) {}
-
-ELASTIC_DECL role_group::~role_group() = default;
-
-ELASTIC_DECL task<role_group::result> role_group::run() & {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  const auto plan = std::exchange(plan_, nullptr);
-  if (!plan) throw error(errc::invalid_argument, "a role_group runs once");
-  const asio::any_io_executor strand = asio::make_strand(plan->executor());
-  const auto run = detail::new_shared<detail::role_run>(strand, plan);
-  task<result> serving =
-      detail::serve_inbox(strand, inbox_, run, detail::run_to_result(run, plan));
-  task<result> running =
-      detail::run_shielded<result>(strand, std::move(serving), inbox_->cancel_handler());
+inline task<role_group::result> run_group_once(std::unique_ptr<group_parts> parts) {
+  if (!parts) throw error(errc::invalid_argument, "a role_group runs once");
+  const asio::any_io_executor strand = asio::make_strand(parts->plan->executor());
+  const auto run = new_shared<role_run>(strand, parts->plan);
+  auto on_cancel = stop_by_cancellation(parts->requests.inbox());
+  task<role_group::result> serving =
+      serve_inbox(strand, std::move(parts->requests), run, run_to_result(run, parts->plan));
+  task<role_group::result> running =
+      run_shielded<role_group::result>(strand, std::move(serving), std::move(on_cancel));
   co_return co_await std::move(running);
 }
 
-ELASTIC_DECL void role_group::stop(stop_request request) { inbox_->push(std::move(request)); }
+ELASTIC_DECL void start_run(const asio::any_io_executor& executor, task<role_group::result> work,
+                            run_handler<role_group::result> on_end) {
+  start_uncancelled(executor, std::move(work), std::move(on_end));
+}
 
-ELASTIC_DECL void role_group::signal(int number) { inbox_->push(detail::signal_request{number}); }
+}  // namespace detail
+
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job)
+    : executor_(std::move(executor)),
+      inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::group_parts>(executor_, *job, agent_services(), inbox_)) {}
+
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job,
+                                    named<agent_services> services)
+    : executor_(std::move(executor)),
+      inbox_(detail::new_shared<detail::request_inbox>()),
+      parts_(std::make_unique<detail::group_parts>(executor_, *job, *services, inbox_)) {}
+
+ELASTIC_DECL role_group::~role_group() { inbox_->push(detail::stop_by_destructor("role_group")); }
+
+ELASTIC_DECL task<role_group::result> role_group::run() & {
+  return detail::run_group_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL void role_group::stop(stop_request request) {
+  detail::require_signal(request.signal, "stop_request::signal");
+  inbox_->push(std::move(request));
+}
+
+ELASTIC_DECL void role_group::signal(int number) {
+  detail::require_signal(number, "role_group::signal");
+  inbox_->push(detail::signal_request{number});
+}
 
 ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {
   return detail::run_signalled<role_group::result>(group, *plan, {});
@@ -42713,51 +44320,6 @@ ELASTIC_DECL void add_status(program_options& options) {
 
 }  // namespace elastic
 
-// ---- elastic/status/detail/impl/agent_phase.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
-  using kind = job_event::type;
-  switch (event.kind) {
-    case kind::agent_started:
-    case kind::rendezvous_started: return agent_phase::rendezvous;
-    case kind::round_joined:
-    case kind::workers_starting: return agent_phase::start;
-    case kind::workers_started: return agent_phase::work;
-    case kind::workers_judged:
-      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
-    case kind::round_ended:
-    case kind::restart_decided:
-    case kind::failure_decided:
-    case kind::stop_requested:
-    case kind::fence_reached:
-    case kind::workers_stopping: return agent_phase::stop;
-    case kind::workers_stopped: return agent_phase::wait;
-    case kind::exit_barrier_started: return agent_phase::exit_barrier;
-    // Only this record says that a replica runs again; for a world, `workers_started` does.
-    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
-    case kind::exit_barrier_ended:
-    case kind::agent_ended: return agent_phase::rest;
-    case kind::worker_ended:
-    case kind::worker_hung:
-    case kind::fault_injected:
-    case kind::stall_found:
-    case kind::stall_ended:
-    case kind::worker_suspected:
-    case kind::failure_described:
-    case kind::job_paused:
-    case kind::job_resumed:
-    case kind::checkpoint_ended:
-    case kind::node_told:
-    case kind::replacement_abandoned:
-    case kind::step_reached: break;
-  }
-  return before;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/node_report.hpp ----
 
 namespace elastic::detail {
@@ -42910,6 +44472,13 @@ inline std::string end_text(const job_event& event) {
   return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
 }
 
+/// When the span began that a record ends, whatever a file says.
+inline std::int64_t time_before(const journal_record& record) {
+  const double began_us =
+      static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
+  return static_cast<std::int64_t>(std::clamp(began_us, 0.0, 9e18));
+}
+
 ELASTIC_DECL void duration_histogram::add(double seconds) {
   ++count;
   sum += seconds;
@@ -42929,9 +44498,8 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
   if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
   sequence_ = record.sequence;
   node_ = record.node;
-  spend_time(record);
+  last_us_ = record.time_us;
   apply(record);
-  phase_ = phase_after(record.event, phase_);
 }
 
 ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
@@ -42942,20 +44510,10 @@ ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
   epoch_ = record.epoch;
   began_us_ = record.time_us;
   use_began_us_ = record.time_us;
-  last_us_ = record.time_us;
   // The beginning of the journal is lost.
   if (record.event.kind == job_event::type::agent_started) return;
   add_attempt(record);
   attempts_.back().round = record.event.round.value_or(-1);
-}
-
-/// What the agent did since the record before.
-ELASTIC_DECL void job_view::spend_time(const journal_record& record) {
-  const double span = seconds_between(last_us_, record.time_us);
-  last_us_ = record.time_us;
-  phase_seconds_[static_cast<std::size_t>(phase_)] += span;
-  const bool is_work = phase_ == agent_phase::work;
-  if (is_work && !attempts_.empty()) attempts_.back().work_seconds += span;
 }
 
 /// What belongs to an attempt also after its end.
@@ -43022,6 +44580,7 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       } else {
         end_attempt(record, attempt_end::failure);
       }
+      if (event.seconds) lose_last_step(time_before(record));
       break;
     case job_event::type::job_paused:
       pause_ = event.reason;
@@ -43059,9 +44618,7 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       end_agent(record);
       break;
     case job_event::type::stall_found: note_stall(record); break;
-    case job_event::type::stall_ended:
-      if (stall_) stall_->is_there = false;
-      break;
+    case job_event::type::stall_ended: end_stall(record); break;
     case job_event::type::checkpoint_ended:
     case job_event::type::fence_reached:
     case job_event::type::fault_injected:
@@ -43072,11 +44629,8 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       note_replacement(event);
       break;
     case job_event::type::replacement_abandoned: note_abandonment(event); break;
-    case job_event::type::step_reached:
-      if (attempts_.empty()) break;
-      attempts_.back().reached_seconds = event.seconds;
-      attempts_.back().reached_us = record.time_us;
-      break;
+    case job_event::type::rollback_started: note_rollback(record); break;
+    case job_event::type::step_reached: note_reached_step(record); break;
   }
   note_in_attempt(event);
 }
@@ -43147,6 +44701,11 @@ ELASTIC_DECL void job_view::show_replacements() {
 
 ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
   const job_event& event = record.event;
+  if (is_working() && use_ != time_use::stall) {
+    const std::int64_t from_us = std::max(time_before(record), use_began_us_);
+    stalled_use_ = use_;
+    use_time(time_use::stall, from_us);
+  }
   stall_.emplace();
   stall_->cause = event.state;
   stall_->sentence = event.reason;
@@ -43155,6 +44714,35 @@ ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
   stall_->rank = event.rank.value_or(-1);
   stall_->found_us = record.time_us;
   stall_->is_there = true;
+}
+
+ELASTIC_DECL void job_view::end_stall(const journal_record& record) {
+  if (stall_) stall_->is_there = false;
+  if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
+}
+
+/// The workers report steps, so that what came before the first one was their start.
+ELASTIC_DECL void job_view::note_first_step() {
+  if (std::exchange(has_steps_, true)) return;
+  for (const time_use use : {time_use::training, time_use::stall}) {
+    if (use_ == use) use_ = time_use::start;
+    double& seconds = used_[static_cast<std::size_t>(use)];
+    used_[static_cast<std::size_t>(time_use::start)] += std::exchange(seconds, 0);
+  }
+}
+
+ELASTIC_DECL void job_view::note_rollback(const journal_record& record) {
+  note_first_step();
+  use_time(time_use::rollback, record.time_us);
+}
+
+ELASTIC_DECL void job_view::note_reached_step(const journal_record& record) {
+  note_first_step();
+  use_time(time_use::training, record.time_us);
+  if (attempts_.empty()) return;
+  attempts_.back().reached_seconds = record.event.seconds;
+  attempts_.back().reached_us = record.time_us;
+  note_lost_time(record.time_us);
 }
 
 /// The replicas have stopped for a pause.
@@ -43223,21 +44811,26 @@ ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
   const job_event& event = record.event;
   if (!is_open_ || workers_.empty()) join_round(record);
   if (event.seconds) starts_.add(*event.seconds);
-  use_time(time_use::training, record.time_us);
-  former_step_ = std::max(former_step_, std::exchange(step_, -1));
+  use_time(has_steps_ ? time_use::start : time_use::training, record.time_us);
+  step_ = -1;
+  is_last_step_open_ = false;
   activity_ = agent_activity::running;
   reason_.clear();
   is_stopping_ = false;
   attempts_.back().started_us = record.time_us;
   attempts_.back().workers = event.local_world_size.value_or(0);
-  if (attempts_.size() >= 2) {
-    viewed_attempt& last = attempts_[attempts_.size() - 2];
-    last.lost_seconds = seconds_between(last.ended_us, record.time_us);
-  }
+  note_lost_time(record.time_us);
   for (std::size_t index = 0; index < workers_.size(); ++index) {
     workers_[index].state = viewed_worker::condition::running;
     if (index < event.pids.size()) workers_[index].pid = event.pids[index];
   }
+}
+
+/// What the end of the attempt before this one has cost so far.
+ELASTIC_DECL void job_view::note_lost_time(std::int64_t now_us) {
+  if (attempts_.size() < 2) return;
+  viewed_attempt& last = attempts_[attempts_.size() - 2];
+  last.lost_seconds = seconds_between(last.ended_us, now_us);
 }
 
 ELASTIC_DECL viewed_worker* job_view::worker_of(const job_event& event) {
@@ -43293,6 +44886,7 @@ ELASTIC_DECL void job_view::suspect(const job_event& event) {
 ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
   if (will_restart_) activity_ = agent_activity::restarting;
+  if (will_restart_ && use_ == time_use::stop) use_time(time_use::wait, record.time_us);
   // They meet nobody, so that no rendezvous follows.
   if (!pause_.empty() && backend_ == "replicas") rest(record);
   for (viewed_worker& worker : workers_) {
@@ -43308,6 +44902,12 @@ ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_en
   viewed_attempt& attempt = attempts_.back();
   attempt.end = end;
   attempt.ended_us = record.time_us;
+  attempt.work_seconds = attempt.started_us == 0
+                             ? 0
+                             : seconds_between(attempt.started_us, attempt.ended_us);
+  if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
+    note_lost_time(record.time_us);
+  }
   const bool is_worker = record.event.rank.has_value();
   if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
   attempt.reason = record.event.reason;
@@ -43317,7 +44917,10 @@ ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_en
   }
   ++ends_[static_cast<std::size_t>(end)];
   if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
-  if (is_working()) use_time(time_use::stop, record.time_us);
+  if (is_working()) {
+    is_last_step_open_ = use_ == time_use::training;
+    use_time(time_use::stop, record.time_us);
+  }
   activity_ = agent_activity::stopping;
   reason_ = attempt.reason;
 }
@@ -43327,11 +44930,21 @@ ELASTIC_DECL void job_view::decide(const journal_record& record) {
   if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
   is_open_ = false;
   will_restart_ = record.event.kind == job_event::type::restart_decided;
-  if (will_restart_) activity_ = agent_activity::restarting;
+  if (!will_restart_) return;
+  activity_ = agent_activity::restarting;
+  const bool is_over = use_ == time_use::stop && !has_running_workers();
+  if (is_over) use_time(time_use::wait, record.time_us);
+}
+
+ELASTIC_DECL bool job_view::has_running_workers() const {
+  return std::any_of(workers_.begin(), workers_.end(), [](const viewed_worker& worker) {
+    return worker.state == viewed_worker::condition::running;
+  });
 }
 
 ELASTIC_DECL void job_view::end_agent(const journal_record& record) {
   use_time(use_, record.time_us);
+  is_last_step_open_ = false;
   const std::string& state = record.event.state;
   activity_ = state == "succeeded" ? agent_activity::succeeded
               : state == "stopped" ? agent_activity::stopped
@@ -43342,39 +44955,66 @@ ELASTIC_DECL void job_view::end_agent(const journal_record& record) {
 
 ELASTIC_DECL void job_view::use_time(time_use use, std::int64_t now_us) {
   used_[static_cast<std::size_t>(use_)] += seconds_between(use_began_us_, now_us);
+  if (use_ == time_use::training) {
+    trained_from_us_ = use_began_us_;
+    trained_to_us_ = now_us;
+  }
   use_ = use;
   use_began_us_ = now_us;
 }
 
-ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
-  const double before = used_[static_cast<std::size_t>(use)];
-  if (use != use_ || has_ended() || began_us_ == 0) return before;
-  return before + seconds_between(use_began_us_, now_us);
+/// What the workers did from then until their attempt ended has to be done again.
+ELASTIC_DECL void job_view::lose_last_step(std::int64_t from_us) {
+  is_last_step_open_ = false;
+  if (attempts_.empty()) return;
+  const double span = seconds_between(std::max(from_us, trained_from_us_), trained_to_us_);
+  trained_to_us_ = trained_from_us_;
+  const bool is_stalled = stall_ && stall_->is_there;
+  const bool stood_still = is_stalled || attempts_.back().end == attempt_end::hang;
+  used_[static_cast<std::size_t>(time_use::training)] -= span;
+  used_[static_cast<std::size_t>(stood_still ? time_use::stall : time_use::rollback)] += span;
 }
 
-ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
+/// How long workers have been at a step that may still be lost. Without it, productive time would
+/// be taken back, which a counter must never do.
+ELASTIC_DECL double job_view::unfinished_seconds(std::int64_t now_us) const {
+  if (!has_steps_ || step_ < 0) return 0;
+  if (is_last_step_open_) {
+    return seconds_between(std::max(stepped_us_, trained_from_us_), trained_to_us_);
+  }
+  const bool is_at_work = use_ == time_use::training && !has_ended();
+  return is_at_work ? seconds_between(std::max(stepped_us_, use_began_us_), now_us) : 0;
+}
+
+ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
+  double sum = used_[static_cast<std::size_t>(use)];
+  const bool goes_on = use == use_ && !has_ended() && began_us_ != 0;
+  if (goes_on) sum += seconds_between(use_began_us_, now_us);
+  return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
+}
+
+ELASTIC_DECL double job_view::all_seconds(std::int64_t now_us) const {
   double whole = 0;
   for (std::size_t use = 0; use < used_.size(); ++use) {
     whole += seconds(static_cast<time_use>(use), now_us);
   }
-  if (whole <= 0) return std::nullopt;
-  return seconds(time_use::training, now_us) / whole;
+  return whole;
 }
 
-/// What the workers did until their first step went to the same as that.
-ELASTIC_DECL void job_view::note_step(std::int64_t step, std::int64_t now_us) {
-  if (step <= step_) return;
-  const bool is_first = std::exchange(step_, step) < 0;
-  const bool repeats = step < former_step_;
-  if (is_first && repeats && use_ == time_use::training) use_ = time_use::rollback;
-  if (!repeats && use_ == time_use::rollback) use_time(time_use::training, now_us);
+ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
+  const double whole = all_seconds(now_us);
+  if (whole <= 0) return std::nullopt;
+  return seconds(time_use::training, now_us) / whole;
 }
 
 ELASTIC_DECL void job_view::take(const worker_observer::worker_progress& progress,
                                  std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;
-  note_step(progress.step, now_us);
+  if (progress.step > step_) {
+    step_ = progress.step;
+    stepped_us_ = now_us;
+  }
   viewed_worker& worker = workers_[place];
   const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
   if (worker.step >= 0 && steps > 0) {
@@ -43588,13 +45228,14 @@ inline void write_whole_job(metrics_writer& writer, const job_view& view) {
 }
 
 inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
-  writer.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
+  writer.family("elastic_productive_seconds", "counter",
+                "Time for new steps; if none are reported, for which the workers ran.");
   writer.sample(view.seconds(time_use::training, now_us));
   writer.family("elastic_lost_seconds", "counter", "Time that went to something else.");
-  for (const time_use use : {time_use::rendezvous, time_use::start, time_use::stop,
-                             time_use::exit_barrier, time_use::rollback}) {
-    writer.sample(view.seconds(use, now_us),
-                  label("phase", time_use_names[static_cast<std::size_t>(use)]));
+  for (std::size_t index = 0; index < time_use_names.size(); ++index) {
+    const auto use = static_cast<time_use>(index);
+    if (use == time_use::training) continue;
+    writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
   }
   writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
   writer.histogram(view.rendezvous_durations());
@@ -43608,13 +45249,13 @@ inline void write_time(metrics_writer& writer, const job_view& view, std::int64_
 inline void write_replacements(metrics_writer& writer, const job_view& view) {
   const viewed_replacements& replacements = view.replacements();
   if (!replacements.is_known()) return;
-  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers went on.");
+  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers continued.");
   writer.sample(static_cast<double>(replacements.ranks));
   writer.family("elastic_replacement_duration_seconds", "histogram",
                 "Until the workers of the node were in the next epoch.");
   writer.histogram(replacements.durations);
   writer.family("elastic_replacements_abandoned", "counter",
-                "How often all workers started again instead.");
+                "How often all workers restarted instead.");
   writer.sample(static_cast<double>(replacements.abandoned));
 }
 
@@ -45216,6 +46857,25 @@ ELASTIC_DECL std::string read_status_token(const std::string& path) {
 
 }  // namespace elastic
 
+// ---- elastic/status/detail/agent_phase.hpp ----
+
+namespace elastic::detail {
+
+/// What an agent does between two events, as traces and `explain` name it.
+enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
+inline constexpr std::array<std::string_view, 7> agent_phase_names{
+    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
+
+constexpr std::string_view to_string(agent_phase phase) {
+  return agent_phase_names[static_cast<std::size_t>(phase)];
+}
+
+/// The phase of an agent after an event.
+/// @param before  its phase until then
+ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before);
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/trace_events.hpp ----
 
 namespace elastic::detail {
@@ -45338,25 +46998,42 @@ ELASTIC_DECL std::ptrdiff_t event_recorder::count(std::string_view line) const {
 
 namespace elastic::testing {
 
+/// What a recorder and its loggers share.
+class log_recorder::record final : public log_handler {
+ public:
+  void write(log_level level, std::string_view text) noexcept override {
+    const std::lock_guard lock(mutex_);
+    lines_.emplace_back(level, std::string(text));
+  }
+
+  std::vector<std::pair<log_level, std::string>> lines() const {
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::pair<log_level, std::string>> lines_;
+};
+
+ELASTIC_DECL log_recorder::log_recorder() : record_(elastic::detail::new_shared<record>()) {}
+
 ELASTIC_DECL void log_recorder::write(log_level level, std::string_view text) noexcept {
-  const std::lock_guard lock(mutex_);
-  lines_.emplace_back(level, std::string(text));
+  record_->write(level, text);
 }
 
-ELASTIC_DECL logger log_recorder::log() { return logger(shared_from_this(), log_level::debug); }
+ELASTIC_DECL logger log_recorder::log() { return logger(record_, log_level::debug); }
 
 ELASTIC_DECL std::size_t log_recorder::count(std::string_view part, log_level level) const {
-  const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(
-      std::count_if(lines_.begin(), lines_.end(), [&](const auto& line) {
-        return line.first >= level && line.second.find(part) != std::string::npos;
-      }));
+  const auto lines = record_->lines();
+  return static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [&](const auto& line) {
+    return line.first >= level && line.second.find(part) != std::string::npos;
+  }));
 }
 
 ELASTIC_DECL std::string log_recorder::text() const {
-  const std::lock_guard lock(mutex_);
   std::string text;
-  for (const auto& line : lines_) text += line.second + '\n';
+  for (const auto& line : record_->lines()) text += line.second + '\n';
   return text;
 }
 
@@ -45864,6 +47541,24 @@ ELASTIC_DECL simulated_network::watch::~watch() { std::erase(at_.watches_, flag_
 
 #endif  // ELASTIC_WITH_TESTING
 
+// ---- elastic/net/detail/own_loopback.hpp ----
+
+namespace elastic::detail {
+
+/// The address by which processes of this host reach each other: 127.0.0.1, or ::1 if `like` is a
+/// numeric address of IPv6, or if the host has no IPv4. An address that the host does not have is
+/// never preferred.
+/// @param is_own  whether this host has an address
+ELASTIC_DECL std::string
+choose_own_loopback(const std::string& like,
+                    const std::function<bool(const asio::ip::address&)>& is_own);
+
+/// The same for this host.
+ELASTIC_DECL std::string own_loopback(const asio::any_io_executor& executor,
+                                      const std::string& like = {});
+
+}  // namespace elastic::detail
+
 #if defined(ELASTIC_WITH_TORCH)
 
 // ---- elastic/torch/detail/store_rendezvous_backend.hpp ----
@@ -45998,7 +47693,7 @@ inline task<std::string> address_towards_store(std::string host) {
     const asio::ip::address own = address_towards(executor, address);
     if (!own.is_unspecified()) co_return own.to_string();
   }
-  co_return std::string("127.0.0.1");
+  co_return own_loopback(executor, host);
 }
 
 /// The store of a node of torchrun, or of a node of elasticrun with a dialect.
@@ -46509,6 +48204,17 @@ ELASTIC_DECL std::string_view signal_abbreviation(int number) {
   return {};
 }
 
+ELASTIC_DECL bool is_signal(int number) {
+  return (number >= 1 && number <= 31) || (number >= SIGRTMIN && number <= SIGRTMAX);
+}
+
+ELASTIC_DECL void require_signal(int number, std::string_view what) {
+  if (is_signal(number)) return;
+  throw error(errc::invalid_argument, fmt::format("{}: there is no signal {}: 1 to 31 and {} to {} "
+                                                  "are allowed",
+                                                  what, number, SIGRTMIN, SIGRTMAX));
+}
+
 }  // namespace elastic::detail
 
 // ---- elastic/base/detail/impl/json_document.ipp ----
@@ -46619,6 +48325,68 @@ ELASTIC_DECL nlohmann::ordered_json parse_json(std::string_view text, std::strin
 ELASTIC_DECL std::string json_fault(std::string_view text) {
   json_builder builder(false, 0);
   return read_json(text, builder) ? "" : builder.take_complaint();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/request_inbox.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void request_inbox::push(agent_request request) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
+  waiting_.push_back(std::move(request));
+  if (strand_) post_work(*strand_, [self = this->shared_from_this()] { self->deliver(); });
+}
+
+ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
+                                      std::function<void(const agent_request&)> take) {
+  take_ = std::move(take);
+  {
+    const std::lock_guard lock(mutex_);
+    strand_ = std::move(strand);
+  }
+  deliver();
+}
+
+ELASTIC_DECL void request_inbox::close() {
+  take_ = nullptr;
+  // Destroyed after the lock is released: their destructors notify waiting callers.
+  std::deque<agent_request> forgotten;
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  strand_.reset();
+  forgotten.swap(waiting_);
+}
+
+ELASTIC_DECL void request_inbox::deliver() {
+  while (take_) {
+    agent_request request;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return;
+      request = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    take_(request);
+  }
+}
+
+ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
+  const auto gentle = asio::cancellation_type::partial | asio::cancellation_type::total;
+  stop_request request;
+  const bool kill = (requested & gentle) == asio::cancellation_type::none;
+  request.signal = kill ? SIGKILL : SIGTERM;
+  request.reason = "cancelled";
+  request.escalates = true;
+  return request;
+}
+
+ELASTIC_DECL stop_request stop_by_destructor(const char* type) {
+  stop_request request;
+  request.reason = fmt::format("the {} was destroyed", type);
+  return request;
 }
 
 }  // namespace elastic::detail
@@ -46764,8 +48532,16 @@ inline std::string without_spaces(std::string_view text) {
   return std::string(text.substr(begin, text.find_last_not_of(spaces) - begin + 1));
 }
 
-ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment) {
-  const std::optional<std::string> list = find_variable(environment, "CUDA_VISIBLE_DEVICES");
+inline constexpr std::string_view cuda_devices = "CUDA_VISIBLE_DEVICES";
+inline constexpr std::string_view hip_devices = "HIP_VISIBLE_DEVICES";
+
+ELASTIC_DECL std::string_view device_variable(const environment_map& environment) {
+  return find_variable(environment, hip_devices) ? hip_devices : cuda_devices;
+}
+
+ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& environment,
+                                                      std::string_view variable) {
+  const std::optional<std::string> list = find_variable(environment, variable);
   std::vector<std::string> entries;
   if (!list) return entries;
   std::string_view rest = *list;
@@ -46778,10 +48554,12 @@ ELASTIC_DECL std::vector<std::string> visible_devices(const environment_map& env
 }
 
 ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank) {
-  const std::vector<std::string> entries = visible_devices(environment);
+  const std::string source(device_variable(environment));
+  const std::vector<std::string> entries = visible_devices(environment, source);
   const auto place = static_cast<std::size_t>(local_rank);
-  environment["CUDA_VISIBLE_DEVICES"] =
-      place < entries.size() ? entries[place] : std::to_string(local_rank);
+  const std::string device = place < entries.size() ? entries[place] : std::to_string(local_rank);
+  environment[source] = device;
+  environment[std::string(cuda_devices)] = device;
 }
 
 }  // namespace elastic::detail
@@ -46908,13 +48686,15 @@ ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures) {
+ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures,
+                                               std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.what;
   if (change.on_other_node) event.elsewhere = 1;
   event.restarts = failures;
   event.step = group_.reports().furthest_step;
+  if (stepped) event.seconds = seconds_since(*stepped);
   journal_.record(std::move(event));
 }
 
@@ -46933,6 +48713,12 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
   }
   if (!event.ranks.empty()) event.rank = event.ranks.front();
   event.seconds = seconds_since(ended);
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_rollback(std::int64_t step) {
+  job_event event = about(job_event::type::rollback_started);
+  event.step = step;
   journal_.record(std::move(event));
 }
 
@@ -47433,7 +49219,7 @@ ELASTIC_DECL epoch_record::entry epoch_record::take(const epoch_agreement& agree
                 fmt::format("{} replace: {}", spec_.name_of("on_failure"), agreement.reason));
   }
   if (!agreement.keeps_survivors && !is_first) {
-    log_.warning("all workers of the job start again: {}", agreement.reason);
+    log_.warning("all workers of the job restart: {}", agreement.reason);
     journal_.note(job_event::type::replacement_abandoned, agreement.reason);
   }
   round.group_rank = agreement.place;
@@ -47455,6 +49241,8 @@ ELASTIC_DECL void epoch_record::end() {
 ELASTIC_DECL time_point epoch_record::begin(time_point starting) {
   const time_point ended = std::exchange(ended_, std::nullopt).value_or(starting);
   behind_since_ = ended;
+  step_.reset();
+  stepped_.reset();
   return ended;
 }
 
@@ -47476,15 +49264,24 @@ ELASTIC_DECL void epoch_record::log_replacement(const std::vector<int>& replaced
                                                 time_point ended) const {
   const double seconds = std::chrono::duration<double>(time_.now() - ended).count();
   if (replaced.empty()) {
-    return log_.info("all workers of this node went on after {:.3f} s", seconds);
+    return log_.info("all workers of this node continued after {:.3f} s", seconds);
   }
-  log_.info("rank{} {} of this node {} a new process after {:.3f} s; the others went on",
+  log_.info("rank{} {} of this node {} a new process after {:.3f} s; the others continued",
             replaced.size() == 1 ? "" : "s", rank_ranges(replaced),
             replaced.size() == 1 ? "has" : "have each", seconds);
 }
 
 ELASTIC_DECL void epoch_record::note_step(std::int64_t step) {
-  if (!behind_since_ || step < furthest_.value_or(step)) return;
+  const bool is_first = !step_;
+  if (step > step_.value_or(-1)) {
+    step_ = step;
+    stepped_ = time_.now();
+  }
+  if (!behind_since_) return;
+  if (step < furthest_.value_or(step)) {
+    if (is_first) journal_.note_rollback(step);
+    return;
+  }
   journal_.note_step(step, *std::exchange(behind_since_, std::nullopt));
 }
 
@@ -47541,68 +49338,6 @@ ELASTIC_DECL void job_pause::note(std::string why) {
 ELASTIC_DECL void job_pause::settle() {
   if (pending_) pending_->settle(true, "the job is paused: no worker of this node runs");
   pending_.reset();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/agent/detail/impl/request_inbox.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void request_inbox::push(agent_request request) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) return;
-  waiting_.push_back(std::move(request));
-  if (strand_) post_work(*strand_, [self = this->shared_from_this()] { self->deliver(); });
-}
-
-ELASTIC_DECL std::function<void(asio::cancellation_type)> request_inbox::cancel_handler() {
-  return [inbox = shared_from_this()](asio::cancellation_type requested) {
-    inbox->push(as_stop_request(requested));
-  };
-}
-
-ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
-                                      std::function<void(const agent_request&)> take) {
-  take_ = std::move(take);
-  {
-    const std::lock_guard lock(mutex_);
-    strand_ = std::move(strand);
-  }
-  deliver();
-}
-
-ELASTIC_DECL void request_inbox::close() {
-  take_ = nullptr;
-  // Destroyed after the lock is released: their destructors notify waiting callers.
-  std::deque<agent_request> forgotten;
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  strand_.reset();
-  forgotten.swap(waiting_);
-}
-
-ELASTIC_DECL void request_inbox::deliver() {
-  while (take_) {
-    agent_request request;
-    {
-      const std::lock_guard lock(mutex_);
-      if (waiting_.empty()) return;
-      request = std::move(waiting_.front());
-      waiting_.pop_front();
-    }
-    take_(request);
-  }
-}
-
-ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
-  const auto gentle = asio::cancellation_type::partial | asio::cancellation_type::total;
-  stop_request request;
-  const bool kill = (requested & gentle) == asio::cancellation_type::none;
-  request.signal = kill ? SIGKILL : SIGTERM;
-  request.reason = "cancelled";
-  request.escalates = true;
-  return request;
 }
 
 }  // namespace elastic::detail
@@ -47761,6 +49496,7 @@ inline left_log_directory leave_log_directory(log_layout layout,
                                               std::optional<worker_state> outcome,
                                               const std::string& report) {
   left_log_directory closed;
+  layout.remove_empty();
   if (outcome == worker_state::succeeded) {
     layout.discard();
   } else if (outcome != worker_state::failed) {
@@ -47787,6 +49523,7 @@ ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
   task<log_layout> making =
       make_log_layout(std::move(log_dir), std::move(run_id), std::move(log_name));
   layout_ = co_await std::move(making);
+  if (!layout_.notice().empty()) log_.warning("{}", layout_.notice());
   journal_file::options options;
   options.path = journal_path.empty() ? layout_.journal_file() : journal_path;
   options.log = log_;
@@ -48107,21 +49844,6 @@ ELASTIC_DECL task<void> endless(task<void> work);
 
 }  // namespace elastic::detail
 
-// ---- elastic/base/detail/quantity.hpp ----
-
-namespace elastic::detail {
-
-/// "1 worker", "2 workers". The noun takes its plural by an "s".
-template <std::integral Count>
-std::string quantity(Count count, std::string_view noun) {
-  std::string text = std::to_string(count) + ' ';
-  text += noun;
-  if (count != 1) text += 's';
-  return text;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/agent/detail/impl/agent_run.ipp ----
 
 namespace elastic::detail {
@@ -48153,7 +49875,7 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
       fenced_(strand) {
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
   // `usual_stop`.
-  group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
+  group_.stop_on_failure({SIGTERM, spec.shutdown_timeout, spec.signal_scope});
   group_.attach(owner());
 }
 
@@ -48209,11 +49931,25 @@ ELASTIC_DECL void agent_run::take(const std::shared_ptr<pending_command>& pendin
   }
 }
 
+/// What a stop does to the workers, and how long that may take.
+inline std::string stop_words(const stop_request& request, const worker_spec& spec) {
+  std::string words = "stopping the workers, which have ";
+  if (request.signal == SIGTERM && spec.preempt_grace > duration::zero()) {
+    words += worker_liveness::text_of(spec.preempt_grace) + " to save and then ";
+  }
+  words += worker_liveness::text_of(request.grace.value_or(spec.shutdown_timeout)) +
+           " before they are killed";
+  if (request.signal == SIGINT && request.escalates) {
+    words += "; a second SIGINT (Ctrl-C) kills them at once";
+  }
+  return words;
+}
+
 ELASTIC_DECL void agent_run::take(const stop_request& request) {
   if (stop_.is_requested() && !request.escalates) return;
   const bool is_urgent = stop_.is_requested() || request.signal == SIGKILL;
-  const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
-  if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
+  std::string effect = is_urgent ? "killing the workers" : stop_words(request, spec_);
+  if (group_.running() == 0) effect = "no worker is running, so the agent just ends";
   const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
   const std::string text = fmt::format("{}: {}", reason, effect);
   request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
@@ -48250,7 +49986,7 @@ ELASTIC_DECL task<run_result> agent_run::run() {
   co_await std::move(leaving);
   if (failure) {
     telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(failure);
+    std::rethrow_exception(group_.error_of_run(failure));
   }
   if (result->state == worker_state::stopped) timer.fail();
   report(*result);
@@ -48428,8 +50164,8 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
     if (group_.running() > 0 && !group_.stayers().are_apart()) {
-      log_.error("killing the workers: other nodes may go on without this one");
-      journal_.note(job_event::type::fence_reached, "other nodes may go on without this one");
+      log_.error("killing the workers: other nodes may continue without this one");
+      journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
     if (!group_.stayers().are_apart()) group_.kill();
@@ -48555,6 +50291,7 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   if (meeting_.empty()) {
     co_await std::move(joining);
   } else {
+    log_.info("{}", meeting_);
     co_await race(std::move(joining), report_wait());
   }
   if (!joined || !*joined) co_return;
@@ -48590,15 +50327,15 @@ ELASTIC_DECL task<void> agent_run::report_wait() {
   for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
     co_await time_.sleep_until(begun + waited);
     if (const std::optional<std::string>& why = pause_.reason()) {
-      log_.warning("the job is {}, for {} s", *why, waited.count());
+      log_.warning("still waiting after {} s: the job is {}", waited.count(), *why);
       continue;
     }
     const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
     if (!obstacle.empty()) {
-      log_.warning("waiting for {} s: {}", waited.count(), obstacle);
+      log_.warning("still waiting after {} s: {}", waited.count(), obstacle);
       continue;
     }
-    log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
+    log_.warning("still waiting for other nodes after {} s: {}", waited.count(), meeting_);
   }
 }
 
@@ -48790,7 +50527,7 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
   ledger_.reached(group_.reports().furthest_step);
   ledger_.count(change.restarts, time_.now());
   note_missing_steps();
-  journal_.note_round_end(change, ledger_.failures());
+  journal_.note_round_end(change, ledger_.failures(), epochs_.stepped());
   if (change.is_pause) pause_.note(change.what);
   attempt_->change = std::move(change);
 }
@@ -48799,8 +50536,8 @@ ELASTIC_DECL void agent_run::take_change(rendezvous_change change) {
 ELASTIC_DECL void agent_run::note_missing_steps() {
   if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
   log_.warning(
-      "{} {}: no worker of this node has reported a step, so that this node cannot tell whether "
-      "the job gets on",
+      "{} {}: no worker of this node has reported a step, so this node cannot tell whether the "
+      "job makes progress",
       spec_.name_of("restart.while_progress"), spec_.restart.while_progress);
 }
 
@@ -48935,7 +50672,7 @@ ELASTIC_DECL task<void> agent_run::restart(duration delay) {
 ELASTIC_DECL stop_plan agent_run::usual_stop() const {
   duration grace = spec_.shutdown_timeout;
   if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
-  return {SIGTERM, grace};
+  return {SIGTERM, grace, spec_.signal_scope};
 }
 
 ELASTIC_DECL task<void> agent_run::stop_usually() {
@@ -49083,6 +50820,11 @@ namespace elastic::detail {
 
 ELASTIC_DECL task<void> run_shielded(asio::any_io_executor executor, task<void> work,
                                      std::function<void(asio::cancellation_type)> on_cancel) {
+  const asio::cancellation_state before = co_await asio::this_coro::cancellation_state;
+  const asio::cancellation_type received = before.cancelled();
+  if (received != asio::cancellation_type::none) on_cancel(received);
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(false);
   const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
   asio::cancellation_slot slot = cancellation.slot();
   if (slot.is_connected()) slot.assign(std::move(on_cancel));
@@ -49107,11 +50849,14 @@ namespace elastic::detail {
 ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
     const logs_specs::attempt_logs& attempt) {
   const log_options& options = attempt.spec.logs;
+  const bool has_files = std::none_of(
+      attempt.workers.begin(), attempt.workers.end(),
+      [&](const worker_identity& who) { return attempt.layout.lacks_files(who.local_rank); });
   std::shared_ptr<log_file> matches[2];
-  if (!options.duplicate_stdout_filters.empty()) {
+  if (has_files && !options.duplicate_stdout_filters.empty()) {
     matches[0] = open(attempt.layout, attempt.layout.filtered_stdout_file(), options.rotation);
   }
-  if (!options.duplicate_stderr_filters.empty()) {
+  if (has_files && !options.duplicate_stderr_filters.empty()) {
     matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
   std::vector<logs_specs::worker_output> outputs;
@@ -49137,7 +50882,9 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attem
   const log_options& options = spec.logs;
   const bool is_err = stream == std_streams::err;
   const bool teed = contains(spec.tee.of(who.local_rank), stream);
-  const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
+  // Output that no file can take is shown.
+  const bool redirected = contains(spec.redirects.of(who.local_rank), stream) &&
+                          !attempt.layout.lacks_files(who.local_rank);
   const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
   const bool as_json = options.format == log_options::line_format::json;
 
@@ -49362,6 +51109,43 @@ ELASTIC_DECL std::vector<process_entry> read_processes() {
   return processes;
 }
 
+template <std::size_t Size>
+std::string_view read_command(pid_t pid, std::array<char, Size>& bytes) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/cmdline";
+  return read_small_file(path.c_str(), bytes);
+}
+
+ELASTIC_DECL std::string shown_command(std::string_view text) {
+  std::string shown;
+  while (!text.empty() && text.back() == '\0') text.remove_suffix(1);
+  for (const char byte : text.substr(0, limits::shown_command_bytes)) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (byte == '\0') {
+      shown += ' ';
+    } else if (code < 0x20 || code == 0x7f) {
+      shown += fmt::format("\\x{:02x}", code);
+    } else {
+      shown += byte;
+    }
+  }
+  return shown;
+}
+
+ELASTIC_DECL std::string shown_command_of(pid_t pid) {
+  std::array<char, limits::shown_command_bytes> bytes;
+  return shown_command(read_command(pid, bytes));
+}
+
+ELASTIC_DECL std::optional<guard_helper> kind_of_helper(pid_t pid) {
+  std::array<char, guard_command_bytes> bytes;
+  const std::string_view command = read_command(pid, bytes);
+  for (int kind = 0; kind < guard_helpers; ++kind) {
+    if (command.find(guard_helper_marks[kind]) == command.npos) continue;
+    return static_cast<guard_helper>(kind);
+  }
+  return std::nullopt;
+}
+
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
   std::vector<pid_t> children;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
@@ -49562,6 +51346,7 @@ inline void describe(worker_messages::progress& message, record_rows& rows) {
   count_row(rows, "total", message.total, presence::lenient);
   shown_row(rows, "text", message.text);
   metrics_row(rows, message.metrics);
+  rows.flag("automatic", message.automatic, presence::sparse);
 }
 
 inline void describe(worker_messages::saved& message, record_rows& rows) {
@@ -49812,6 +51597,7 @@ ELASTIC_DECL std::optional<liveness_verdict> worker_liveness::judge(time_point n
 
 ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
   const double seconds = std::chrono::duration<double>(span).count();
+  if (seconds < 1) return fmt::format("{:.2g} s", seconds);
   const double tenths = static_cast<double>(static_cast<long long>(seconds * 10 + 0.5)) / 10;
   return fmt::format("{:g} s", tenths);
 }
@@ -50230,8 +52016,8 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
-                                          const worker_messages::progress&) {
-  liveness_of(client).beat(time().now());
+                                          const worker_messages::progress& message) {
+  if (!message.automatic) liveness_of(client).beat(time().now());
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
@@ -51225,6 +53011,198 @@ ELASTIC_DECL std::string local_address_named(const std::string& text) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/impl/fixed_membership.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<rendezvous_change> fixed_membership::wait_for_change() {
+  event_flag never(co_await asio::this_coro::executor);
+  co_await never.wait();
+  co_return rendezvous_change{};
+}
+
+ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string reason) {
+  rendezvous_change change{rendezvous_change::cause::worker_failed, std::move(reason), ++restarts_};
+  co_return change;
+}
+
+ELASTIC_DECL task<void> fixed_membership::close(rendezvous_handler::job_end, std::string) {
+  is_closed_ = true;
+  co_return;
+}
+
+ELASTIC_DECL void fixed_membership::check_open() const {
+  if (is_closed_) {
+    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/name_wait.hpp ----
+
+namespace elastic::detail {
+
+/// Waits until the name of the endpoint resolves: a name server may learn the name of a host only
+/// after the host has started, as in Kubernetes. A warning says for how long.
+/// @param patience  how long, by the clock of the parameters
+/// @param look_up   resolves a name; an empty list: it does not resolve
+/// Errors: `errc::rendezvous_timeout`, which names the host. Cancellation: all types, at once.
+ELASTIC_DECL task<void> wait_for_name(
+    std::string host, duration patience, rendezvous_parameters parameters,
+    std::function<task<std::vector<asio::ip::address>>(std::string)> look_up);
+
+/// The same with the resolver of this host.
+ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
+                                      rendezvous_parameters parameters);
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/impl/static_rendezvous.ipp ----
+
+#include <stdexcept>
+
+namespace elastic::detail {
+
+inline const std::string static_exit_count = "elastic/static/num_left";
+inline const std::string static_exit_last = "elastic/static/last_left";
+
+/// Reports that a node other than 0 has passed the exit barrier and will send no further request.
+inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
+  try {
+    const std::int64_t count = co_await agents->add(static_exit_count, 1);
+    if (count < other_nodes) co_return;
+    const std::string value;
+    co_await agents->set(static_exit_last, value);
+  } catch (const std::runtime_error&) {
+    // Node 0 did not wait that long, so nobody needs the report.
+    if (is_cancellation(std::current_exception())) throw;
+  }
+}
+
+inline task<void> wait_for_exits(std::shared_ptr<store> agents) {
+  co_await agents->get(static_exit_last);
+}
+
+ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters parameters)
+    : parameters_(std::move(parameters)) {
+  if (parameters_.min_nodes != parameters_.max_nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("the static rendezvous needs a fixed number of nodes, not {}:{}",
+                            parameters_.min_nodes, parameters_.max_nodes));
+  }
+  if (parameters_.node_rank < 0 || parameters_.node_rank >= parameters_.max_nodes) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} {}: with {} nodes it is 0 to {}", parameters_.name_of("node_rank"),
+                            parameters_.node_rank, parameters_.max_nodes,
+                            parameters_.max_nodes - 1));
+  }
+  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
+                             default_port);
+  if (endpoint_.port == 0 && parameters_.max_nodes > 1) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} '{}': several nodes need a port that they all know",
+                            parameters_.name_of("endpoint"), parameters_.endpoint));
+  }
+  parameters_.listens_everywhere();
+  timeout_ = patience_of(parameters_);
+  parameters_.check_conf({"timeout", "listen"});
+}
+
+ELASTIC_DECL duration static_rendezvous::patience_of(const rendezvous_parameters& parameters) {
+  return parameters.seconds("timeout", std::chrono::seconds(900));
+}
+
+ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
+  check_open();
+  if (parameters_.max_nodes == 1) {
+    // No other node holds a connection, so each round can have an empty store at the same port.
+    co_await shutdown();
+  }
+  if (!agents_) co_await connect();
+  rendezvous_round round;
+  round.round = round_++;
+  round.group_rank = parameters_.node_rank;
+  round.group_world_size = parameters_.max_nodes;
+  round.agents = new_shared<prefix_store>(parameters_.run_id, agents_);
+  round.exchange_timeout = timeout_;
+  round.restarts = restarts();
+  round.master.address = endpoint_.host;
+  round.master.port = server_ ? server_->port() : endpoint_.port;
+  round.master.served_by_agent = true;
+  co_return round;
+}
+
+ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
+  auto agents = new_shared<prefix_store>(parameters_.run_id, agents_);
+  co_await elastic::exit_barrier(agents, parameters_.max_nodes);
+  const int other_nodes = parameters_.max_nodes - 1;
+  if (other_nodes == 0) co_return;
+  if (parameters_.node_rank != 0) {
+    co_await report_exit(std::move(agents), other_nodes);
+    co_return;
+  }
+  // The last node may pass while another one has arrived but not yet asked whether all have.
+  time_source& time = *parameters_.time;
+  co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
+}
+
+ELASTIC_DECL task<void> static_rendezvous::shutdown() {
+  agents_.reset();
+  const std::unique_ptr<tcp_store_server> ending = std::move(server_);
+  if (ending) co_await ending->stop();
+}
+
+/// Where node 0 serves.
+inline task<listen_point> point_of_server(std::string host) {
+  const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
+  const bool has_loopback =
+      std::any_of(addresses.begin(), addresses.end(),
+                  [](const auto& address) { return plain_address(address).is_loopback(); });
+  listen_point point = co_await find_listen_point(host);
+  // An address of another host is a mistake. The server's error names it.
+  if (point.address.empty() && !has_loopback) point.address = host;
+  co_return point;
+}
+
+ELASTIC_DECL task<void> static_rendezvous::connect() {
+  auto executor = co_await asio::this_coro::executor;
+  if (parameters_.node_rank == 0) {
+    co_await wait_for_name(endpoint_.host, timeout_, parameters_);
+    auto table = new_shared<key_value_engine>();
+    tcp_store_server::options options;
+    listen_point point;
+    if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
+    options.address = point.address;
+    options.besides = point.besides;
+    options.port = endpoint_.port;
+    options.use_ring = parameters_.use_ring;
+    options.log = parameters_.log;
+    options.meter = parameters_.meter;
+    options.engine = table;
+    server_ = std::make_unique<tcp_store_server>(executor, options);
+    agents_ = new_shared<memory_store>(table);
+    co_return;
+  }
+  tcp_store::options options;
+  options.host = endpoint_.host;
+  options.port = endpoint_.port;
+  options.log = parameters_.log;
+  // A node of torchrun that serves waits until all others have announced themselves to the store.
+  options.announce_worker = true;
+  auto client = new_shared<tcp_store>(executor, options);
+  if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
+                              client->connect())) {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("node 0 did not answer at {}:{} within {} s: {}", endpoint_.host,
+                            endpoint_.port, std::chrono::duration<double>(timeout_).count(),
+                            client->last_problem()));
+  }
+  agents_ = std::move(client);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/net/detail/impl/port_choice.ipp ----
 
 namespace elastic::detail {
@@ -51372,16 +53350,59 @@ ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const sysc
   held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio_error_code) {});
 }
 
+ELASTIC_DECL void reaper::adopt_ending(asio::posix::stream_descriptor pidfd,
+                                       std::chrono::milliseconds patience, const syscalls& calls) {
+  const auto held = new_shared<dying>(std::move(pidfd), calls);
+  held->patience = patience;
+  if (down_) return;
+  start_task(held->pidfd.get_executor(), see_off(held), [](std::exception_ptr) {});
+}
+
+ELASTIC_DECL task<void> reaper::see_off(std::shared_ptr<dying> held) {
+  system_time time;
+  const time_point patience_ends = deadline_after(time.now(), held->patience);
+  if (!co_await with_deadline(time, patience_ends, wait_for_end(held))) held->kill();
+  held->patience = std::chrono::milliseconds(0);
+  co_await wait_for_end(held);
+}
+
+ELASTIC_DECL task<void> reaper::wait_for_end(std::shared_ptr<dying> held) {
+  co_await held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+}
+
 ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& kernel)
     : pidfd(std::move(descriptor)), calls(kernel) {}
 
 ELASTIC_DECL reaper::dying::~dying() {
-  pollfd end{pidfd.native_handle(), POLLIN, 0};
-  uninterrupted([&] { return ::poll(&end, 1, 1000); });
+  if (patience.count() > 0 && !ends_within(patience)) kill();
+  ends_within(std::chrono::seconds(1));
   siginfo_t ignored{};
   calls.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.native_handle()), &ignored,
                WEXITED | WNOHANG);
 }
+
+ELASTIC_DECL bool reaper::dying::ends_within(std::chrono::milliseconds time) {
+  pollfd end{pidfd.native_handle(), POLLIN, 0};
+  return uninterrupted([&] { return ::poll(&end, 1, static_cast<int>(time.count())); }) == 1;
+}
+
+ELASTIC_DECL void reaper::dying::kill() {
+  calls.pidfd_send_signal(pidfd.native_handle(), SIGKILL, 0);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/session_signal.hpp ----
+
+namespace elastic::detail {
+
+/// Sends a signal to every process of a session but its leader, as far as /proc shows them. Does
+/// nothing once the leader, `leader_pidfd`, has ended.
+///
+/// It never signals a process of another session: while the leader lives, its number names no other
+/// session, and a process is signalled through a pidfd that was held when it was seen there.
+ELASTIC_DECL void signal_session_but_leader(pid_t leader, int leader_pidfd, int number,
+                                            const syscalls& calls) noexcept;
 
 }  // namespace elastic::detail
 
@@ -51390,12 +53411,14 @@ ELASTIC_DECL reaper::dying::~dying() {
 namespace elastic::detail {
 
 ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid_t pid, int pidfd,
-                                      const syscalls& calls)
+                                      const syscalls& calls, duration linger)
     : calls_(calls),
       descriptor_(executor),
       reaper_(reaper::of(executor)),
       pid_(pid),
-      owner_(::getpid()) {
+      owner_(::getpid()),
+      linger_(linger),
+      hurried_(executor) {
   asio_error_code failure;
   descriptor_.assign(pidfd, failure);
   if (!failure) return;
@@ -51410,20 +53433,43 @@ ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid
 ELASTIC_DECL pidfd_child::~pidfd_child() {
   // In a fork of the host, this copy owns nothing.
   if (::getpid() != owner_ || tree_ended_) return;
-  if (!status_) note_outsiders();
-  signal_group(SIGKILL);
+  if (!status_) kill_all();
   look();
   if (status_) reap();
-  kill_members();
+  found_members found = kill_members(true);
+  leave(std::move(found.trackers), guard_helper::tracker);
+  leave(std::move(found.managers), guard_helper::manager);
   if (!reaped_) reaper_.adopt(std::move(descriptor_), calls_);
 }
 
 ELASTIC_DECL bool pidfd_child::signal(int number) noexcept {
   look();
+  if (status_ && number == SIGKILL) hurried_.set();
   if (status_) return false;
+  if (number == SIGKILL) {
+    kill_all();
+    return true;
+  }
   if (number != SIGCONT) note_outsiders();
   signal_group(number);
   return true;
+}
+
+ELASTIC_DECL bool pidfd_child::signal_process(int number) noexcept {
+  look();
+  if (status_) return false;
+  note_outsiders();
+  const int pidfd = descriptor_.native_handle();
+  if (calls_.pidfd_send_signal(pidfd, number, 0) == 0 || errno == ESRCH) return true;
+  // A filter refused the call.
+  return signal(number);
+}
+
+ELASTIC_DECL void pidfd_child::signal_others(int number) noexcept {
+  look();
+  if (status_) return;
+  note_outsiders();
+  signal_session_but_leader(pid_, descriptor_.native_handle(), number, calls_);
 }
 
 ELASTIC_DECL task<exit_status> pidfd_child::wait() {
@@ -51446,15 +53492,26 @@ ELASTIC_DECL std::vector<pid_t> pidfd_child::left() {
 
 ELASTIC_DECL task<void> pidfd_child::end_tree() {
   if (!status_) {
-    note_outsiders();
-    signal_group(SIGKILL);
+    kill_all();
     co_await wait();
   }
   reap();
-  for (;;) {
-    std::vector<pinned> dying = kill_members();
-    if (dying.empty()) break;
-    for (pinned& held : dying) co_await gone(std::move(held.pidfd));
+  if (!was_killed_ && linger_ > duration::zero()) co_await linger();
+  system_time time;
+  bool spares_helpers = true;
+  for (int round = 0;; ++round) {
+    found_members found = kill_members(spares_helpers && round < most_rounds_with_helpers);
+    if (!found.others.empty()) {
+      co_await all_gone(std::move(found.others));
+    } else if (!found.trackers.empty()) {
+      const time_point patience_ends =
+          deadline_after(time.now(), patience_with(guard_helper::tracker));
+      task<void> ending = all_gone(std::move(found.trackers));
+      spares_helpers = co_await with_deadline(time, patience_ends, std::move(ending));
+    } else {
+      leave(std::move(found.managers), guard_helper::manager);
+      break;
+    }
   }
   outsiders_.clear();
   threads_.reset();
@@ -51545,8 +53602,8 @@ ELASTIC_DECL bool pidfd_child::is_childless() const noexcept {
          ::pread(children_.get(), &byte, 1, 0) == 0;
 }
 
-ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
-  if (is_childless()) return;
+ELASTIC_DECL bool pidfd_child::note_outsiders() noexcept try {
+  if (is_childless()) return false;
   std::vector<pinned> tree;
   for (pid_t next : read_children(pid_)) consider(next, pid_, tree);
   for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -51555,12 +53612,16 @@ ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
   }
   std::erase_if(outsiders_,
                 [&](const pinned& held) { return holds(tree, held.pid) || !alive(held); });
+  bool has_helper = false;
   for (pinned& held : tree) {
+    has_helper = has_helper || kind_of_helper(held.pid);
     const auto entry = read_process(held.pid);
     if (entry && entry->session != pid_) outsiders_.push_back(std::move(held));
   }
+  return has_helper;
 } catch (...) {
   // Without memory for the list, only the session is killed.
+  return false;
 }
 
 ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pinned>& tree) {
@@ -51569,8 +53630,26 @@ ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pin
   if (entry && entry->parent == parent && !holds(tree, pid)) tree.push_back(std::move(held));
 }
 
-ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> try {
-  signal_group(SIGKILL);
+ELASTIC_DECL task<void> pidfd_child::linger() {
+  system_time time;
+  const time_point linger_ends = deadline_after(time.now(), linger_);
+  while (!hurried_.is_set()) {
+    found_members found = find_members(false);
+    if (found.others.empty()) co_return;
+    task<std::size_t> ending = race(all_gone(std::move(found.others)), hurried_.wait());
+    const auto ended = co_await with_deadline(time, linger_ends, std::move(ending));
+    if (!ended) co_return;
+  }
+}
+
+ELASTIC_DECL void pidfd_child::kill_all() noexcept {
+  was_killed_ = true;
+  if (!note_outsiders()) return signal_group(SIGKILL);
+  calls_.pidfd_send_signal(descriptor_.native_handle(), SIGKILL, 0);
+  kill_members(true);
+}
+
+ELASTIC_DECL auto pidfd_child::find_members(bool spares_helpers) -> found_members {
   std::erase_if(outsiders_, [&](const pinned& held) { return !alive(held); });
   const bool in_use = session_in_use();
   if (!in_use && outsiders_.empty()) return {};
@@ -51583,6 +53662,7 @@ ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> tr
   std::vector<pid_t> roots;
   for (const pinned& held : outsiders_) roots.push_back(held.pid);
 
+  found_members found;
   std::vector<pinned> members;
   for (const process_entry& candidate : select_tree(entries, session, roots)) {
     pinned held{candidate.pid, {}};
@@ -51592,10 +53672,58 @@ ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> tr
                          holds(outsiders_, entry->pid) || holds(members, entry->parent);
     if (is_ours) members.push_back(std::move(held));
   }
-  std::erase_if(members, [&](const pinned& held) { return !kill(held); });
-  return members;
+  for (pinned& held : members) {
+    const bool may_be_helper = spares_helpers && held.pid != pid_;
+    const auto kind = may_be_helper ? kind_of_helper(held.pid) : std::nullopt;
+    std::vector<pinned>& kin = !kind ? found.others
+                               : *kind == guard_helper::tracker ? found.trackers
+                                                                : found.managers;
+    kin.push_back(std::move(held));
+  }
+  return found;
+}
+
+ELASTIC_DECL auto pidfd_child::kill_members(bool spares_helpers) noexcept -> found_members try {
+  found_members found = find_members(spares_helpers);
+  // A helper that was stopped could not end.
+  for (const auto* helpers : {&found.trackers, &found.managers}) {
+    for (const pinned& held : *helpers) {
+      calls_.pidfd_send_signal(held.pidfd.get(), SIGCONT, 0);
+    }
+  }
+  if (!was_killed_) {
+    for (const pinned& held : found.others) note_killed(held.pid);
+  }
+  // Nothing that is forked meanwhile escapes a signal to the group.
+  if (!found.has_helper()) signal_group(SIGKILL);
+  std::erase_if(found.others, [&](const pinned& held) { return !kill(held); });
+  return found;
 } catch (...) {
+  signal_group(SIGKILL);
   return {};
+}
+
+ELASTIC_DECL void pidfd_child::note_killed(pid_t pid) {
+  const bool is_noted = std::any_of(killed_.begin(), killed_.end(),
+                                    [&](const killed_leftover& one) { return one.pid == pid; });
+  if (is_noted || pid == pid_ || killed_.size() > limits::named_leftovers) return;
+  const bool is_more = killed_.size() == limits::named_leftovers;
+  killed_.push_back(is_more ? killed_leftover{} : killed_leftover{pid, shown_command_of(pid)});
+}
+
+ELASTIC_DECL void pidfd_child::leave(std::vector<pinned> helpers, guard_helper kind) noexcept try {
+  for (pinned& helper : helpers) {
+    asio::posix::stream_descriptor ending(descriptor_.get_executor());
+    ending.assign(helper.pidfd.get());
+    helper.pidfd.release();
+    reaper_.adopt_ending(std::move(ending), patience_with(kind), calls_);
+  }
+} catch (...) {
+  // Without the means to wait for them, they end by themselves.
+}
+
+ELASTIC_DECL task<void> pidfd_child::all_gone(std::vector<pinned> members) {
+  for (pinned& held : members) co_await gone(std::move(held.pidfd));
 }
 
 ELASTIC_DECL task<void> pidfd_child::gone(unique_fd pidfd) {
@@ -51628,10 +53756,12 @@ ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_end
   // messages can still be read.
   if (size < 0 && errno == ECONNRESET) size = uninterrupted(receive);
   if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-  if (size != static_cast<ssize_t>(sizeof news.message)) {
+  constexpr auto least = static_cast<ssize_t>(offsetof(guard_message, command));
+  if (size < least) {
     has_ended = true;
     return std::nullopt;
   }
+  news.message.size = std::clamp(news.message.size, 0, static_cast<int>(size - least));
   for (cmsghdr* head = CMSG_FIRSTHDR(&packet); head; head = CMSG_NXTHDR(&packet, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
     int fd = -1;
@@ -51646,6 +53776,35 @@ ELASTIC_DECL exit_status as_exit_status(int waited) {
   return exit_status::exited(WEXITSTATUS(waited));
 }
 
+/// A number after its name in a file of /proc; -1 if it is not there.
+inline pid_t number_in(const std::string& file, std::string_view wanted) {
+  std::ifstream lines(file);
+  for (std::string name; lines >> name; std::getline(lines, name)) {
+    pid_t number = -1;
+    if (name == wanted && lines >> number) return number;
+  }
+  return -1;
+}
+
+inline pid_t pid_of_guard(int pidfd) {
+  return number_in(fmt::format("/proc/self/fdinfo/{}", pidfd), "Pid:");
+}
+
+ELASTIC_DECL std::string guard_standstill::text() const {
+  if (tracer > 0) return fmt::format("process {} traces it", tracer);
+  return is_stopped() ? "it is stopped" : fmt::format("it is in state {}", state);
+}
+
+ELASTIC_DECL guard_standstill look_at_guard(int pidfd) {
+  guard_standstill why;
+  const pid_t guard = pid_of_guard(pidfd);
+  const auto entry = guard > 0 ? read_process(guard) : std::nullopt;
+  if (!entry) return why;
+  why.state = entry->state;
+  why.tracer = number_in(fmt::format("/proc/{}/status", guard), "TracerPid:");
+  return why;
+}
+
 ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor, pid_t worker,
                                           unique_fd worker_pidfd,
                                           asio::posix::stream_descriptor socket,
@@ -51654,61 +53813,100 @@ ELASTIC_DECL guarded_child::guarded_child(const asio::any_io_executor& executor,
       reaper_(reaper::of(executor)),
       socket_(std::move(socket)),
       guard_(executor),
-      worker_(std::move(worker_pidfd)),
+      worker_(executor),
       pid_(worker),
       owner_(::getpid()),
       log_(std::move(log)) {
   guard_.assign(guard_pidfd.release());
+  if (worker_pidfd) worker_.assign(worker_pidfd.release());
 }
 
 ELASTIC_DECL guarded_child::~guarded_child() {
   // In a fork of the host, this copy owns nothing.
   if (::getpid() != owner_) return;
   socket_.close();
-  if (!is_reaped_) reaper_.adopt(std::move(guard_), calls_);
+  if (is_reaped_) return;
+  if (!has_helpers_) {
+    reaper_.adopt(std::move(guard_), calls_);
+  } else {
+    // The guard kills the helpers first.
+    const auto patience = patience_with(guard_helper::manager) + std::chrono::seconds(1);
+    reaper_.adopt_ending(std::move(guard_), patience, calls_);
+  }
 }
 
 ELASTIC_DECL bool guarded_child::signal(int number) noexcept {
   look();
-  if (status_) return false;
+  if (status_) {
+    if (number == SIGKILL && !is_empty_) send(guard_end_tree);
+    return false;
+  }
+  // SIGKILL goes to the worker alone: its group may contain a helper that has yet to clean up, so
+  // the guard kills the rest.
+  const bool kills = number == SIGKILL;
+  if (kills) send(guard_end_tree);
   // Signals the group directly, without waking the guard. Kernels before 6.9 cannot do that, and a
   // filter may refuse it.
-  constexpr unsigned to_group = pidfd_signal_process_group;
-  if (calls_.pidfd_send_signal(worker_.get(), number, to_group) == 0) return true;
+  const unsigned target = kills ? 0 : pidfd_signal_process_group;
+  wake_guard();
+  if (calls_.pidfd_send_signal(worker_.native_handle(), number, target) == 0) return true;
   if (errno == ESRCH) return false;
-  send(static_cast<unsigned char>(number));
+  if (!kills) send(static_cast<unsigned char>(number));
   return true;
+}
+
+ELASTIC_DECL bool guarded_child::signal_process(int number) noexcept {
+  look();
+  if (status_) return false;
+  wake_guard();
+  if (calls_.pidfd_send_signal(worker_.native_handle(), number, 0) == 0) return true;
+  // A filter may refuse the call.
+  return errno != ESRCH && signal(number);
+}
+
+ELASTIC_DECL void guarded_child::signal_others(int number) noexcept {
+  look();
+  if (!status_) signal_session_but_leader(pid_, worker_.native_handle(), number, calls_);
 }
 
 ELASTIC_DECL task<exit_status> guarded_child::wait() {
   look();
-  while (!status_) {
-    co_await news();
-    look();
+  if (!status_) co_await race(end_told(), worker_ended());
+  system_time time;
+  for (int silences = 1; !status_; ++silences) {
+    wake_guard();
+    const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
+    if (co_await with_deadline(time, silence_ends, end_told())) break;
+    const guard_standstill why = look_at_guard(guard_.native_handle());
+    const bool is_kept_waiting = why.state == 'R' || why.state == 'D';
+    if (!is_kept_waiting || silences >= limits::guard_silences) give_up_guard(why);
   }
   co_return *status_;
 }
 
 ELASTIC_DECL task<void> guarded_child::end_tree() {
   look();
-  if (!is_empty_) send(guard_end_tree);
+  // When the worker has ended by itself, the guard ends what lingers.
+  if (!status_) send(guard_end_tree);
+  system_time time;
   while (!is_empty_) {
-    co_await news();
-    look();
+    wake_guard();
+    const time_point silence_ends = deadline_after(time.now(), limits::guard_silence);
+    if (co_await with_deadline(time, silence_ends, emptiness_told())) break;
+    // Otherwise it waits for processes that the kernel has not ended yet.
+    const guard_standstill why = look_at_guard(guard_.native_handle());
+    if (why.is_stopped()) give_up_guard(why);
   }
+  // The guard stays with the helpers; the destructor leaves it to the reaper.
+  if (has_helpers_) co_return;
   // `empty` is its last message.
   co_await guard_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
   reap_guard();
 }
 
 ELASTIC_DECL std::vector<pid_t> guarded_child::left() {
-  std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", guard_.native_handle()));
-  for (std::string name; lines >> name; std::getline(lines, name)) {
-    pid_t guard = -1;
-    if (name != "Pid:" || !(lines >> guard) || guard <= 0) continue;
-    return read_children(guard);
-  }
-  return {};
+  const pid_t guard = pid_of_guard(guard_.native_handle());
+  return guard > 0 ? read_children(guard) : std::vector<pid_t>();
 }
 
 ELASTIC_DECL task<void> guarded_child::news() {
@@ -51719,6 +53917,32 @@ ELASTIC_DECL task<void> guarded_child::news() {
   if (failure && request.cancelled() != asio::cancellation_type::none) {
     throw asio_system_error(failure);
   }
+}
+
+ELASTIC_DECL task<void> guarded_child::end_told() {
+  for (look(); !status_; look()) co_await news();
+}
+
+ELASTIC_DECL task<void> guarded_child::emptiness_told() {
+  for (look(); !is_empty_; look()) co_await news();
+}
+
+ELASTIC_DECL task<void> guarded_child::worker_ended() {
+  // Without a pidfd, only the guard tells of the end.
+  if (!worker_.is_open()) co_return co_await end_told();
+  co_await worker_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+}
+
+ELASTIC_DECL void guarded_child::wake_guard() noexcept {
+  calls_.pidfd_send_signal(guard_.native_handle(), SIGCONT, 0);
+}
+
+ELASTIC_DECL void guarded_child::give_up_guard(const guard_standstill& why) noexcept {
+  log_.error("the guard of worker {} does not answer, since {}; it is killed", pid_, why.text());
+  calls_.pidfd_send_signal(guard_.native_handle(), SIGKILL, 0);
+  lose_guard();
+  asio_error_code ignored;
+  socket_.cancel(ignored);
 }
 
 ELASTIC_DECL void guarded_child::reap_guard() noexcept {
@@ -51742,7 +53966,13 @@ ELASTIC_DECL void guarded_child::look() noexcept {
     const int value = news->message.value;
     switch (news->message.news) {
       case guard_news::ended: status_ = as_exit_status(value); break;
-      case guard_news::empty: is_empty_ = true; break;
+      case guard_news::empty:
+        is_empty_ = true;
+        has_helpers_ = value != 0;
+        break;
+      case guard_news::killed:
+        killed_.push_back({value, shown_command(news->command())});
+        break;
       case guard_news::stuck:
         log_.error("process {}, left by worker {}, cannot be killed: it runs as another user",
                    value, pid_);
@@ -51760,8 +53990,8 @@ ELASTIC_DECL void guarded_child::look() noexcept {
 
 ELASTIC_DECL void guarded_child::lose_guard() noexcept {
   is_empty_ = true;
-  calls_.pidfd_send_signal(worker_.get(), SIGKILL, pidfd_signal_process_group);
-  calls_.pidfd_send_signal(worker_.get(), SIGKILL, 0);
+  calls_.pidfd_send_signal(worker_.native_handle(), SIGKILL, pidfd_signal_process_group);
+  calls_.pidfd_send_signal(worker_.native_handle(), SIGKILL, 0);
   log_.error("the guard of worker {} was killed: descendants of the worker may survive", pid_);
   if (!status_) status_ = exit_status::guard_lost();
 }
@@ -51774,8 +54004,8 @@ namespace elastic::detail {
 
 ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
                                                  std::vector<std::string> hosts) {
-  if (is_loopback(chosen)) co_return std::string("127.0.0.1");
   auto executor = co_await asio::this_coro::executor;
+  if (is_loopback(chosen)) co_return own_loopback(executor, chosen);
   // Documentation addresses: no host has them, and nothing is sent.
   hosts.push_back("192.0.2.1");
   hosts.push_back("2001:db8::1");
@@ -51791,7 +54021,7 @@ ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
   for (const auto& address : own) {
     if (!address.is_loopback()) co_return address.to_string();
   }
-  co_return std::string("127.0.0.1");
+  co_return own_loopback(executor);
 }
 
 }  // namespace elastic::detail
@@ -56441,6 +58671,48 @@ ELASTIC_DECL task<void> registered_leader::hand_over(bool is_job_over) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/impl/registry_watch.ipp ----
+
+namespace elastic::detail {
+
+/// How long a node waits before it asks for the first time, how long for an answer, and between two
+/// questions. A wait of 5 s is logged, by then with what this has found.
+inline constexpr std::chrono::seconds registry_first_question{1};
+inline constexpr std::chrono::seconds registry_answer{3};
+inline constexpr std::chrono::seconds registry_question_pause{3};
+
+ELASTIC_DECL task<void> registry_watch::run() {
+  silent_since_.reset();
+  duration pause = registry_first_question;
+  for (;;) {
+    co_await time_->sleep_until(time_->now() + pause);
+    pause = registry_question_pause;
+    const time_point asked = time_->now();
+    std::string problem = fmt::format("no answer within {} s", registry_answer.count());
+    bool has_answered = false;
+    try {
+      task<void> asking = ask_();
+      has_answered = co_await with_deadline(*time_, asked + registry_answer, std::move(asking));
+    } catch (const error& failure) {
+      problem = failure.what();
+    }
+    if (has_answered) {
+      silent_since_.reset();
+      continue;
+    }
+    if (!silent_since_) silent_since_ = asked;
+    problem_ = std::move(problem);
+  }
+}
+
+ELASTIC_DECL std::string registry_watch::obstacle() const {
+  if (!silent_since_) return {};
+  const std::chrono::duration<double> silent = time_->now() - *silent_since_;
+  return fmt::format("{} could not be read for {:.0f} s ({})", name_, silent.count(), problem_);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/impl/registry_connector.ipp ----
 
 namespace elastic::detail {
@@ -56474,8 +58746,15 @@ inline std::vector<std::uint64_t> followers_of(const leader_record& record) {
   return followers;
 }
 
+/// Reads the record, whatever is in it.
+inline std::function<task<void>()> reading_of(std::shared_ptr<leader_registry> registry) {
+  return [registry]() -> task<void> { co_await registry->look(); };
+}
+
 ELASTIC_DECL registry_connector::registry_connector(options chosen)
-    : chosen_(std::move(chosen)), registry_(chosen_.registry()) {}
+    : chosen_(std::move(chosen)),
+      registry_(chosen_.registry()),
+      watch_(registry_->name(), reading_of(chosen_.registry()), chosen_.time) {}
 
 ELASTIC_DECL std::string registry_connector::connected_to() const {
   return connected_.address.port == 0 ? name() : to_text(connected_.address);
@@ -56796,11 +59075,6 @@ ELASTIC_DECL fencing fencing::of_end(duration grace) { return {grace / 2, grace 
 
 ELASTIC_DECL fencing fencing::of_step_down(duration grace) {
   return {duration::zero(), grace / 4, grace / 2};
-}
-
-ELASTIC_DECL bool fencing::is_safe() const {
-  const duration drift = others_go_on / 50;
-  return notice < kill && kill + kill_time + drift <= others_go_on;
 }
 
 }  // namespace elastic::detail
@@ -57972,12 +60246,26 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
   if (parameters_.secret) wish.addresses = text_of(own_addresses());
   link_->begin_join(std::move(wish));
+  if (registry_) {
+    co_await race(until_placed(), registry_->watch_registry());
+  } else {
+    co_await until_placed();
+  }
+  round_ = link_->known().placed->round;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::until_placed() {
   while (!link_->known().placed) {
     throw_if_over();
     if (link_->known().refused) throw_refused(*link_->known().refused);
     co_await news();
   }
-  round_ = link_->known().placed->round;
+}
+
+ELASTIC_DECL std::string c10d_rendezvous::obstacle() const {
+  if (!link_) return {};
+  const std::string obstacle = link_->obstacle();
+  return obstacle.empty() && registry_ ? registry_->obstacle() : obstacle;
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
@@ -58109,34 +60397,6 @@ ELASTIC_DECL std::string_view job_of_role(std::string_view run_id) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/detail/impl/fixed_membership.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL task<rendezvous_change> fixed_membership::wait_for_change() {
-  event_flag never(co_await asio::this_coro::executor);
-  co_await never.wait();
-  co_return rendezvous_change{};
-}
-
-ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string reason) {
-  rendezvous_change change{rendezvous_change::cause::worker_failed, std::move(reason), ++restarts_};
-  co_return change;
-}
-
-ELASTIC_DECL task<void> fixed_membership::close(rendezvous_handler::job_end, std::string) {
-  is_closed_ = true;
-  co_return;
-}
-
-ELASTIC_DECL void fixed_membership::check_open() const {
-  if (is_closed_) {
-    throw error(errc::rendezvous_closed, "the rendezvous is closed: the job has ended");
-  }
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/rendezvous/detail/impl/solo_rendezvous.ipp ----
 
 namespace elastic::detail {
@@ -58171,6 +60431,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   check_open();
   auto executor = co_await asio::this_coro::executor;
   if (endpoint_.port != 0 && !server_) {
+    co_await wait_for_name(endpoint_.host, parameters_.join_timeout, parameters_);
     tcp_store_server::options options;
     options.address = endpoint_.host;
     options.port = endpoint_.port;
@@ -58188,7 +60449,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       new_shared<memory_store>());
-  const std::string own_address = "127.0.0.1";
+  const std::string own_address = own_loopback(executor, endpoint_.host);
   const meeting_place nowhere;
   round.master = co_await workers_.serve(own_address, parameters_.local_addr.empty(), nowhere);
   if (parameters_.secret) {
@@ -58231,141 +60492,6 @@ ELASTIC_DECL task<void> solo_rendezvous::shutdown() {
   co_await workers_.stop();
   if (server_) co_await server_->stop();
   server_.reset();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/impl/static_rendezvous.ipp ----
-
-#include <stdexcept>
-
-namespace elastic::detail {
-
-inline const std::string static_exit_count = "elastic/static/num_left";
-inline const std::string static_exit_last = "elastic/static/last_left";
-
-/// Reports that a node other than 0 has passed the exit barrier and will send no further request.
-inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
-  try {
-    const std::int64_t count = co_await agents->add(static_exit_count, 1);
-    if (count < other_nodes) co_return;
-    const std::string value;
-    co_await agents->set(static_exit_last, value);
-  } catch (const std::runtime_error&) {
-    // Node 0 did not wait that long, so nobody needs the report.
-    if (is_cancellation(std::current_exception())) throw;
-  }
-}
-
-inline task<void> wait_for_exits(std::shared_ptr<store> agents) {
-  co_await agents->get(static_exit_last);
-}
-
-ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters parameters)
-    : parameters_(std::move(parameters)) {
-  if (parameters_.min_nodes != parameters_.max_nodes) {
-    throw error(errc::invalid_argument,
-                fmt::format("the static rendezvous needs a fixed number of nodes, not {}:{}",
-                            parameters_.min_nodes, parameters_.max_nodes));
-  }
-  if (parameters_.node_rank < 0 || parameters_.node_rank >= parameters_.max_nodes) {
-    throw error(errc::invalid_argument,
-                fmt::format("{} {}: with {} nodes it is 0 to {}", parameters_.name_of("node_rank"),
-                            parameters_.node_rank, parameters_.max_nodes,
-                            parameters_.max_nodes - 1));
-  }
-  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
-                             default_port);
-  parameters_.listens_everywhere();
-  timeout_ = parameters_.seconds("timeout", std::chrono::seconds(900));
-  parameters_.check_conf({"timeout", "listen"});
-}
-
-ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
-  check_open();
-  if (parameters_.max_nodes == 1) {
-    // No other node holds a connection, so each round can have an empty store at the same port.
-    co_await shutdown();
-  }
-  if (!agents_) co_await connect();
-  rendezvous_round round;
-  round.round = round_++;
-  round.group_rank = parameters_.node_rank;
-  round.group_world_size = parameters_.max_nodes;
-  round.agents = new_shared<prefix_store>(parameters_.run_id, agents_);
-  round.exchange_timeout = timeout_;
-  round.restarts = restarts();
-  round.master.address = endpoint_.host;
-  round.master.port = server_ ? server_->port() : endpoint_.port;
-  round.master.served_by_agent = true;
-  co_return round;
-}
-
-ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
-  auto agents = new_shared<prefix_store>(parameters_.run_id, agents_);
-  co_await elastic::exit_barrier(agents, parameters_.max_nodes);
-  const int other_nodes = parameters_.max_nodes - 1;
-  if (other_nodes == 0) co_return;
-  if (parameters_.node_rank != 0) {
-    co_await report_exit(std::move(agents), other_nodes);
-    co_return;
-  }
-  // The last node may pass while another one has arrived but not yet asked whether all have.
-  time_source& time = *parameters_.time;
-  co_await with_deadline(time, time.now() + exit_timeout, wait_for_exits(std::move(agents)));
-}
-
-ELASTIC_DECL task<void> static_rendezvous::shutdown() {
-  agents_.reset();
-  const std::unique_ptr<tcp_store_server> ending = std::move(server_);
-  if (ending) co_await ending->stop();
-}
-
-/// Where node 0 serves.
-inline task<listen_point> point_of_server(std::string host) {
-  const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
-  const bool has_loopback =
-      std::any_of(addresses.begin(), addresses.end(),
-                  [](const auto& address) { return plain_address(address).is_loopback(); });
-  listen_point point = co_await find_listen_point(host);
-  // An address of another host is a mistake. The server's error names it.
-  if (point.address.empty() && !has_loopback) point.address = host;
-  co_return point;
-}
-
-ELASTIC_DECL task<void> static_rendezvous::connect() {
-  auto executor = co_await asio::this_coro::executor;
-  if (parameters_.node_rank == 0) {
-    auto table = new_shared<key_value_engine>();
-    tcp_store_server::options options;
-    listen_point point;
-    if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
-    options.address = point.address;
-    options.besides = point.besides;
-    options.port = endpoint_.port;
-    options.use_ring = parameters_.use_ring;
-    options.log = parameters_.log;
-    options.meter = parameters_.meter;
-    options.engine = table;
-    server_ = std::make_unique<tcp_store_server>(executor, options);
-    agents_ = new_shared<memory_store>(table);
-    co_return;
-  }
-  tcp_store::options options;
-  options.host = endpoint_.host;
-  options.port = endpoint_.port;
-  options.log = parameters_.log;
-  // A node of torchrun that serves waits until all others have announced themselves to the store.
-  options.announce_worker = true;
-  auto client = new_shared<tcp_store>(executor, options);
-  if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
-                              client->connect())) {
-    throw error(errc::rendezvous_timeout,
-                fmt::format("node 0 did not answer at {}:{} within {} s: {}", endpoint_.host,
-                            endpoint_.port, std::chrono::duration<double>(timeout_).count(),
-                            client->last_problem()));
-  }
-  agents_ = std::move(client);
 }
 
 }  // namespace elastic::detail
@@ -58875,68 +61001,6 @@ ELASTIC_DECL void ring::forget(operation& op) {
   op.unlink();
   --running_;
   const std::shared_ptr<void> owner = std::move(op.owner_);
-}
-
-// An operation that resumes the coroutine that awaits it.
-template <class Handler>
-class ring::awaited final : public operation {
- public:
-  awaited(ring& owner, Handler handler)
-      : operation(&call), ring_(owner), handler_(std::move(handler)) {}
-
-  void cancel() { ring_.cancel(*this); }
-
- private:
-  static void call(operation& op, const completion& done) noexcept {
-    auto& self = static_cast<awaited&>(op);
-    auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
-    auto resume = [handler = std::move(self.handler_), done]() mutable {
-      std::move(handler)(done.error(), done.result);
-    };
-    asio::post(executor, std::move(resume));
-  }
-
-  ring& ring_;
-  Handler handler_;
-};
-
-struct ring::start_awaited {
-  template <class Handler>
-  void operator()(Handler handler, ring* owner, request wanted) const {
-    auto slot = asio::get_associated_cancellation_slot(handler);
-    auto op = new_shared<awaited<Handler>>(*owner, std::move(handler));
-    if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr<awaited<Handler>>(op)](asio::cancellation_type type) {
-        const auto running = weak.lock();
-        if (running && type != asio::cancellation_type::none) running->cancel();
-      });
-    }
-    owner->start(*op, wanted, op);
-  }
-};
-
-ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
-  const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
-      start_awaited(), asio::use_awaitable, this, wanted);
-}
-
-ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> buffer) {
-  ELASTIC_ASSERT(buffer.size() <= INT_MAX);
-  const request wanted{action::read, descriptor, buffer.data(),
-                       static_cast<unsigned>(buffer.size()), 0};
-  const int count =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
-          start_awaited(), asio::use_awaitable, this, wanted);
-  co_return static_cast<std::size_t>(count);
-}
-
-ELASTIC_DECL task<void> ring::send_all(int socket, std::string_view data) {
-  ELASTIC_ASSERT(data.size() <= INT_MAX);
-  const request wanted{action::send, socket, const_cast<char*>(data.data()),
-                       static_cast<unsigned>(data.size()), 0};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
-      start_awaited(), asio::use_awaitable, this, wanted);
 }
 
 }  // namespace elastic::detail
@@ -59598,6 +61662,10 @@ ELASTIC_DECL bool stall_watch::looked(const stall_look& found, time_point now) {
   if (is_stalled_) return false;
   if (shows_stall(found)) {
     is_stalled_ = true;
+    stalled_since_ = stepped_.value_or(now);
+    if (found.longest_wait) {
+      stalled_since_ = std::max(stepped_.value_or(time_point::min()), now - *found.longest_wait);
+    }
     return true;
   }
   // The earliest time at which an outstanding operation can have lasted that long.
@@ -60033,7 +62101,6 @@ ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode) {
 
 // ---- elastic/inspection/detail/impl/socket_folder.ipp ----
 
-#include <stdlib.h>
 #include <sys/file.h>
 
 namespace elastic::detail {
@@ -61140,9 +63207,10 @@ ELASTIC_DECL std::string kept_recorders::write_all(room& budget,
   bool is_complete = true;
   for (const worker_inspection& each : found) {
     folder = each.log_folder + "/flight_recorder";
-    std::error_code failure;
-    std::filesystem::create_directory(folder, failure);
-    if (failure || !write_one(budget, folder, each)) is_complete = false;
+    ::mkdir(folder.c_str(), 0777);
+    const unique_fd directory(
+        ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!directory || !write_one(budget, folder, directory.get(), each)) is_complete = false;
   }
   return is_complete ? folder : std::string();
 }
@@ -61157,21 +63225,33 @@ inline const std::string& recorder_to_keep(const worker_inspection& found) {
   return used == found.recorders.end() ? found.recorders.front() : *used;
 }
 
-ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& folder,
+/// Writes all of a new file in a directory. Result: whether it could.
+inline bool write_new_file(int directory, const char* name, std::string_view bytes) {
+  ::unlinkat(directory, name, 0);
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const unique_fd file(::openat(directory, name, flags, 0666));
+  while (file && !bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return static_cast<bool>(file);
+}
+
+ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& folder, int directory,
                                             const worker_inspection& found) {
-  const std::string path = fmt::format("{}/rank_{}", folder, found.worker.rank);
+  const std::string name = fmt::format("rank_{}", found.worker.rank);
+  const std::string path = fmt::format("{}/{}", folder, name);
   // The analyser treats each file whose name ends with a number as a rank's, so the draft has none.
-  const std::string draft = folder + "/draft";
+  constexpr const char* draft = "draft";
   const auto known = budget.files.find(path);
   const std::size_t own = known == budget.files.end() ? 0 : known->second;
-  std::error_code failure;
   try {
     const std::string bytes = recorder_pickle(
         recorder_to_keep(found), {found.worker.rank, found.world_size}, budget.left + own);
-    std::ofstream(draft, std::ios::binary) << bytes << std::flush;
-    const bool is_whole = std::filesystem::file_size(draft, failure) == bytes.size() && !failure;
-    if (is_whole) std::filesystem::rename(draft, path, failure);
-    if (is_whole && !failure) {
+    if (write_new_file(directory, draft, bytes) &&
+        ::renameat(directory, draft, directory, name.c_str()) == 0) {
       budget.left = budget.left + own - bytes.size();
       budget.files[path] = bytes.size();
       return true;
@@ -61180,7 +63260,7 @@ ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& fol
     // The recorder is invalid, or there is no room.
     return false;
   }
-  std::filesystem::remove(draft, failure);
+  ::unlinkat(directory, draft, 0);
   return false;
 }
 
@@ -61352,6 +63432,178 @@ ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidenc
 
 }  // namespace elastic::detail
 
+// ---- elastic/diagnosis/detail/wait_graph.hpp ----
+
+namespace elastic::detail {
+
+/// A rank in a process group. Ranks are named by their index in the evidence.
+struct group_member {
+  std::size_t rank = 0;
+  /// Null if the rank has not used the group, or nothing is known about it.
+  const group_position* position = nullptr;
+  /// Whether `enqueued` is known.
+  bool is_known = false;
+  std::int64_t enqueued = 0;
+  /// The operation in which it waits; null if it does not.
+  const collective_call* wait = nullptr;
+};
+
+/// A process group of a job.
+struct rank_group {
+  /// The name to show: its description or, without one, PyTorch's name, such as "0".
+  std::string label;
+  /// Whether `members` is complete.
+  bool is_complete = false;
+  std::vector<group_member> members = {};
+  std::size_t waiting = 0;
+  /// Among the members whose `enqueued` is known: the one that has entered the fewest operations.
+  std::size_t last = 0;
+  std::int64_t least_enqueued = 0;
+  bool has_unknown = false;
+};
+
+/// An operation in which ranks wait: a group, and a sequence number.
+struct awaited_operation {
+  const rank_group* group = nullptr;
+  const collective_call* call = nullptr;
+  /// How many ranks wait in it, and how long the longest wait has lasted.
+  std::size_t waiting = 0;
+  duration age{};
+};
+
+/// Which ranks of a job wait for which others. Refers to the evidence, which must outlive it.
+class wait_graph {
+ public:
+  /// @param least_wait  a rank that entered an operation more recently does not count as waiting in
+  ///     it
+  ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait);
+
+  const std::vector<rank_group>& groups() const { return groups_; }
+
+  /// How many ranks wait in an operation.
+  std::size_t waiting() const { return waiting_; }
+
+  /// Whether a rank waits in an operation, sends or receives.
+  bool waits(std::size_t rank) const { return ranks_[rank].waits; }
+
+  /// Whether it waits for a rank that has not entered the operation, or for an unknown rank.
+  bool is_held_up(std::size_t rank) const { return ranks_[rank].is_held_up; }
+
+  /// Whether others wait in an operation that it has certainly not entered.
+  bool is_awaited(std::size_t rank) const { return ranks_[rank].is_awaited; }
+
+  /// Of the operations that a rank has not entered, the one in which most others wait; empty if
+  /// none wait for it.
+  ELASTIC_DECL awaited_operation awaited_from(std::size_t rank) const;
+
+  /// The operation in which most ranks wait; empty if none waits.
+  ELASTIC_DECL awaited_operation most_awaited() const;
+
+  /// A cycle of ranks, each of which waits for the next; empty if there is none.
+  ELASTIC_DECL std::vector<std::size_t> circle() const;
+
+ private:
+  struct node {
+    bool waits = false;
+    bool is_held_up = false;
+    bool is_awaited = false;
+    /// Its groups, and its position among each group's members, as indices.
+    std::vector<std::pair<std::size_t, std::size_t>> groups = {};
+  };
+
+  ELASTIC_DECL void add_positions(const std::vector<rank_evidence>& evidence, duration least_wait);
+  ELASTIC_DECL void add_absent(rank_group& group, const std::vector<std::size_t>& members,
+                               const std::vector<rank_evidence>& evidence);
+  ELASTIC_DECL void complete(rank_group& group, const std::vector<rank_evidence>& evidence);
+  ELASTIC_DECL void relate(const rank_group& group);
+  ELASTIC_DECL std::optional<std::size_t> held_up_by(std::size_t rank) const;
+
+  std::vector<rank_group> groups_;
+  std::vector<node> ranks_;
+  std::size_t waiting_ = 0;
+};
+
+/// Counts the members of a group that wait in its operation `sequence`.
+ELASTIC_DECL awaited_operation operation_of(const rank_group& group, std::int64_t sequence);
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/stall_text.hpp ----
+
+// The wording of verdicts. Text from workers is made printable.
+namespace elastic::detail {
+
+/// "rank 5 (node3, local rank 1)"
+ELASTIC_DECL std::string name_of(const rank_evidence& rank);
+
+/// The same for one, "ranks 5-7" for several. `ranks` are indices of the evidence, at least one.
+ELASTIC_DECL std::string names_of(const std::vector<rank_evidence>& evidence,
+                                  const std::vector<std::size_t>& ranks);
+
+/// The sentence of a verdict without the name of its only rank, for a text that has just named it:
+/// "rank 5 (node3, local rank 1) has not entered …" → "it has not entered …". A sentence about
+/// several ranks stays as it is.
+ELASTIC_DECL std::string without_name(const std::string& sentence);
+
+inline std::string_view are(const std::vector<std::size_t>& ranks) {
+  return ranks.size() == 1 ? "is" : "are";
+}
+inline std::string_view have(const std::vector<std::size_t>& ranks) {
+  return ranks.size() == 1 ? "has" : "have";
+}
+
+/// "7 others"
+ELASTIC_DECL std::string count_of_others(std::size_t count);
+
+/// " for 31 s"; empty if unknown.
+ELASTIC_DECL std::string for_time(duration time);
+
+/// ", in data.py:88 read_shard"; empty if the stack is unknown.
+ELASTIC_DECL std::string in_frame(const rank_evidence& rank);
+
+/// " with [[5, 7]] Float"; empty for an operation without inputs.
+ELASTIC_DECL std::string inputs_of(const collective_call& call);
+
+/// "all_reduce #6 of group dp_0, in which 7 others have waited for 31 s"
+ELASTIC_DECL std::string to_text(const awaited_operation& operation);
+
+/// "; 7 others have waited in all_reduce #6 of group dp_0 for 31 s"; empty if none wait.
+ELASTIC_DECL std::string while_others_wait(const awaited_operation& operation);
+
+/// " (exit code 1)"; empty if the failure is unknown.
+ELASTIC_DECL std::string failure_in_parentheses(const rank_evidence& rank);
+
+/// " by ValueError: …"; empty if the failure is unknown.
+ELASTIC_DECL std::string by_failure(const rank_evidence& rank);
+
+/// The file system, such as "NFS", for a kernel function in which a process waits for one; empty
+/// for any other function.
+ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
+
+/// Whether a rank uses a processor, even if it has to share one with others.
+ELASTIC_DECL bool computes(const rank_evidence& rank);
+
+/// "it is in data.py:88 read_shard", and what else may hold up the rank.
+ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause);
+
+/// A text that is equal for calls that match each other: the operation and, if these must be the
+/// same on all ranks, the types and numbers of elements of its inputs.
+ELASTIC_DECL std::string signature_of(const collective_call& call);
+
+/// The operation of torch.distributed in which a thread waits; empty if none.
+ELASTIC_DECL std::string collective_in(const std::vector<stack_frame>& stack);
+inline bool is_in_collective(const std::vector<stack_frame>& stack) {
+  return !collective_in(stack).empty();
+}
+
+/// Whether a program is about to end.
+ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack);
+
+/// Lines of evidence about a rank: its positions, its process, its stack.
+ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank);
+
+}  // namespace elastic::detail
+
 #endif  // ELASTIC_WITH_DIAGNOSIS
 
 #if defined(ELASTIC_WITH_INSPECTION)
@@ -61390,6 +63642,8 @@ ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round
   watch_.reset();
   history_.clear();
   ending_.clear();
+  step_ = -1;
+  is_stalled_elsewhere_ = false;
   rendezvous_round asked = round;
   // Without `opens_workers`, this node answers no questions of other nodes.
   if (!terms_.opens_workers) asked.agents = nullptr;
@@ -61411,7 +63665,10 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   const time_point deadline = context_.time->now() + limits::inspection_time;
   look seen;
   switch (asked.what) {
-    case question::digests: seen = co_await inspect_twice(deadline); break;
+    case question::digests:
+      note_stall_elsewhere();
+      seen = co_await inspect_twice(deadline);
+      break;
     case question::last_words:
     case question::stacks: seen = co_await inspect(deadline); break;
     case question::end_rank: end_rank(asked.rank, asked.reason); break;
@@ -61473,7 +63730,7 @@ ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& rea
     // This reason serves as the result of the last look.
     found_ = reason;
     found_at_ = context_.time->now();
-    context_.end_hung(each.local_rank, reason);
+    context_.end_hung(each.local_rank, without_name(reason));
   }
 }
 
@@ -61509,7 +63766,26 @@ ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
 
 ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
   inner_->stepped(step);
+  if (step > step_) {
+    step_ = step;
+    stepped_ = context_.time->now();
+    if (std::exchange(is_stalled_elsewhere_, false)) record(job_event::type::stall_ended, {});
+  }
   if (watch_ && watch_->step(step, context_.time->now())) end_stall();
+}
+
+/// The node of group rank 0 asks only during a stall, and records it. This one records how long its
+/// own workers have made no step, if they report steps, since nothing else shows here when it ends.
+ELASTIC_DECL void diagnosis_extension::note_stall_elsewhere() {
+  const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
+  if (is_known) return;
+  is_stalled_elsewhere_ = true;
+  job_event event;
+  event.kind = job_event::type::stall_found;
+  event.reason = "the node of group rank 0 has the reason";
+  event.elsewhere = 1;
+  event.seconds = std::chrono::duration<double>(context_.time->now() - stepped_).count();
+  context_.journal->record(std::move(event));
 }
 
 ELASTIC_DECL void diagnosis_extension::end_stall() {
@@ -61596,6 +63872,10 @@ ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_
     event.lines = fmt::format("{}", fmt::join(verdict.evidence, "\n"));
     event.count = static_cast<std::int64_t>(verdict.ranks.size());
     if (!verdict.ranks.empty()) event.rank = verdict.ranks.front();
+    if (watch_ && watch_->is_stalled()) {
+      const duration lasts = context_.time->now() - watch_->stalled_since();
+      event.seconds = std::chrono::duration<double>(lasts).count();
+    }
   }
   context_.journal->record(std::move(event));
 }
@@ -61697,7 +63977,7 @@ ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& cha
     context_.log.debug("the workers are stopped at once: {}", plan.reason);
     return plan.delay;
   }
-  context_.log.info("{}: the workers go on for at most {}, since {}", change.what,
+  context_.log.info("{}: the workers continue for at most {}, since {}", change.what,
                     worker_liveness::text_of(plan.delay), plan.reason);
   standbys_->hurry();
   return plan.delay;
@@ -61961,7 +64241,7 @@ inline std::vector<option_row> make_option_rows() {
        .value = nullptr,
        .heading = heading_workers,
        .help = "Show each worker only its own GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has "
-               "one entry.",
+               "one entry, as has HIP_VISIBLE_DEVICES if it is set.",
        .type = flag_type(in_job(&launch_config::workers, &worker_spec::virtual_local_rank))},
       {.names = "--numa-binding",
        .value = "KIND",
@@ -62198,6 +64478,27 @@ inline std::vector<option_row> make_option_rows() {
                "got, before they are killed.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::shutdown_timeout)),
        .variable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"},
+      {.names = "--linger",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long processes that a worker has left behind may take to end by themselves "
+               "before they are killed, such as a logger that writes its last lines. 0: only "
+               "helpers that unlink shared memory get time.",
+       .type = bounded_seconds_type(limits::linger,
+                                    in_job(&launch_config::workers, &worker_spec::linger),
+                                    zero_seconds::allowed),
+       .is_own = true},
+      {.names = "--signal-scope",
+       .value = "worker|group",
+       .heading = heading_failure,
+       .help = "Whom the signal that stops the workers reaches: worker, each worker alone, so that "
+               "its data loaders work on while it saves (what it has started gets the signal "
+               "after half of --shutdown-timeout); or group, at once all that it has started, "
+               "too.",
+       .type = choice_type<signal_scope>(
+           {{"worker", signal_scope::process}, {"group", signal_scope::group}},
+           in_job(&launch_config::workers, &worker_spec::signal_scope)),
+       .is_own = true},
       {.names = "--exit-barrier-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
@@ -62538,7 +64839,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--print-completion",
        .value = "SHELL",
        .heading = heading_other,
-       .help = "Print the completion script for a shell (bash, zsh or fish), and exit.",
+       .help = "Print the completion script for a shell (bash, zsh, fish or tcsh), and exit.",
        .type = ignored_choice_type(completion_shells()),
        .shows = true},
       {.names = "--print-man-page",
@@ -62879,6 +65180,11 @@ namespace elastic::detail {
 /// another form, or several of them, and check them by themselves.
 inline void check_endpoint(const given_options& options, const rendezvous_parameters& rendezvous) {
   const auto text = options.find("--rdzv-endpoint");
+  const auto store = rendezvous.conf.find("store_type");
+  if (rendezvous.backend == "c10d" && store != rendezvous.conf.end() && store->second == "file") {
+    refuse_options(fmt::format("{}=file: use --rdzv-backend file, whose endpoint is a directory",
+                               rendezvous.name_of("store_type")));
+  }
   if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
   try {
     if (rendezvous.backend == "c10d") {
@@ -63164,7 +65470,9 @@ inline void check_job_file(const given_options& options, const std::vector<std::
 }
 
 ELASTIC_DECL void settle_program(const given_options& options,
-                                 const std::vector<std::string>& operands, option_target& target) {
+                                 const std::vector<std::string>& operands,
+                                 const command_line_facts& facts, option_target& target,
+                                 std::vector<std::string>& warnings) {
   program_config& config = target.config;
   check_job_file(options, operands, config);
   if (!config.job_file.empty()) return;
@@ -63189,7 +65497,11 @@ ELASTIC_DECL void settle_program(const given_options& options,
     return;
   }
   const auto python = find_variable(workers.environment, "PYTHON_EXEC");
-  if (python && !python->empty()) workers.program = *python;
+  if (python && !python->empty()) {
+    workers.program = *python;
+  } else if (!facts.python_warning.empty()) {
+    warnings.push_back(facts.python_warning);
+  }
   workers.arguments.emplace_back("-u");
   if (target.module) workers.arguments.emplace_back("-m");
   if (!target.module) config.script = operands[0];
@@ -63384,8 +65696,23 @@ inline std::string fish_completion(const std::vector<command_line_facts::command
   return script;
 }
 
+// ---- tcsh ---------------------------------------------------------------------------------------
+
+/// Completes no commands: at one place, tcsh completes either words or files, and the first word is
+/// a script more often.
+inline std::string tcsh_completion() {
+  std::string script = "# The output of elasticrun --print-completion tcsh\ncomplete elasticrun";
+  std::string options;
+  for (const option_row& row : option_rows()) {
+    options += (options.empty() ? "" : " ") + row.long_name().substr(2);
+    if (row.type.choices.empty()) continue;
+    script += fmt::format(" \\\n  'n/{}/({})/'", row.long_name(), fmt::join(row.type.choices, " "));
+  }
+  return script + fmt::format(" \\\n  'c/--/({})/' \\\n  'p/*/f/'\n", options);
+}
+
 ELASTIC_DECL const std::vector<std::string>& completion_shells() {
-  static const std::vector<std::string> shells = {"bash", "zsh", "fish"};
+  static const std::vector<std::string> shells = {"bash", "zsh", "fish", "tcsh"};
   return shells;
 }
 
@@ -63393,8 +65720,9 @@ ELASTIC_DECL std::string completion_script(
     std::string_view shell, const std::vector<command_line_facts::command>& commands) {
   if (shell == "bash") return bash_completion(commands);
   if (shell == "zsh") return zsh_completion(commands);
-  ELASTIC_ASSERT(shell == "fish");
-  return fish_completion(commands);
+  if (shell == "fish") return fish_completion(commands);
+  ELASTIC_ASSERT(shell == "tcsh");
+  return tcsh_completion();
 }
 
 // ---- man ----------------------------------------------------------------------------------------
@@ -63677,13 +66005,14 @@ ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
 }
 
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
-                                              option_field<duration> field) {
+                                              option_field<duration> field, zero_seconds zero) {
   option_type type;
   type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     const std::optional<duration> time = seconds_in(option.text, most);
-    if (!time || *time == duration::zero()) {
-      refuse_value(option,
-                   fmt::format("a number of seconds over 0 and up to {} is needed", most.count()));
+    const bool needs_more = zero == zero_seconds::refused;
+    if (!time || (needs_more && *time == duration::zero())) {
+      refuse_value(option, fmt::format("a number of seconds {} 0 and up to {} is needed",
+                                       needs_more ? "over" : "from", most.count()));
     }
     field(target) = *time;
   };
@@ -64044,9 +66373,7 @@ inline int count_amd(const device_listing& listing, const environment_map& envir
   int count = static_cast<int>(std::count_if(nodes.begin(), nodes.end(), is_amd));
   // The ROCm runtime hides devices from HIP, which then counts those that are left.
   count = visible_count(count, environment, "ROCR_VISIBLE_DEVICES");
-  const bool has_own_list = environment.count("HIP_VISIBLE_DEVICES") > 0;
-  return visible_count(count, environment,
-                       has_own_list ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
+  return visible_count(count, environment, device_variable(environment));
 }
 
 inline std::vector<std::string> names_in(const char* directory) {
@@ -64441,6 +66768,18 @@ ELASTIC_DECL task<std::string> etcd_client::version() & {
                                                     name_of(current_), shown(response)));
 }
 
+/// The gateway of etcd 3.6 and later has "code" and "message" in place of "error".
+inline bool holds_refusal(const nlohmann::json& answer) {
+  return answer.contains("error") || (answer.contains("code") && answer.contains("message"));
+}
+
+/// What a refusal says, by any gateway.
+inline std::string text_of_refusal(const nlohmann::json& answer) {
+  const nlohmann::json& problem = etcd_client::part_of(answer, "error");
+  if (problem.is_object()) return etcd_client::text_in(problem, "message");
+  return etcd_client::text_in(answer, problem.is_null() ? "message" : "error");
+}
+
 ELASTIC_DECL auto etcd_client::call(std::string target, json body) & -> task<json> {
   const std::string text = to_text(body);
   bool is_renewed = false;
@@ -64455,7 +66794,7 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) & -> task<jso
     // change.
     const bool may_be_old =
         !token_.empty() && (refusal->reason() == etcd_refusal::unauthenticated ||
-                            text_in(answer, "error").find("auth store") != std::string::npos);
+                            text_of_refusal(answer).find("auth store") != std::string::npos);
     if (!may_be_old || is_renewed) throw *refusal;
     is_renewed = true;
     token_.clear();
@@ -64691,8 +67030,7 @@ ELASTIC_DECL auto etcd_client::read_answer(const http_response& response,
                                            const std::string& target) const -> json {
   // For a stream, this is the first and only message.
   json answer = json::parse(response.body, nullptr, false);
-  const bool is_ours = answer.is_object() && (response.status == 200 || answer.contains("error"));
-  if (is_ours) return answer;
+  if (answer.is_object() && (response.status == 200 || holds_refusal(answer))) return answer;
   if (response.status == 404) {
     throw error(errc::not_supported,
                 fmt::format("the etcd at {} does not offer {}: version 3.4 or later is needed, "
@@ -64704,12 +67042,11 @@ ELASTIC_DECL auto etcd_client::read_answer(const http_response& response,
 }
 
 ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& answer) const {
-  const json& problem = part_of(answer, "error");
-  if (problem.is_null()) return std::nullopt;
+  if (!holds_refusal(answer)) return std::nullopt;
   // The error of a stream is an object.
+  const json& problem = part_of(answer, "error");
   const json& holder = problem.is_object() ? problem : answer;
-  const std::string text =
-      problem.is_object() ? text_in(problem, "message") : text_in(answer, "error");
+  const std::string text = text_of_refusal(answer);
   const int reason =
       static_cast<int>(number_in(holder, holder.contains("grpc_code") ? "grpc_code" : "code"));
   std::string advice;
@@ -65145,7 +67482,8 @@ ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const
   }
   throw error(errc::not_supported,
               fmt::format("the etcd at {} does not offer the v2 API: it has to be started with "
-                          "--enable-v2, and be older than 3.6 (HTTP status {})",
+                          "--enable-v2, and be older than 3.6; the rendezvous backend etcd-v3 uses "
+                          "the v3 API (HTTP status {})",
                           client_->name(), response.status));
 }
 
@@ -67329,7 +69667,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> fork_launcher::launch(process_spec spe
   }
   const spawn_result started = start(spec);
   if (started.failure) throw_start_error(spec, spec.program, started);
-  co_return std::make_unique<pidfd_child>(executor, started.pid, started.pidfd, calls_);
+  co_return std::make_unique<pidfd_child>(executor, started.pid, started.pidfd, calls_,
+                                          linger_of(spec));
 }
 
 ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
@@ -67866,7 +70205,7 @@ ELASTIC_DECL task<run_result> replica_run::run() {
   co_await std::move(leaving);
   if (failure) {
     telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(failure);
+    std::rethrow_exception(group_.error_of_run(failure));
   }
   report(*result);
   co_return std::move(*result);
@@ -68854,8 +71193,9 @@ ELASTIC_DECL void role_machine::judge_failure(std::size_t role, const role_end& 
   }
   const std::string used_up =
       max_restarts_ == 0   ? "no restarts of the job were allowed"
-      : max_restarts_ == 1 ? "the only restart of the job is used up"
-                           : fmt::format("all {} restarts of the job are used up", max_restarts_);
+      : max_restarts_ == 1 ? "the only restart of the job has been used"
+                           : fmt::format("all {} restarts of the job have been used",
+                                         max_restarts_);
   fail(role, fmt::format("{}; {}", what, used_up));
 }
 
@@ -69406,6 +71746,7 @@ ELASTIC_DECL task<void> role_run::open_logs() {
   } else {
     logs_ = making();
   }
+  if (!logs_.notice().empty()) log_.warning("{}", logs_.notice());
   open_journal();
 }
 
@@ -69434,7 +71775,8 @@ inline std::optional<rendezvous_parameters> meeting_of_nodes(const std::vector<r
 
 /// The address at which workers of other nodes reach those of this node.
 inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> meeting) {
-  if (!meeting) co_return std::string("127.0.0.1");
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  if (!meeting) co_return own_loopback(executor);
   if (!meeting->local_addr.empty()) co_return local_address_named(meeting->local_addr);
   std::vector<std::string> hosts;
   const std::string& endpoint = meeting->endpoint;
@@ -69947,7 +72289,8 @@ inline bool matters_to_job(const job_event& event) {
   using kind = job_event::type;
   if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
-  return event.kind == kind::worker_hung || event.kind == kind::stall_found ||
+  if (event.kind == kind::stall_found) return event.elsewhere != 1;
+  return event.kind == kind::worker_hung ||
          event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
          event.kind == kind::failure_decided || event.kind == kind::agent_ended;
 }
@@ -70910,7 +73253,10 @@ function showHead() {
     facts.push(["epoch", epoch], ["replaced ranks", count]);
     if (abandoned) facts.push(["restarts of all instead", abandoned]);
   }
-  if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
+  if (job.goodput !== undefined) {
+    const basis = job.has_steps ? "" : " (no steps reported)";
+    facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %" + basis]);
+  }
   facts.push(["begun", clock(job.began_us)]);
   $("facts").replaceChildren(...pairsOf(facts));
 }
@@ -72103,8 +74449,10 @@ inline std::string headline(const job_view& view, std::int64_t now_us) {
                         view.group_rank(), last.nodes, one_line(view.node(), 100));
   }
   line += fmt::format("restarts {} of {}", view.restarts(), view.max_restarts());
-  if (const auto part = view.goodput(now_us))
-    line += fmt::format("  goodput {:.1f} %", *part * 100);
+  if (const auto part = view.goodput(now_us)) {
+    line += fmt::format("  goodput {:.1f} %{}", *part * 100,
+                        view.has_steps() ? "" : " (no steps reported)");
+  }
   return line + "\n";
 }
 
@@ -72171,7 +74519,7 @@ inline std::string replacements_json(const job_view& view) {
   return json.text();
 }
 
-/// "replaced: rank 3 2 times, rank 5 once; all workers started again once, …"; empty: neither.
+/// "replaced: rank 3 2 times, rank 5 once; all workers restarted once, …"; empty: neither.
 inline std::string replacements_line(const viewed_replacements& replacements) {
   constexpr std::size_t most_named = 16;
   std::string line;
@@ -72185,7 +74533,7 @@ inline std::string replacements_line(const viewed_replacements& replacements) {
     line += fmt::format(" and {} other ranks", replacements.by_rank.size() - most_named);
   }
   if (replacements.abandoned > 0) {
-    line += fmt::format("{}all workers started again {}, the last time because {}",
+    line += fmt::format("{}all workers restarted {}, the last time because {}",
                         line.empty() ? "" : "; ", times_text(replacements.abandoned),
                         one_line(replacements.last_obstacle, 200));
   }
@@ -72206,6 +74554,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
   head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
+  head.add("has_steps", view.has_steps());
   std::vector<std::string> attempts;
   constexpr std::size_t with_lines = 8;
   for (std::size_t index = 0; index < view.attempts().size(); ++index) {
@@ -72455,6 +74804,52 @@ ELASTIC_DECL std::string why_not_ready(const viewed_roles& roles, const role_vie
 
 }  // namespace elastic::detail
 
+// ---- elastic/status/detail/impl/agent_phase.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
+  using kind = job_event::type;
+  switch (event.kind) {
+    case kind::agent_started:
+    case kind::rendezvous_started: return agent_phase::rendezvous;
+    case kind::round_joined:
+    case kind::workers_starting: return agent_phase::start;
+    case kind::workers_started: return agent_phase::work;
+    case kind::workers_judged:
+      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
+    case kind::round_ended:
+    case kind::restart_decided:
+    case kind::failure_decided:
+    case kind::stop_requested:
+    case kind::fence_reached:
+    case kind::workers_stopping: return agent_phase::stop;
+    case kind::workers_stopped: return agent_phase::wait;
+    case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    // Only this record says that a replica runs again; for a world, `workers_started` does.
+    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
+    case kind::exit_barrier_ended:
+    case kind::agent_ended: return agent_phase::rest;
+    case kind::worker_ended:
+    case kind::worker_hung:
+    case kind::fault_injected:
+    case kind::stall_found:
+    case kind::stall_ended:
+    case kind::worker_suspected:
+    case kind::failure_described:
+    case kind::job_paused:
+    case kind::job_resumed:
+    case kind::checkpoint_ended:
+    case kind::node_told:
+    case kind::replacement_abandoned:
+    case kind::rollback_started:
+    case kind::step_reached: break;
+  }
+  return before;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/status/detail/impl/trace_events.ipp ----
 
 namespace elastic::detail {
@@ -72619,6 +75014,31 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
 }  // namespace elastic::detail
 
 #endif  // ELASTIC_WITH_STATUS
+
+// ---- elastic/net/detail/impl/own_loopback.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string
+choose_own_loopback(const std::string& like,
+                    const std::function<bool(const asio::ip::address&)>& is_own) {
+  const asio::ip::address v4 = asio::ip::address_v4::loopback();
+  const asio::ip::address v6 = asio::ip::address_v6::loopback();
+  asio_error_code is_name;
+  const asio::ip::address given = asio::ip::make_address(like, is_name);
+  const bool is_like_v6 = !is_name && plain_address(given).is_v6();
+  const bool takes_v6 = (is_like_v6 || !is_own(v4)) && is_own(v6);
+  return (takes_v6 ? v6 : v4).to_string();
+}
+
+ELASTIC_DECL std::string own_loopback(const asio::any_io_executor& executor,
+                                      const std::string& like) {
+  return choose_own_loopback(like, [&executor](const asio::ip::address& address) {
+    return is_local_address(executor, address);
+  });
+}
+
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_WITH_TORCH)
 
@@ -73372,7 +75792,9 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
   const bool is_alone = round.group_world_size == 1;
   if (!is_alone) mine.address = local_address_named(terms_.address);
   const std::string master = round.master.address;
-  if (is_alone || (mine.address.empty() && is_loopback(master))) mine.address = "127.0.0.1";
+  if (is_alone || (mine.address.empty() && is_loopback(master))) {
+    mine.address = own_loopback(context_.strand);
+  }
   if (mine.address.empty()) {
     task<std::string> finding = reachable_address(std::string(), {master});
     mine.address = co_await std::move(finding);
@@ -74088,7 +76510,7 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
   for (const std::string& address : addresses) {
     nodes.push_back(node_of_device(root, address));
   }
-  const std::vector<std::string> visible = visible_devices(environment);
+  const std::vector<std::string> visible = visible_devices(environment, "CUDA_VISIBLE_DEVICES");
   if (visible.empty()) return nodes;
   std::vector<int> visible_nodes;
   for (const std::string& device : visible) {
@@ -74293,6 +76715,67 @@ ELASTIC_DECL event_handler_registry::event_handler_registry()
   add("null", [] { return new_shared<discarding_event_handler>(); });
   add("console", [] { return new_shared<console_event_handler>(); });
   add("dynamic_rendezvous", [] { return new_shared<discarding_event_handler>(); });
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/detail/impl/name_wait.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<void> wait_for_name(
+    std::string host, duration patience, rendezvous_parameters parameters,
+    std::function<task<std::vector<asio::ip::address>>(std::string)> look_up) {
+  // A server at "localhost" needs no resolver.
+  if (is_loopback(host)) co_return;
+  constexpr std::chrono::seconds longest_pause(2);
+  time_source& time = *parameters.time;
+  const time_point deadline = time.now() + patience;
+  const double seconds = std::chrono::duration<double>(patience).count();
+  duration pause = std::chrono::milliseconds(100);
+  for (bool is_first = true;; is_first = false) {
+    task<std::vector<asio::ip::address>> looking_up = look_up(host);
+    const std::optional<std::vector<asio::ip::address>> addresses =
+        co_await with_deadline(time, deadline, std::move(looking_up));
+    if (addresses && !addresses->empty()) co_return;
+    if (time.now() >= deadline) break;
+    if (is_first) {
+      parameters.log.warning("waiting up to {:g} s for the name '{}' of {}, which does not resolve",
+                             seconds, host, parameters.name_of("endpoint"));
+    }
+    const time_point next_try = std::min(deadline, time.now() + pause);
+    co_await time.sleep_until(next_try);
+    pause = std::min<duration>(pause * 2, longest_pause);
+  }
+  throw error(errc::rendezvous_timeout,
+              fmt::format("the name '{}' of {} did not resolve within {:g} s", host,
+                          parameters.name_of("endpoint"), seconds));
+}
+
+ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
+                                      rendezvous_parameters parameters) {
+  return wait_for_name(std::move(host), patience, std::move(parameters), resolve_addresses);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/impl/session_signal.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void signal_session_but_leader(pid_t leader, int leader_pidfd, int number,
+                                            const syscalls& calls) noexcept try {
+  for (const process_entry& candidate : read_processes()) {
+    if (candidate.session != leader || candidate.pid == leader) continue;
+    const unique_fd held(calls.pidfd_open(candidate.pid));
+    if (!held) continue;
+    const auto entry = read_process(candidate.pid);
+    if (!entry || entry->session != leader) continue;
+    if (calls.pidfd_send_signal(leader_pidfd, 0, 0) != 0) return;
+    calls.pidfd_send_signal(held.get(), number, 0);
+  }
+} catch (...) {
+  // Without memory for the list, they get SIGKILL only.
 }
 
 }  // namespace elastic::detail
@@ -75540,173 +78023,6 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
 
 #if defined(ELASTIC_WITH_DIAGNOSIS)
 
-// ---- elastic/diagnosis/detail/wait_graph.hpp ----
-
-namespace elastic::detail {
-
-/// A rank in a process group. Ranks are named by their index in the evidence.
-struct group_member {
-  std::size_t rank = 0;
-  /// Null if the rank has not used the group, or nothing is known about it.
-  const group_position* position = nullptr;
-  /// Whether `enqueued` is known.
-  bool is_known = false;
-  std::int64_t enqueued = 0;
-  /// The operation in which it waits; null if it does not.
-  const collective_call* wait = nullptr;
-};
-
-/// A process group of a job.
-struct rank_group {
-  /// The name to show: its description or, without one, PyTorch's name, such as "0".
-  std::string label;
-  /// Whether `members` is complete.
-  bool is_complete = false;
-  std::vector<group_member> members = {};
-  std::size_t waiting = 0;
-  /// Among the members whose `enqueued` is known: the one that has entered the fewest operations.
-  std::size_t last = 0;
-  std::int64_t least_enqueued = 0;
-  bool has_unknown = false;
-};
-
-/// An operation in which ranks wait: a group, and a sequence number.
-struct awaited_operation {
-  const rank_group* group = nullptr;
-  const collective_call* call = nullptr;
-  /// How many ranks wait in it, and how long the longest wait has lasted.
-  std::size_t waiting = 0;
-  duration age{};
-};
-
-/// Which ranks of a job wait for which others. Refers to the evidence, which must outlive it.
-class wait_graph {
- public:
-  /// @param least_wait  a rank that entered an operation more recently does not count as waiting in
-  ///     it
-  ELASTIC_DECL wait_graph(const std::vector<rank_evidence>& evidence, duration least_wait);
-
-  const std::vector<rank_group>& groups() const { return groups_; }
-
-  /// How many ranks wait in an operation.
-  std::size_t waiting() const { return waiting_; }
-
-  /// Whether a rank waits in an operation, sends or receives.
-  bool waits(std::size_t rank) const { return ranks_[rank].waits; }
-
-  /// Whether it waits for a rank that has not entered the operation, or for an unknown rank.
-  bool is_held_up(std::size_t rank) const { return ranks_[rank].is_held_up; }
-
-  /// Whether others wait in an operation that it has certainly not entered.
-  bool is_awaited(std::size_t rank) const { return ranks_[rank].is_awaited; }
-
-  /// Of the operations that a rank has not entered, the one in which most others wait; empty if
-  /// none wait for it.
-  ELASTIC_DECL awaited_operation awaited_from(std::size_t rank) const;
-
-  /// The operation in which most ranks wait; empty if none waits.
-  ELASTIC_DECL awaited_operation most_awaited() const;
-
-  /// A cycle of ranks, each of which waits for the next; empty if there is none.
-  ELASTIC_DECL std::vector<std::size_t> circle() const;
-
- private:
-  struct node {
-    bool waits = false;
-    bool is_held_up = false;
-    bool is_awaited = false;
-    /// Its groups, and its position among each group's members, as indices.
-    std::vector<std::pair<std::size_t, std::size_t>> groups = {};
-  };
-
-  ELASTIC_DECL void add_positions(const std::vector<rank_evidence>& evidence, duration least_wait);
-  ELASTIC_DECL void add_absent(rank_group& group, const std::vector<std::size_t>& members,
-                               const std::vector<rank_evidence>& evidence);
-  ELASTIC_DECL void complete(rank_group& group, const std::vector<rank_evidence>& evidence);
-  ELASTIC_DECL void relate(const rank_group& group);
-  ELASTIC_DECL std::optional<std::size_t> held_up_by(std::size_t rank) const;
-
-  std::vector<rank_group> groups_;
-  std::vector<node> ranks_;
-  std::size_t waiting_ = 0;
-};
-
-/// Counts the members of a group that wait in its operation `sequence`.
-ELASTIC_DECL awaited_operation operation_of(const rank_group& group, std::int64_t sequence);
-
-}  // namespace elastic::detail
-
-// ---- elastic/diagnosis/detail/stall_text.hpp ----
-
-// The wording of verdicts. Text from workers is made printable.
-namespace elastic::detail {
-
-/// "rank 5 (node3, local rank 1)"
-ELASTIC_DECL std::string name_of(const rank_evidence& rank);
-
-/// The same for one, "ranks 5-7" for several. `ranks` are indices of the evidence, at least one.
-ELASTIC_DECL std::string names_of(const std::vector<rank_evidence>& evidence,
-                                  const std::vector<std::size_t>& ranks);
-
-inline std::string_view are(const std::vector<std::size_t>& ranks) {
-  return ranks.size() == 1 ? "is" : "are";
-}
-inline std::string_view have(const std::vector<std::size_t>& ranks) {
-  return ranks.size() == 1 ? "has" : "have";
-}
-
-/// "7 others"
-ELASTIC_DECL std::string count_of_others(std::size_t count);
-
-/// " for 31 s"; empty if unknown.
-ELASTIC_DECL std::string for_time(duration time);
-
-/// ", in data.py:88 read_shard"; empty if the stack is unknown.
-ELASTIC_DECL std::string in_frame(const rank_evidence& rank);
-
-/// " with [[5, 7]] Float"; empty for an operation without inputs.
-ELASTIC_DECL std::string inputs_of(const collective_call& call);
-
-/// "all_reduce #6 of group dp_0, in which 7 others have waited for 31 s"
-ELASTIC_DECL std::string to_text(const awaited_operation& operation);
-
-/// "; 7 others have waited in all_reduce #6 of group dp_0 for 31 s"; empty if none wait.
-ELASTIC_DECL std::string while_others_wait(const awaited_operation& operation);
-
-/// " (exit code 1)"; empty if the failure is unknown.
-ELASTIC_DECL std::string failure_in_parentheses(const rank_evidence& rank);
-
-/// " by ValueError: …"; empty if the failure is unknown.
-ELASTIC_DECL std::string by_failure(const rank_evidence& rank);
-
-/// The file system, such as "NFS", for a kernel function in which a process waits for one; empty
-/// for any other function.
-ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
-
-/// Whether a rank uses a processor, even if it has to share one with others.
-ELASTIC_DECL bool computes(const rank_evidence& rank);
-
-/// "it is in data.py:88 read_shard", and what else may hold up the rank.
-ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause);
-
-/// A text that is equal for calls that match each other: the operation and, if these must be the
-/// same on all ranks, the types and numbers of elements of its inputs.
-ELASTIC_DECL std::string signature_of(const collective_call& call);
-
-/// The operation of torch.distributed in which a thread waits; empty if none.
-ELASTIC_DECL std::string collective_in(const std::vector<stack_frame>& stack);
-inline bool is_in_collective(const std::vector<stack_frame>& stack) {
-  return !collective_in(stack).empty();
-}
-
-/// Whether a program is about to end.
-ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack);
-
-/// Lines of evidence about a rank: its positions, its process, its stack.
-ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank);
-
-}  // namespace elastic::detail
-
 // ---- elastic/diagnosis/detail/impl/stall_judge.ipp ----
 
 namespace elastic::detail {
@@ -76091,12 +78407,14 @@ ELASTIC_DECL stall_verdict stall_judge::nobody() const {
       ++silent;
     }
   }
-  std::string sentence = fmt::format("nobody can be blamed: {} of {} ranks wait in operations",
-                                     graph_.waiting(), evidence_.size());
+  const std::size_t waiting = graph_.waiting();
+  std::string sentence =
+      fmt::format("the cause is unknown: of {} ranks, {} wait{} in an operation", evidence_.size(),
+                  waiting == 0 ? "none" : fmt::format("{}", waiting), waiting > 1 ? "" : "s");
   if (computing > 0) {
     sentence += fmt::format(", {} compute{}", computing, computing == 1 ? "s" : "");
   }
-  if (silent > 0) sentence += fmt::format(", {} gave no evidence", silent);
+  if (silent > 0) sentence += fmt::format(", {} provided no evidence", silent);
   stall_verdict unknown;
   unknown.sentence = std::move(sentence);
   return unknown;
@@ -76148,6 +78466,424 @@ ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidenc
 
 }  // namespace elastic::detail
 
+// ---- elastic/diagnosis/detail/impl/wait_graph.ipp ----
+
+namespace elastic::detail {
+
+/// Whether a position belongs to the group of all ranks.
+inline bool is_group_of_all(const group_position& position) {
+  return position.members.empty() && position.description == "default_pg";
+}
+
+inline bool is_waited_in(const collective_call& call, duration least_wait) {
+  // An age of 0 means unknown.
+  return call.age == duration::zero() || call.age >= least_wait;
+}
+
+ELASTIC_DECL wait_graph::wait_graph(const std::vector<rank_evidence>& evidence,
+                                    duration least_wait) {
+  ranks_.resize(evidence.size());
+  add_positions(evidence, least_wait);
+  for (rank_group& group : groups_) {
+    complete(group, evidence);
+    relate(group);
+  }
+}
+
+ELASTIC_DECL void wait_graph::add_positions(const std::vector<rank_evidence>& evidence,
+                                            duration least_wait) {
+  std::unordered_map<std::string_view, std::vector<std::size_t>> groups_of_name;
+  for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
+    node& own = ranks_[rank];
+    for (const group_position& position : evidence[rank].groups) {
+      // Two groups without a common member may share a name.
+      std::vector<std::size_t>& indices = groups_of_name[position.name];
+      auto index = std::find_if(indices.begin(), indices.end(), [&](std::size_t each) {
+        return groups_[each].members.front().position->members == position.members;
+      });
+      if (index == indices.end()) {
+        index = indices.insert(index, groups_.size());
+        const std::string& label = position.description;
+        groups_.emplace_back().label = label.empty() ? position.name : label;
+      }
+      rank_group& group = groups_[*index];
+      // If a dump lists a group twice, the first entry counts.
+      if (!group.members.empty() && group.members.back().rank == rank) continue;
+      const auto& call = position.outstanding;
+      const bool waits = call && is_waited_in(*call, least_wait);
+      own.waits = own.waits || waits;
+      own.groups.emplace_back(*index, group.members.size());
+      // The peer of a send or receive is unknown.
+      if (waits && call->is_point_to_point) own.is_held_up = true;
+      const bool is_wait = waits && !call->is_point_to_point;
+      group.members.push_back(
+          {rank, &position, true, position.enqueued, is_wait ? &*call : nullptr});
+    }
+    if (own.waits) ++waiting_;
+  }
+}
+
+/// Adds the members that have not used the group, as indices in ascending order.
+ELASTIC_DECL void wait_graph::add_absent(rank_group& group, const std::vector<std::size_t>& members,
+                                         const std::vector<rank_evidence>& evidence) {
+  const std::size_t group_index = static_cast<std::size_t>(&group - groups_.data());
+  const std::size_t users = group.members.size();
+  std::size_t next = 0;
+  for (const std::size_t rank : members) {
+    while (next < users && group.members[next].rank < rank) ++next;
+    if (next < users && group.members[next].rank == rank) continue;
+    // The recorder of a rank lists only groups that the rank has used.
+    const bool is_known = evidence[rank].recorder == recorder_state::answered;
+    ranks_[rank].groups.emplace_back(group_index, group.members.size());
+    group.members.push_back({rank, nullptr, is_known, 0, nullptr});
+  }
+}
+
+ELASTIC_DECL void wait_graph::complete(rank_group& group,
+                                       const std::vector<rank_evidence>& evidence) {
+  const group_position& position = *group.members.front().position;
+  const bool is_of_all = is_group_of_all(position);
+  group.is_complete = is_of_all || !position.members.empty();
+  const std::size_t size = is_of_all ? evidence.size() : position.members.size();
+  // Absent members matter only for groups in which some rank waits.
+  const bool waits =
+      std::any_of(group.members.begin(), group.members.end(),
+                  [](const group_member& member) { return member.wait != nullptr; });
+  if (group.is_complete && waits && group.members.size() < size) {
+    std::vector<std::size_t> members;
+    for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
+      if (is_of_all || position.members.contains(evidence[rank].rank)) members.push_back(rank);
+    }
+    add_absent(group, members, evidence);
+  }
+  group.least_enqueued = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t index = 0; index < group.members.size(); ++index) {
+    const group_member& member = group.members[index];
+    if (member.wait != nullptr) ++group.waiting;
+    if (!member.is_known) group.has_unknown = true;
+    if (!member.is_known || member.enqueued >= group.least_enqueued) continue;
+    group.least_enqueued = member.enqueued;
+    group.last = index;
+  }
+}
+
+ELASTIC_DECL void wait_graph::relate(const rank_group& group) {
+  std::int64_t highest = 0;
+  for (const group_member& member : group.members) {
+    if (member.wait == nullptr) continue;
+    highest = std::max(highest, member.wait->sequence);
+    const bool is_short = member.wait->sequence > group.least_enqueued;
+    if (is_short || !group.is_complete || group.has_unknown) {
+      ranks_[member.rank].is_held_up = true;
+    }
+  }
+  for (const group_member& member : group.members) {
+    if (member.is_known && member.enqueued < highest) ranks_[member.rank].is_awaited = true;
+  }
+}
+
+ELASTIC_DECL awaited_operation operation_of(const rank_group& group, std::int64_t sequence) {
+  awaited_operation operation{&group};
+  for (const group_member& member : group.members) {
+    if (member.wait == nullptr || member.wait->sequence != sequence) continue;
+    if (operation.call == nullptr) operation.call = member.wait;
+    ++operation.waiting;
+    operation.age = std::max(operation.age, member.wait->age);
+  }
+  return operation;
+}
+
+ELASTIC_DECL awaited_operation wait_graph::awaited_from(std::size_t rank) const {
+  awaited_operation most;
+  for (const auto& [index, own] : ranks_[rank].groups) {
+    const rank_group& group = groups_[index];
+    if (group.waiting == 0) continue;
+    const std::int64_t entered = group.members[own].enqueued;
+    // The first awaited operation that the rank has not entered.
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    for (const group_member& member : group.members) {
+      if (member.wait != nullptr && member.wait->sequence > entered) {
+        first = std::min(first, member.wait->sequence);
+      }
+    }
+    const awaited_operation operation = operation_of(group, first);
+    if (operation.waiting > most.waiting) most = operation;
+  }
+  return most;
+}
+
+ELASTIC_DECL awaited_operation wait_graph::most_awaited() const {
+  awaited_operation most;
+  for (const rank_group& group : groups_) {
+    if (group.waiting <= most.waiting) continue;
+    std::map<std::int64_t, std::size_t> counts;
+    for (const group_member& member : group.members) {
+      if (member.wait != nullptr) ++counts[member.wait->sequence];
+    }
+    for (const auto& [sequence, count] : counts) {
+      if (count > most.waiting) most = operation_of(group, sequence);
+    }
+  }
+  return most;
+}
+
+/// A rank that has not entered an operation in which `rank` waits.
+ELASTIC_DECL std::optional<std::size_t> wait_graph::held_up_by(std::size_t rank) const {
+  for (const auto& [index, own] : ranks_[rank].groups) {
+    const rank_group& group = groups_[index];
+    const collective_call* const wait = group.members[own].wait;
+    if (wait != nullptr && wait->sequence > group.least_enqueued) {
+      return group.members[group.last].rank;
+    }
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::vector<std::size_t> wait_graph::circle() const {
+  // The walk that first reached each rank. A walk that reaches a rank of an earlier walk can stop:
+  // it would only repeat that walk.
+  constexpr std::size_t none = 0;
+  std::vector<std::size_t> walks(ranks_.size(), none);
+  for (std::size_t start = 0; start < ranks_.size(); ++start) {
+    std::vector<std::size_t> path;
+    std::optional<std::size_t> rank = start;
+    while (rank && walks[*rank] == none) {
+      walks[*rank] = start + 1;
+      path.push_back(*rank);
+      rank = held_up_by(*rank);
+    }
+    if (rank && walks[*rank] == start + 1) {
+      return {std::find(path.begin(), path.end(), *rank), path.end()};
+    }
+  }
+  return {};
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/impl/stall_text.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string name_of(const rank_evidence& rank) {
+  const std::string node = rank.node.empty() ? "" : printable_line(rank.node) + ", ";
+  return fmt::format("rank {} ({}local rank {})", rank.rank, node, rank.local_rank);
+}
+
+ELASTIC_DECL std::string names_of(const std::vector<rank_evidence>& evidence,
+                                  const std::vector<std::size_t>& ranks) {
+  if (ranks.size() == 1) return name_of(evidence[ranks.front()]);
+  std::vector<int> numbers;
+  for (const std::size_t rank : ranks) numbers.push_back(evidence[rank].rank);
+  std::string text = rank_set(std::move(numbers)).text();
+  constexpr std::size_t shown_bytes = 60;
+  if (text.size() > shown_bytes) text = text.substr(0, shown_bytes) + "…";
+  return fmt::format("ranks {}", text);
+}
+
+ELASTIC_DECL std::string without_name(const std::string& sentence) {
+  constexpr std::string_view last_part = "local rank ";
+  const std::size_t part = sentence.find(last_part);
+  const std::size_t end = sentence.find(')', part);
+  if (!sentence.starts_with("rank ") || end == std::string::npos) return sentence;
+  return "it" + sentence.substr(end + 1);
+}
+
+ELASTIC_DECL std::string count_of_others(std::size_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "other" : "others");
+}
+
+ELASTIC_DECL std::string for_time(duration time) {
+  if (time <= duration::zero()) return {};
+  return fmt::format(" for {:.0f} s", std::chrono::duration<double>(time).count());
+}
+
+ELASTIC_DECL std::string in_frame(const rank_evidence& rank) {
+  const stack_frame* const frame = user_frame(rank.stack);
+  return frame == nullptr ? std::string() : ", in " + to_string(*frame);
+}
+
+ELASTIC_DECL std::string inputs_of(const collective_call& call) {
+  if (call.sizes.empty() || call.sizes == "[]") return {};
+  return fmt::format(" with {} {}", printable_line(call.sizes), printable_line(call.types));
+}
+
+inline std::string operation_name(const awaited_operation& operation) {
+  return fmt::format("{} #{} of group {}", printable_line(operation.call->operation),
+                     operation.call->sequence, printable_line(operation.group->label));
+}
+
+inline std::string waiting_others(const awaited_operation& operation) {
+  const bool is_timed = operation.age > duration::zero();
+  const std::string_view verb = operation.waiting == 1 ? "has" : "have";
+  if (is_timed) return fmt::format("{} {} waited", count_of_others(operation.waiting), verb);
+  return fmt::format("{} {}", count_of_others(operation.waiting),
+                     operation.waiting == 1 ? "waits" : "wait");
+}
+
+ELASTIC_DECL std::string to_text(const awaited_operation& operation) {
+  return fmt::format("{}, in which {}{}", operation_name(operation), waiting_others(operation),
+                     for_time(operation.age));
+}
+
+ELASTIC_DECL std::string while_others_wait(const awaited_operation& operation) {
+  if (operation.call == nullptr) return {};
+  return fmt::format("; {} in {}{}", waiting_others(operation), operation_name(operation),
+                     for_time(operation.age));
+}
+
+ELASTIC_DECL std::string failure_in_parentheses(const rank_evidence& rank) {
+  return rank.failure.empty() ? std::string() : fmt::format(" ({})", printable_line(rank.failure));
+}
+
+ELASTIC_DECL std::string by_failure(const rank_evidence& rank) {
+  return rank.failure.empty() ? std::string() : " by " + printable_line(rank.failure);
+}
+
+ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> parts{{
+      {"nfs", "NFS"},
+      {"rpc_", "NFS"},
+      {"request_wait_answer", "a FUSE file system"},
+      {"fuse", "a FUSE file system"},
+      {"cl_sync_io", "Lustre"},
+      {"ptlrpc", "Lustre"},
+      {"ceph", "Ceph"},
+      {"cifs", "CIFS"},
+  }};
+  const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) {
+    return wait_channel.starts_with(part.first);
+  });
+  return found == parts.end() ? std::string_view() : found->second;
+}
+
+inline std::string kernel_wait(const rank_evidence& rank) {
+  if (rank.wait_channel.empty()) return "it is in uninterruptible sleep";
+  const std::string_view system = file_system_of(rank.wait_channel);
+  const std::string channel = printable_line(rank.wait_channel);
+  if (system.empty()) return fmt::format("it is in uninterruptible sleep in {}", channel);
+  return fmt::format("it waits in the kernel for {} ({})", system, channel);
+}
+
+/// The least share of a processor for a process that does more than wait.
+inline constexpr double least_computing_share = 0.1;
+
+/// On an overloaded machine, a process may be runnable without getting a processor.
+ELASTIC_DECL bool computes(const rank_evidence& rank) {
+  return rank.state == process_state::running ||
+         rank.processor_share.value_or(0) >= least_computing_share;
+}
+
+ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause) {
+  const stack_frame* const frame = user_frame(rank.stack);
+  const std::string frame_text = frame == nullptr ? std::string() : to_string(*frame);
+  const std::string place = frame == nullptr ? "its stack is not known" : "it is in " + frame_text;
+  switch (cause) {
+    case stall_verdict::kind::blocked: return kernel_wait(rank) + in_frame(rank);
+    case stall_verdict::kind::left: {
+      if (rank.failure.empty()) return place + ", at its end";
+      return fmt::format("it left its work by {}{}", printable_line(rank.failure), in_frame(rank));
+    }
+    case stall_verdict::kind::slow: return place + " and computes: it is slow, not hung";
+    default: break;
+  }
+  if (!computes(rank)) return place;
+  const bool is_measured = rank.processor_share.value_or(0) >= least_computing_share;
+  const std::string share =
+      is_measured ? fmt::format("uses {:.0f} % of a processor", *rank.processor_share * 100)
+                  : "runs";
+  return fmt::format("{} and {}: it computes or loops", place, share);
+}
+
+/// "[[5, 7], [2]]" → "35,2"; empty if the text is cut or has another format.
+inline std::string element_counts(std::string_view sizes) {
+  std::string counts;
+  std::int64_t product = 1;
+  int depth = 0;
+  for (std::size_t index = 0; index < sizes.size(); ++index) {
+    const char sign = sizes[index];
+    if (sign == '[') {
+      if (++depth == 2) product = 1;
+    } else if (sign == ']') {
+      if (depth-- == 2) counts += fmt::format("{},", product);
+    } else if (sign >= '0' && sign <= '9') {
+      std::int64_t size = 0;
+      const auto parsed = std::from_chars(sizes.data() + index, sizes.data() + sizes.size(), size);
+      if (parsed.ec != std::errc() || __builtin_mul_overflow(product, size, &product)) return {};
+      index = static_cast<std::size_t>(parsed.ptr - sizes.data()) - 1;
+    }
+  }
+  return depth == 0 ? counts : std::string();
+}
+
+ELASTIC_DECL std::string signature_of(const collective_call& call) {
+  static constexpr std::array<std::string_view, 6> uniform{
+      "all_reduce", "allreduce", "broadcast", "reduce", "_all_gather_base", "_reduce_scatter_base"};
+  if (std::find(uniform.begin(), uniform.end(), call.operation) == uniform.end()) {
+    return call.operation;
+  }
+  return fmt::format("{} {} {}", call.operation, element_counts(call.sizes), call.types);
+}
+
+ELASTIC_DECL std::string collective_in(const std::vector<stack_frame>& stack) {
+  static constexpr std::array<std::string_view, 5> others{
+      "init_process_group", "new_group", "destroy_process_group", "wrapper", "get_rank"};
+  for (const stack_frame& frame : stack) {
+    if (!frame.file.ends_with("torch/distributed/distributed_c10d.py")) continue;
+    const bool is_other =
+        std::find(others.begin(), others.end(), frame.function) != others.end();
+    return is_other ? std::string() : printable_line(frame.function);
+  }
+  return {};
+}
+
+ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack) {
+  static constexpr std::array<std::string_view, 4> ends{"destroy_process_group", "_shutdown",
+                                                        "_exit_function", "_run_exitfuncs"};
+  return std::any_of(stack.begin(), stack.end(), [](const stack_frame& frame) {
+    return std::find(ends.begin(), ends.end(), frame.function) != ends.end();
+  });
+}
+
+inline std::string_view to_text(process_state state) {
+  static constexpr std::array<std::string_view, 7> texts{
+      "not known", "running", "sleeping", "in uninterruptible sleep", "stopped", "a zombie",
+      "gone"};
+  return texts[static_cast<std::size_t>(state)];
+}
+
+ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank) {
+  std::vector<std::string> lines;
+  std::string process = fmt::format("rank {}: its process is {}", rank.rank, to_text(rank.state));
+  if (!rank.wait_channel.empty()) process += " in " + printable_line(rank.wait_channel);
+  if (rank.processor_share) {
+    process += fmt::format(", with {:.0f} % of a processor", *rank.processor_share * 100);
+  }
+  if (rank.step >= 0) process += fmt::format("; its last step is {}", rank.step);
+  if (rank.step >= 0 && rank.step_age) {
+    const double age = std::chrono::duration<double>(*rank.step_age).count();
+    process += fmt::format(", {:.0f} s ago", age);
+  }
+  lines.push_back(std::move(process));
+  constexpr std::size_t shown_groups = 2;
+  for (std::size_t each = 0; each < rank.groups.size() && each < shown_groups; ++each) {
+    const group_position& position = rank.groups[each];
+    const std::string& label = position.description.empty() ? position.name : position.description;
+    lines.push_back(fmt::format("rank {}: in group {} it has entered {} operations and ended {}",
+                                rank.rank, printable_line(label), position.enqueued,
+                                position.completed));
+  }
+  constexpr std::size_t shown_frames = 4;
+  std::string stack;
+  for (std::size_t each = 0; each < rank.stack.size() && each < shown_frames; ++each) {
+    stack += (each == 0 ? "" : " < ") + to_string(rank.stack[each]);
+  }
+  if (!stack.empty()) lines.push_back(fmt::format("rank {}: {}", rank.rank, stack));
+  return lines;
+}
+
+}  // namespace elastic::detail
+
 #endif  // ELASTIC_WITH_DIAGNOSIS
 
 #if defined(ELASTIC_WITH_PYTHON)
@@ -76162,7 +78898,7 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   };
   if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
   if (view.is_pause) return at_once("the job pauses");
-  if (view.grace < duration::max()) return at_once("the others may go on without this node");
+  if (view.grace < duration::max()) return at_once("the others may continue without this node");
   if (view.obstacle) {
     return at_once("there are to be no standbys: " + *view.obstacle);
   }
@@ -76467,7 +79203,7 @@ ELASTIC_DECL option_type settings_type() {
       comma = rest.find(',');
       const std::string_view pair = rest.substr(0, comma);
       const std::size_t equals = pair.find('=');
-      const std::string_view key = trimmed(pair.substr(0, equals));
+      const std::string_view key = without_quotes(trimmed(pair.substr(0, equals)));
       std::string_view value;
       if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
       if (key.empty() || value.empty()) {
@@ -78020,18 +80756,18 @@ inline std::string_view change_words(std::string_view state) {
   if (state == "node_lost") return "a node was lost";
   if (state == "node_waiting") return "a node joined";
   if (state == "paused") return "the job was paused";
-  return "workers failed";
+  return "a worker failed";
+}
+
+/// " (restart 1 of 3, after 2 s)"; empty: nobody said why.
+inline std::string reason_in_parentheses(const job_event& event) {
+  return event.reason.empty() ? std::string()
+                              : fmt::format(" ({})", printable_text(event.reason, "    "));
 }
 
 inline std::string suspicion_words(const job_event& event) {
   if (event.state == "none") return "is no longer suspected";
   return "seems " + printable_text(event.state);
-}
-
-/// ", after 2.0 s"; empty: at once.
-inline std::string pause_words(const job_event& event) {
-  const double allowed = event.allowed.value_or(0);
-  return allowed > 0 ? fmt::format(", after {}", span_words(allowed)) : std::string();
 }
 
 /// ", failed"; empty: nobody said how.
@@ -78066,7 +80802,7 @@ inline std::string replaced_words(const job_event& event) {
   return text;
 }
 
-/// "ranks 1 and 3 were replaced and 2 workers went on, after 0.13 s".
+/// "ranks 1 and 3 were replaced and 2 workers continued, after 0.13 s".
 inline std::string replacement_sentence(const job_event& event) {
   const std::int64_t stayed = event.count.value_or(0);
   std::string text;
@@ -78074,10 +80810,10 @@ inline std::string replacement_sentence(const job_event& event) {
     text = replaced_words(event) + (event.ranks.size() > 1 ? " were replaced" : " was replaced");
   }
   if (stayed > 0) {
-    text += fmt::format("{}{} worker{} went on", text.empty() ? "" : " and ", stayed,
+    text += fmt::format("{}{} worker{} continued", text.empty() ? "" : " and ", stayed,
                         stayed == 1 ? "" : "s");
   }
-  if (text.empty()) text = "no worker of this node went on";
+  if (text.empty()) text = "no worker of this node continued";
   if (event.seconds) text += fmt::format(", after {}", span_words(*event.seconds));
   return text + reason_words(event);
 }
@@ -78129,20 +80865,24 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
                          event.max_restarts == 1 ? "" : "s");
     case kind::rendezvous_started: return "the nodes meet" + why;
     case kind::round_joined:
-      return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
+      return fmt::format("joined round {} {} as node {} of {}, {}", event.round.value_or(0),
+                         seconds < 0.001 ? "at once" : "in " + span_words(seconds),
                          event.group_rank.value_or(0), event.group_world_size.value_or(1),
-                         ranks_text(event), span_words(seconds));
+                         ranks_text(event));
     case kind::round_ended:
-      return fmt::format("the round ended, {}{}", change_words(event.state), why);
+      return fmt::format("the round ended because {}{}", change_words(event.state),
+                         reason_in_parentheses(event));
     case kind::job_paused: return "the job pauses" + why;
-    case kind::job_resumed: return "the job went on" + why;
+    case kind::job_resumed: return "the job resumed" + why;
     case kind::restart_decided:
       if (event.state == "replace") {
-        return fmt::format("the other workers keep their processes{}{}", why, pause_words(event));
+        return "the other workers keep their processes" + reason_in_parentheses(event);
       }
-      return fmt::format("restart{}{}", why, pause_words(event));
+      return "the workers restart" + reason_in_parentheses(event);
     case kind::ranks_replaced: return replacement_sentence(event);
-    case kind::replacement_abandoned: return "all workers of the job start again" + why;
+    case kind::replacement_abandoned: return "all workers of the job restart" + why;
+    case kind::rollback_started:
+      return fmt::format("the workers repeat steps, from step {} on", event.step.value_or(0));
     case kind::step_reached:
       return fmt::format("step {} was reached after {}", event.step.value_or(0),
                          span_words(seconds));
@@ -78175,420 +80915,6 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
 }  // namespace elastic::detail
 
 #endif  // ELASTIC_WITH_STATUS
-
-#if defined(ELASTIC_WITH_DIAGNOSIS)
-
-// ---- elastic/diagnosis/detail/impl/wait_graph.ipp ----
-
-namespace elastic::detail {
-
-/// Whether a position belongs to the group of all ranks.
-inline bool is_group_of_all(const group_position& position) {
-  return position.members.empty() && position.description == "default_pg";
-}
-
-inline bool is_waited_in(const collective_call& call, duration least_wait) {
-  // An age of 0 means unknown.
-  return call.age == duration::zero() || call.age >= least_wait;
-}
-
-ELASTIC_DECL wait_graph::wait_graph(const std::vector<rank_evidence>& evidence,
-                                    duration least_wait) {
-  ranks_.resize(evidence.size());
-  add_positions(evidence, least_wait);
-  for (rank_group& group : groups_) {
-    complete(group, evidence);
-    relate(group);
-  }
-}
-
-ELASTIC_DECL void wait_graph::add_positions(const std::vector<rank_evidence>& evidence,
-                                            duration least_wait) {
-  std::unordered_map<std::string_view, std::vector<std::size_t>> groups_of_name;
-  for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
-    node& own = ranks_[rank];
-    for (const group_position& position : evidence[rank].groups) {
-      // Two groups without a common member may share a name.
-      std::vector<std::size_t>& indices = groups_of_name[position.name];
-      auto index = std::find_if(indices.begin(), indices.end(), [&](std::size_t each) {
-        return groups_[each].members.front().position->members == position.members;
-      });
-      if (index == indices.end()) {
-        index = indices.insert(index, groups_.size());
-        const std::string& label = position.description;
-        groups_.emplace_back().label = label.empty() ? position.name : label;
-      }
-      rank_group& group = groups_[*index];
-      // If a dump lists a group twice, the first entry counts.
-      if (!group.members.empty() && group.members.back().rank == rank) continue;
-      const auto& call = position.outstanding;
-      const bool waits = call && is_waited_in(*call, least_wait);
-      own.waits = own.waits || waits;
-      own.groups.emplace_back(*index, group.members.size());
-      // The peer of a send or receive is unknown.
-      if (waits && call->is_point_to_point) own.is_held_up = true;
-      const bool is_wait = waits && !call->is_point_to_point;
-      group.members.push_back(
-          {rank, &position, true, position.enqueued, is_wait ? &*call : nullptr});
-    }
-    if (own.waits) ++waiting_;
-  }
-}
-
-/// Adds the members that have not used the group, as indices in ascending order.
-ELASTIC_DECL void wait_graph::add_absent(rank_group& group, const std::vector<std::size_t>& members,
-                                         const std::vector<rank_evidence>& evidence) {
-  const std::size_t group_index = static_cast<std::size_t>(&group - groups_.data());
-  const std::size_t users = group.members.size();
-  std::size_t next = 0;
-  for (const std::size_t rank : members) {
-    while (next < users && group.members[next].rank < rank) ++next;
-    if (next < users && group.members[next].rank == rank) continue;
-    // The recorder of a rank lists only groups that the rank has used.
-    const bool is_known = evidence[rank].recorder == recorder_state::answered;
-    ranks_[rank].groups.emplace_back(group_index, group.members.size());
-    group.members.push_back({rank, nullptr, is_known, 0, nullptr});
-  }
-}
-
-ELASTIC_DECL void wait_graph::complete(rank_group& group,
-                                       const std::vector<rank_evidence>& evidence) {
-  const group_position& position = *group.members.front().position;
-  const bool is_of_all = is_group_of_all(position);
-  group.is_complete = is_of_all || !position.members.empty();
-  const std::size_t size = is_of_all ? evidence.size() : position.members.size();
-  // Absent members matter only for groups in which some rank waits.
-  const bool waits =
-      std::any_of(group.members.begin(), group.members.end(),
-                  [](const group_member& member) { return member.wait != nullptr; });
-  if (group.is_complete && waits && group.members.size() < size) {
-    std::vector<std::size_t> members;
-    for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
-      if (is_of_all || position.members.contains(evidence[rank].rank)) members.push_back(rank);
-    }
-    add_absent(group, members, evidence);
-  }
-  group.least_enqueued = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t index = 0; index < group.members.size(); ++index) {
-    const group_member& member = group.members[index];
-    if (member.wait != nullptr) ++group.waiting;
-    if (!member.is_known) group.has_unknown = true;
-    if (!member.is_known || member.enqueued >= group.least_enqueued) continue;
-    group.least_enqueued = member.enqueued;
-    group.last = index;
-  }
-}
-
-ELASTIC_DECL void wait_graph::relate(const rank_group& group) {
-  std::int64_t highest = 0;
-  for (const group_member& member : group.members) {
-    if (member.wait == nullptr) continue;
-    highest = std::max(highest, member.wait->sequence);
-    const bool is_short = member.wait->sequence > group.least_enqueued;
-    if (is_short || !group.is_complete || group.has_unknown) {
-      ranks_[member.rank].is_held_up = true;
-    }
-  }
-  for (const group_member& member : group.members) {
-    if (member.is_known && member.enqueued < highest) ranks_[member.rank].is_awaited = true;
-  }
-}
-
-ELASTIC_DECL awaited_operation operation_of(const rank_group& group, std::int64_t sequence) {
-  awaited_operation operation{&group};
-  for (const group_member& member : group.members) {
-    if (member.wait == nullptr || member.wait->sequence != sequence) continue;
-    if (operation.call == nullptr) operation.call = member.wait;
-    ++operation.waiting;
-    operation.age = std::max(operation.age, member.wait->age);
-  }
-  return operation;
-}
-
-ELASTIC_DECL awaited_operation wait_graph::awaited_from(std::size_t rank) const {
-  awaited_operation most;
-  for (const auto& [index, own] : ranks_[rank].groups) {
-    const rank_group& group = groups_[index];
-    if (group.waiting == 0) continue;
-    const std::int64_t entered = group.members[own].enqueued;
-    // The first awaited operation that the rank has not entered.
-    std::int64_t first = std::numeric_limits<std::int64_t>::max();
-    for (const group_member& member : group.members) {
-      if (member.wait != nullptr && member.wait->sequence > entered) {
-        first = std::min(first, member.wait->sequence);
-      }
-    }
-    const awaited_operation operation = operation_of(group, first);
-    if (operation.waiting > most.waiting) most = operation;
-  }
-  return most;
-}
-
-ELASTIC_DECL awaited_operation wait_graph::most_awaited() const {
-  awaited_operation most;
-  for (const rank_group& group : groups_) {
-    if (group.waiting <= most.waiting) continue;
-    std::map<std::int64_t, std::size_t> counts;
-    for (const group_member& member : group.members) {
-      if (member.wait != nullptr) ++counts[member.wait->sequence];
-    }
-    for (const auto& [sequence, count] : counts) {
-      if (count > most.waiting) most = operation_of(group, sequence);
-    }
-  }
-  return most;
-}
-
-/// A rank that has not entered an operation in which `rank` waits.
-ELASTIC_DECL std::optional<std::size_t> wait_graph::held_up_by(std::size_t rank) const {
-  for (const auto& [index, own] : ranks_[rank].groups) {
-    const rank_group& group = groups_[index];
-    const collective_call* const wait = group.members[own].wait;
-    if (wait != nullptr && wait->sequence > group.least_enqueued) {
-      return group.members[group.last].rank;
-    }
-  }
-  return std::nullopt;
-}
-
-ELASTIC_DECL std::vector<std::size_t> wait_graph::circle() const {
-  // The walk that first reached each rank. A walk that reaches a rank of an earlier walk can stop:
-  // it would only repeat that walk.
-  constexpr std::size_t none = 0;
-  std::vector<std::size_t> walks(ranks_.size(), none);
-  for (std::size_t start = 0; start < ranks_.size(); ++start) {
-    std::vector<std::size_t> path;
-    std::optional<std::size_t> rank = start;
-    while (rank && walks[*rank] == none) {
-      walks[*rank] = start + 1;
-      path.push_back(*rank);
-      rank = held_up_by(*rank);
-    }
-    if (rank && walks[*rank] == start + 1) {
-      return {std::find(path.begin(), path.end(), *rank), path.end()};
-    }
-  }
-  return {};
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/diagnosis/detail/impl/stall_text.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string name_of(const rank_evidence& rank) {
-  const std::string node = rank.node.empty() ? "" : printable_line(rank.node) + ", ";
-  return fmt::format("rank {} ({}local rank {})", rank.rank, node, rank.local_rank);
-}
-
-ELASTIC_DECL std::string names_of(const std::vector<rank_evidence>& evidence,
-                                  const std::vector<std::size_t>& ranks) {
-  if (ranks.size() == 1) return name_of(evidence[ranks.front()]);
-  std::vector<int> numbers;
-  for (const std::size_t rank : ranks) numbers.push_back(evidence[rank].rank);
-  std::string text = rank_set(std::move(numbers)).text();
-  constexpr std::size_t shown_bytes = 60;
-  if (text.size() > shown_bytes) text = text.substr(0, shown_bytes) + "…";
-  return fmt::format("ranks {}", text);
-}
-
-ELASTIC_DECL std::string count_of_others(std::size_t count) {
-  return fmt::format("{} {}", count, count == 1 ? "other" : "others");
-}
-
-ELASTIC_DECL std::string for_time(duration time) {
-  if (time <= duration::zero()) return {};
-  return fmt::format(" for {:.0f} s", std::chrono::duration<double>(time).count());
-}
-
-ELASTIC_DECL std::string in_frame(const rank_evidence& rank) {
-  const stack_frame* const frame = user_frame(rank.stack);
-  return frame == nullptr ? std::string() : ", in " + to_string(*frame);
-}
-
-ELASTIC_DECL std::string inputs_of(const collective_call& call) {
-  if (call.sizes.empty() || call.sizes == "[]") return {};
-  return fmt::format(" with {} {}", printable_line(call.sizes), printable_line(call.types));
-}
-
-inline std::string operation_name(const awaited_operation& operation) {
-  return fmt::format("{} #{} of group {}", printable_line(operation.call->operation),
-                     operation.call->sequence, printable_line(operation.group->label));
-}
-
-inline std::string waiting_others(const awaited_operation& operation) {
-  const bool is_timed = operation.age > duration::zero();
-  const std::string_view verb = operation.waiting == 1 ? "has" : "have";
-  if (is_timed) return fmt::format("{} {} waited", count_of_others(operation.waiting), verb);
-  return fmt::format("{} {}", count_of_others(operation.waiting),
-                     operation.waiting == 1 ? "waits" : "wait");
-}
-
-ELASTIC_DECL std::string to_text(const awaited_operation& operation) {
-  return fmt::format("{}, in which {}{}", operation_name(operation), waiting_others(operation),
-                     for_time(operation.age));
-}
-
-ELASTIC_DECL std::string while_others_wait(const awaited_operation& operation) {
-  if (operation.call == nullptr) return {};
-  return fmt::format("; {} in {}{}", waiting_others(operation), operation_name(operation),
-                     for_time(operation.age));
-}
-
-ELASTIC_DECL std::string failure_in_parentheses(const rank_evidence& rank) {
-  return rank.failure.empty() ? std::string() : fmt::format(" ({})", printable_line(rank.failure));
-}
-
-ELASTIC_DECL std::string by_failure(const rank_evidence& rank) {
-  return rank.failure.empty() ? std::string() : " by " + printable_line(rank.failure);
-}
-
-ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> parts{{
-      {"nfs", "NFS"},
-      {"rpc_", "NFS"},
-      {"request_wait_answer", "a FUSE file system"},
-      {"fuse", "a FUSE file system"},
-      {"cl_sync_io", "Lustre"},
-      {"ptlrpc", "Lustre"},
-      {"ceph", "Ceph"},
-      {"cifs", "CIFS"},
-  }};
-  const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) {
-    return wait_channel.starts_with(part.first);
-  });
-  return found == parts.end() ? std::string_view() : found->second;
-}
-
-inline std::string kernel_wait(const rank_evidence& rank) {
-  if (rank.wait_channel.empty()) return "it is in uninterruptible sleep";
-  const std::string_view system = file_system_of(rank.wait_channel);
-  const std::string channel = printable_line(rank.wait_channel);
-  if (system.empty()) return fmt::format("it is in uninterruptible sleep in {}", channel);
-  return fmt::format("it waits in the kernel for {} ({})", system, channel);
-}
-
-/// The least share of a processor for a process that does more than wait.
-inline constexpr double least_computing_share = 0.1;
-
-/// On an overloaded machine, a process may be runnable without getting a processor.
-ELASTIC_DECL bool computes(const rank_evidence& rank) {
-  return rank.state == process_state::running ||
-         rank.processor_share.value_or(0) >= least_computing_share;
-}
-
-ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause) {
-  const stack_frame* const frame = user_frame(rank.stack);
-  const std::string frame_text = frame == nullptr ? std::string() : to_string(*frame);
-  const std::string place = frame == nullptr ? "its stack is not known" : "it is in " + frame_text;
-  switch (cause) {
-    case stall_verdict::kind::blocked: return kernel_wait(rank) + in_frame(rank);
-    case stall_verdict::kind::left: {
-      if (rank.failure.empty()) return place + ", at its end";
-      return fmt::format("it left its work by {}{}", printable_line(rank.failure), in_frame(rank));
-    }
-    case stall_verdict::kind::slow: return place + " and computes: it is slow, not hung";
-    default: break;
-  }
-  if (!computes(rank)) return place;
-  const bool is_measured = rank.processor_share.value_or(0) >= least_computing_share;
-  const std::string share =
-      is_measured ? fmt::format("uses {:.0f} % of a processor", *rank.processor_share * 100)
-                  : "runs";
-  return fmt::format("{} and {}: it computes or loops", place, share);
-}
-
-/// "[[5, 7], [2]]" → "35,2"; empty if the text is cut or has another format.
-inline std::string element_counts(std::string_view sizes) {
-  std::string counts;
-  std::int64_t product = 1;
-  int depth = 0;
-  for (std::size_t index = 0; index < sizes.size(); ++index) {
-    const char sign = sizes[index];
-    if (sign == '[') {
-      if (++depth == 2) product = 1;
-    } else if (sign == ']') {
-      if (depth-- == 2) counts += fmt::format("{},", product);
-    } else if (sign >= '0' && sign <= '9') {
-      std::int64_t size = 0;
-      const auto parsed = std::from_chars(sizes.data() + index, sizes.data() + sizes.size(), size);
-      if (parsed.ec != std::errc() || __builtin_mul_overflow(product, size, &product)) return {};
-      index = static_cast<std::size_t>(parsed.ptr - sizes.data()) - 1;
-    }
-  }
-  return depth == 0 ? counts : std::string();
-}
-
-ELASTIC_DECL std::string signature_of(const collective_call& call) {
-  static constexpr std::array<std::string_view, 6> uniform{
-      "all_reduce", "allreduce", "broadcast", "reduce", "_all_gather_base", "_reduce_scatter_base"};
-  if (std::find(uniform.begin(), uniform.end(), call.operation) == uniform.end()) {
-    return call.operation;
-  }
-  return fmt::format("{} {} {}", call.operation, element_counts(call.sizes), call.types);
-}
-
-ELASTIC_DECL std::string collective_in(const std::vector<stack_frame>& stack) {
-  static constexpr std::array<std::string_view, 5> others{
-      "init_process_group", "new_group", "destroy_process_group", "wrapper", "get_rank"};
-  for (const stack_frame& frame : stack) {
-    if (!frame.file.ends_with("torch/distributed/distributed_c10d.py")) continue;
-    const bool is_other =
-        std::find(others.begin(), others.end(), frame.function) != others.end();
-    return is_other ? std::string() : printable_line(frame.function);
-  }
-  return {};
-}
-
-ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack) {
-  static constexpr std::array<std::string_view, 4> ends{"destroy_process_group", "_shutdown",
-                                                        "_exit_function", "_run_exitfuncs"};
-  return std::any_of(stack.begin(), stack.end(), [](const stack_frame& frame) {
-    return std::find(ends.begin(), ends.end(), frame.function) != ends.end();
-  });
-}
-
-inline std::string_view to_text(process_state state) {
-  static constexpr std::array<std::string_view, 7> texts{
-      "not known", "running", "sleeping", "in uninterruptible sleep", "stopped", "a zombie",
-      "gone"};
-  return texts[static_cast<std::size_t>(state)];
-}
-
-ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank) {
-  std::vector<std::string> lines;
-  std::string process = fmt::format("rank {}: its process is {}", rank.rank, to_text(rank.state));
-  if (!rank.wait_channel.empty()) process += " in " + printable_line(rank.wait_channel);
-  if (rank.processor_share) {
-    process += fmt::format(", with {:.0f} % of a processor", *rank.processor_share * 100);
-  }
-  if (rank.step >= 0) process += fmt::format("; its last step is {}", rank.step);
-  if (rank.step >= 0 && rank.step_age) {
-    const double age = std::chrono::duration<double>(*rank.step_age).count();
-    process += fmt::format(", {:.0f} s ago", age);
-  }
-  lines.push_back(std::move(process));
-  constexpr std::size_t shown_groups = 2;
-  for (std::size_t each = 0; each < rank.groups.size() && each < shown_groups; ++each) {
-    const group_position& position = rank.groups[each];
-    const std::string& label = position.description.empty() ? position.name : position.description;
-    lines.push_back(fmt::format("rank {}: in group {} it has entered {} operations and ended {}",
-                                rank.rank, printable_line(label), position.enqueued,
-                                position.completed));
-  }
-  constexpr std::size_t shown_frames = 4;
-  std::string stack;
-  for (std::size_t each = 0; each < rank.stack.size() && each < shown_frames; ++each) {
-    stack += (each == 0 ? "" : " < ") + to_string(rank.stack[each]);
-  }
-  if (!stack.empty()) lines.push_back(fmt::format("rank {}: {}", rank.rank, stack));
-  return lines;
-}
-
-}  // namespace elastic::detail
-
-#endif  // ELASTIC_WITH_DIAGNOSIS
 
 #if defined(ELASTIC_WITH_TORCH)
 
