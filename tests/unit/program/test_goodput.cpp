@@ -130,7 +130,8 @@ class generated_job {
   /// Waits, without virtual time, until the agent has taken what workers have said: they speak over
   /// real sockets.
   task<void> until(std::function<bool()> condition) {
-    constexpr int most_tries = 1000;
+    // Half a minute or more: the bound only ends a test that hangs.
+    constexpr int most_tries = 30'000;
     for (int tries = 0; !condition(); ++tries) {
       REQUIRE(tries < most_tries);
       stage_.time.heed_world(1ms);
