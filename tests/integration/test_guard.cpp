@@ -663,7 +663,7 @@ class shared_memory {
  public:
   shared_memory() : name_("elastic_test_" + marks_.mark()) {
     std::ofstream(script()) << R"(
-import multiprocessing, os, signal, sys
+import multiprocessing, os, signal, sys, time
 from multiprocessing import resource_tracker, shared_memory
 
 def idle():
@@ -673,12 +673,16 @@ if __name__ == "__main__":
     name, method, then = sys.argv[1:]
     multiprocessing.set_start_method(method)
     memory = shared_memory.SharedMemory(name, create=True, size=1 << 20)
+    tracker = resource_tracker._resource_tracker._pid
+    # Until it has been executed, its command line is that of this process.
+    while b"_tracker" not in open(f"/proc/{tracker}/cmdline", "rb").read():
+        time.sleep(0.001)
     for _ in range(2):
         multiprocessing.Process(target=idle).start()
     if then == "die" and int(os.environ["TORCHELASTIC_RESTART_COUNT"]) < 2:
         os.kill(os.getpid(), signal.SIGKILL)
     if then == "stop tracker and die":
-        os.kill(resource_tracker._resource_tracker._pid, signal.SIGSTOP)
+        os.kill(tracker, signal.SIGSTOP)
         os.kill(os.getpid(), signal.SIGKILL)
     if then == "ignore":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
