@@ -122,7 +122,9 @@ class fake_rendezvous final : public rendezvous_handler {
     met.agents = round_agents_;
     met.master.address = "192.0.2.1";
     met.master.port = 29501;
-    met.master.served_by_agent = true;
+    // Whoever serves the store inspects the connections of its workers after half a minute, on a
+    // thread, for which virtual time does not wait.
+    met.master.served_by_agent = false;
     if (spoil) spoil(met);
     co_return met;
   }
