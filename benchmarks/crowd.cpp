@@ -13,11 +13,12 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/candidate_message.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/candidate_message.hpp>
+#include <elastic/nodes/detail/rendezvous_host.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
+#include <elastic/rendezvous/detail/backend_defaults.hpp>
 
 #include <algorithm>
 #include <array>
@@ -240,8 +241,8 @@ int run(const std::string& list, int nodes) {
   of.nodes = nodes;
   of.settings.min_nodes = of.settings.max_nodes = nodes;
   for (const auto& at :
-       elastic::parse_endpoints(list, elastic::detail::rendezvous_host::default_port,
-                                elastic::detail::c10d_rendezvous::most_endpoints)) {
+       elastic::parse_endpoints(list, elastic::detail::c10d_port,
+                                elastic::limits::rendezvous_candidates)) {
     of.candidates.emplace_back(asio::ip::make_address(at.host), at.port);
   }
   round_clock rounds(nodes);

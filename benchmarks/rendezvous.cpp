@@ -21,10 +21,11 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/candidate.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/candidate.hpp>
+#include <elastic/nodes/detail/rendezvous_host.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
+#include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <array>
@@ -168,8 +169,8 @@ int serve_candidate(const std::string& list, int place, int nodes) {
   asio::io_context context{1};
   const auto parameters = parameters_of(list, nodes);
   const auto endpoints =
-      elastic::parse_endpoints(list, elastic::detail::rendezvous_host::default_port,
-                               elastic::detail::c10d_rendezvous::most_endpoints);
+      elastic::parse_endpoints(list, elastic::detail::c10d_port,
+                               elastic::limits::rendezvous_candidates);
   elastic::detail::candidate::options options;
   options.run_id = parameters.run_id;
   options.list = list;

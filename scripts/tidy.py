@@ -40,13 +40,14 @@ LAYERS = {
 # The opt-in modules, in an order in which each comes after those that it includes. A program takes
 # one by its umbrella, its CMake target or ELASTIC_WITH_<NAME> for the single header.
 OPT_IN_LAYERS = {
-    "torch": ["base", "net", "store", "rendezvous"],
-    "etcd": ["base", "net", "store", "rendezvous", "torch"],
-    "file": ["base", "store", "rendezvous"],
+    "nodes": ["base", "net", "telemetry", "store", "rendezvous"],
+    "torch": ["base", "net", "store", "rendezvous", "nodes"],
+    "etcd": ["base", "net", "store", "rendezvous", "nodes", "torch"],
+    "file": ["base", "store", "rendezvous", "nodes"],
     "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
     "functions": ["base", "contract", "process", "worker", "agent", "launch"],
     "roles": ["base", "net", "contract", "telemetry", "process", "health", "rendezvous", "agent",
-              "launch"],
+              "launch", "nodes"],
     "status": ["base", "net", "contract", "telemetry", "store", "rendezvous", "agent", "launch"],
     "diagnosis": ["base"],
     "inspection": ["base", "net", "contract", "telemetry", "process", "store", "rendezvous",
@@ -59,7 +60,6 @@ OPT_IN_LAYERS = {
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 
 # Headers in detail/ that other modules may include, too. All others are private to their module.
-# "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
     "agent": ["agent_journal", "agent_telemetry", "async_run", "command_reply", "inbox_service",
               "line_template", "pending_command", "request_inbox", "role_link", "run_files"],
@@ -83,10 +83,11 @@ SHARED = {
                 "line_head", "memory_room", "oom_kills", "port_use", "proc_file",
                 "process_handle", "process_tree", "signal_number", "tree_usage"],
     "python": ["hook_archive"],
-    "rendezvous": ["exit_keys", "fencing", "gather", "master_keys", "native/c10d_rendezvous",
-                   "native/leader_registry", "native/rendezvous_host", "native/rendezvous_message",
-                   "native/round_register", "node_id", "reachable_address", "round_machine",
-                   "round_state", "solo_rendezvous", "static_rendezvous", "worker_store_host"],
+    "nodes": ["c10d_rendezvous", "fencing", "leader_registry", "rendezvous_host",
+              "rendezvous_message", "round_machine", "round_register", "round_state"],
+    "rendezvous": ["backend_defaults", "exit_keys", "fixed_membership", "gather", "length_check",
+                   "listen_point", "master_keys", "name_wait", "node_id", "reachable_address",
+                   "solo_rendezvous", "worker_store_host"],
     "store": ["engine_waker", "key_value_engine", "store_extension", "store_keys", "store_meter"],
     "telemetry": ["event_handler_registry", "output_tails", "record_writer", "report_exchange"],
     "torch": ["dynamic_rendezvous", "keyed_rendezvous_backend", "life_sign", "pickle_format",

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/native.hpp>
 #include <elastic/rendezvous/rendezvous_factory.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>

@@ -11,9 +11,9 @@
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/rendezvous/native/detail/candidate_message.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/candidate_message.hpp>
+#include <elastic/nodes/detail/rendezvous_coordinator.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/status/detail/command_request.hpp>
 #include <elastic/status/detail/http_request_parser.hpp>
 #include <elastic/status/detail/node_report.hpp>

@@ -17,8 +17,8 @@
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/health/detail/timer_request.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/nodes/detail/leader_record.hpp>
 #include <elastic/python/detail/standby_message.hpp>
-#include <elastic/rendezvous/native/detail/leader_record.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <program/chaos/chaos_schedule.hpp>
 #include <program/commands/explanation.hpp>

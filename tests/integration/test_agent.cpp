@@ -12,7 +12,7 @@
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/run_with_signals.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/status/add_status.hpp>
 #include <elastic/telemetry/job_journal.hpp>

@@ -12,9 +12,9 @@
 #include <elastic/contract/function_call.hpp>
 #include <elastic/functions.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/detail/limit_reached.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>

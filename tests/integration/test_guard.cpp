@@ -5,9 +5,9 @@
 
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process.hpp>
 #include <elastic/process/detail/guarded_child.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/bounded_cgroup.hpp>
 #include <support/catch.hpp>

@@ -10,8 +10,8 @@
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/running_program.hpp>

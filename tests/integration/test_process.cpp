@@ -5,10 +5,10 @@
 
 #include <elastic/file/file_rendezvous.hpp>
 #include <elastic/functions.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/detail/spawn.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>

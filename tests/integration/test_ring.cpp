@@ -8,9 +8,9 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/io_uring.hpp>

@@ -3,7 +3,7 @@
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>

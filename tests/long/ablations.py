@@ -44,16 +44,16 @@ SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
     "leader_connector", "node_contact", "own_fence", "registered_leader", "rendezvous_coordinator",
     "rendezvous_link", "vote_machine")]
-VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
-C10D = "rendezvous/native/detail/impl/c10d_rendezvous.ipp"
-CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
-CONNECTOR = "rendezvous/native/detail/impl/leader_connector.ipp"
-LINK = "rendezvous/native/detail/impl/rendezvous_link.ipp"
-LEADER = "rendezvous/native/detail/impl/registered_leader.ipp"
-REGISTRY = "rendezvous/native/detail/impl/registry_connector.ipp"
-FORMER = "rendezvous/native/detail/impl/former_world.ipp"
-CONTACT = "rendezvous/native/detail/impl/node_contact.ipp"
-COORDINATOR = "rendezvous/native/detail/impl/rendezvous_coordinator.ipp"
+VOTE = "nodes/detail/impl/vote_machine.ipp"
+C10D = "nodes/detail/impl/c10d_rendezvous.ipp"
+CANDIDATE = "nodes/detail/impl/candidate.ipp"
+CONNECTOR = "nodes/detail/impl/leader_connector.ipp"
+LINK = "nodes/detail/impl/rendezvous_link.ipp"
+LEADER = "nodes/detail/impl/registered_leader.ipp"
+REGISTRY = "nodes/detail/impl/registry_connector.ipp"
+FORMER = "nodes/detail/impl/former_world.ipp"
+CONTACT = "nodes/detail/impl/node_contact.ipp"
+COORDINATOR = "nodes/detail/impl/rendezvous_coordinator.ipp"
 
 # How long the scripted tests may take, in seconds; on a quiet machine they take a tenth of that.
 SCRIPTED_PATIENCE = 300

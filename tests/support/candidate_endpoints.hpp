@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
+#include <elastic/nodes/detail/candidate_marker.hpp>
 
 #include <support/reserved_port.hpp>
 

@@ -4,8 +4,8 @@
 
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>

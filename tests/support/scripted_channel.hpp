@@ -6,7 +6,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/message_channel.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 
 #include <deque>
 #include <string>

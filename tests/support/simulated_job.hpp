@@ -5,9 +5,9 @@
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <support/fake_launcher.hpp>

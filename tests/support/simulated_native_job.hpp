@@ -5,7 +5,7 @@
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
 #include <support/coordinated_job.hpp>
 #include <support/simulated_network.hpp>
 

@@ -9,8 +9,8 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/detail/message_frame.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
 #include <support/simulated_channel.hpp>

@@ -5,7 +5,7 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/testing/simulated_network.hpp>
 #include <elastic/torch/detail/rendezvous_backend.hpp>

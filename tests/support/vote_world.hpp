@@ -4,8 +4,8 @@
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/detail/fencing.hpp>
-#include <elastic/rendezvous/native/detail/vote_machine.hpp>
+#include <elastic/nodes/detail/fencing.hpp>
+#include <elastic/nodes/detail/vote_machine.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -15,15 +15,16 @@ namespace elastic {
 /// The rendezvous backends by name: those of this library, and those that a program adds.
 ///
 /// If the library is compiled once (`elastic::compiled`), a registry has every backend of the
-/// library. In a header-only program it has "static", and "c10d" among nodes of elasticrun. Each
-/// other backend belongs to an opt-in module, which a program includes and adds:
+/// library. In a header-only program it has "c10d" for jobs of one node. Each other backend belongs
+/// to an opt-in module, which a program includes and adds:
 ///
+///     #include <elastic/nodes.hpp>   add_nodes(registry);  // "c10d" of several nodes, "static"
 ///     #include <elastic/etcd.hpp>    add_etcd_rendezvous(registry);
 ///     #include <elastic/file.hpp>    add_file_rendezvous(registry);
 ///     #include <elastic/torch.hpp>   add_torch_rendezvous(registry);  // nodes of torchrun
 ///
-/// A program that uses the single header defines ELASTIC_WITH_ETCD, ELASTIC_WITH_FILE or
-/// ELASTIC_WITH_TORCH before including it.
+/// A program that uses the single header defines ELASTIC_WITH_NODES, ELASTIC_WITH_ETCD,
+/// ELASTIC_WITH_FILE or ELASTIC_WITH_TORCH before including it.
 class rendezvous_registry
     : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:

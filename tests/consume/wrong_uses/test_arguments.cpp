@@ -12,8 +12,8 @@
 #include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/signal_plan.hpp>
+#include <elastic/nodes/registered_rendezvous.hpp>
 #include <elastic/process/process_set.hpp>
-#include <elastic/rendezvous/native/registered_rendezvous.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/versioned_store.hpp>

@@ -4,9 +4,9 @@
 // Which coroutines still run to their end when another is cancelled.
 
 #include <elastic/base/scope.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/proc_snapshot.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 

@@ -6,9 +6,9 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/process_set.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/error_of.hpp>

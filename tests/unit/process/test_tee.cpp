@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/base/event_flag.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/tee.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
 
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/candidate_marker.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/error_of.hpp>

@@ -3,16 +3,16 @@
 
 // The roles of the servers of a job: real candidates in a simulated network.
 
-#include <elastic/rendezvous/native/detail/candidate.hpp>
+#include <elastic/nodes/detail/candidate.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/detail/candidate_message.hpp>
-#include <elastic/rendezvous/native/detail/leader_connector.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/candidate_message.hpp>
+#include <elastic/nodes/detail/leader_connector.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>

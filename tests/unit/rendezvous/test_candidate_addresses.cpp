@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/candidate_addresses.hpp>
+#include <elastic/nodes/detail/candidate_addresses.hpp>
 
 #include <support/catch.hpp>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/nodes/detail/candidate_message.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
+#include <elastic/nodes/detail/exclusion_list.hpp>
 
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/detail/message_rows.hpp>
+#include <elastic/nodes/detail/message_rows.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/detail/fencing.hpp>
+#include <elastic/nodes/detail/fencing.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>

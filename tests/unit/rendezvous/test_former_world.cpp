@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/former_world.hpp>
+#include <elastic/nodes/detail/former_world.hpp>
 
 #include <support/catch.hpp>
 

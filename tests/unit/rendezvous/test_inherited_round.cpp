@@ -3,7 +3,7 @@
 
 // A coordinator that takes over a job from another server.
 
-#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 

@@ -4,7 +4,7 @@
 // The node that decides how a job ends tells the others, whatever happens to the connections
 // meanwhile.
 
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>

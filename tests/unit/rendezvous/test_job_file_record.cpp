@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/detail/job_file_fingerprint.hpp>
-#include <elastic/rendezvous/native/detail/job_file_record.hpp>
+#include <elastic/nodes/detail/job_file_fingerprint.hpp>
+#include <elastic/nodes/detail/job_file_record.hpp>
 
 #include <support/catch.hpp>
 

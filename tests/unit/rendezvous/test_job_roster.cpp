@@ -4,9 +4,9 @@
 // The roster of nodes on the rendezvous server, and what nodes report about themselves: the parts
 // of the coordinator, the service and the node.
 
-#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/rendezvous_coordinator.hpp>
+#include <elastic/nodes/detail/rendezvous_link.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <elastic/telemetry/detail/report_exchange.hpp>
 
 #include <elastic/base/limits.hpp>

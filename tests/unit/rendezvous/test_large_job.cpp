@@ -6,8 +6,8 @@
 // nodes that it visits and the messages that it sends.
 
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/detail/former_world.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/nodes/detail/former_world.hpp>
+#include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/rendezvous/native/detail/leader_connector.hpp>
+#include <elastic/nodes/detail/leader_connector.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/nodes/detail/candidate_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 #include <support/scripted_channel.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/rendezvous/native/detail/leader_record.hpp>
+#include <elastic/nodes/detail/leader_record.hpp>
 
 #include <support/catch.hpp>
 

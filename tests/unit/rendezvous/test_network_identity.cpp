@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/network_identity.hpp>
+#include <elastic/nodes/detail/network_identity.hpp>
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <support/catch.hpp>

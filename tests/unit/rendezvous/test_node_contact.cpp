@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/node_contact.hpp>
+#include <elastic/nodes/detail/node_contact.hpp>
 
 #include <support/catch.hpp>
 

@@ -4,7 +4,7 @@
 // A leader that is found through a registry: the other nodes of its round may continue without it
 // once all of them have lost it, so its own node must not have workers then.
 
-#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <elastic/rendezvous/native/detail/registered_leader.hpp>
+#include <elastic/nodes/detail/registered_leader.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/rendezvous/native/detail/leader_registry.hpp>
+#include <elastic/nodes/detail/leader_registry.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/testing/simulated_network.hpp>
 #include <support/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/registry_watch.hpp>
+#include <elastic/nodes/detail/registry_watch.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/race.hpp>

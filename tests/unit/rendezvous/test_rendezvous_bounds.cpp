@@ -5,9 +5,9 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/rendezvous_coordinator.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/limits.hpp>
+#include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 

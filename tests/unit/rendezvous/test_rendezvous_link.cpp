@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
+#include <elastic/nodes/detail/rendezvous_link.hpp>
 
 #include <elastic/base/error.hpp>
 #include <support/catch.hpp>

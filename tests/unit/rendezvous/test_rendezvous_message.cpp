@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 
 #include <support/catch.hpp>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/etcd.hpp>
 #include <elastic/file.hpp>
-#include <elastic/rendezvous/native/registered_rendezvous.hpp>
+#include <elastic/nodes/registered_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/torch.hpp>
 
@@ -30,6 +30,7 @@ constexpr bool is_header_only = false;
 rendezvous_registry every_backend() {
   rendezvous_registry registry;
 #if defined(ELASTIC_HEADER_ONLY)
+  elastic::add_nodes(registry);
   elastic::add_torch_rendezvous(registry);
   elastic::add_etcd_rendezvous(registry);
   elastic::add_file_rendezvous(registry);
@@ -38,7 +39,7 @@ rendezvous_registry every_backend() {
 }
 
 TEST_CASE("rendezvous registry: makes the backend of a name", "[rendezvous]") {
-  const rendezvous_registry registry;
+  const rendezvous_registry registry = every_backend();
   rendezvous_parameters parameters;
   for (const std::string name : {"static", "c10d"}) {
     parameters.backend = name;
@@ -117,7 +118,10 @@ TEST_CASE("rendezvous registry: says how a backend is added", "[rendezvous]") {
   CHECK(how_to_add("file") ==
         "include <elastic/file.hpp> (in the single header: define ELASTIC_WITH_FILE) and call "
         "add_file_rendezvous(registry)");
-  for (const char* name : {"c10d", "static", "smoke-signals"}) CHECK(how_to_add(name).empty());
+  CHECK(how_to_add("static") ==
+        "include <elastic/nodes.hpp> (in the single header: define ELASTIC_WITH_NODES) and call "
+        "add_nodes(registry)");
+  for (const char* name : {"c10d", "smoke-signals"}) CHECK(how_to_add(name).empty());
 }
 
 TEST_CASE("rendezvous registry: a compiled library has every backend, headers those that are added",
@@ -125,7 +129,7 @@ TEST_CASE("rendezvous registry: a compiled library has every backend, headers th
   const rendezvous_registry registry;
   rendezvous_parameters parameters;
   parameters.endpoint = "localhost:1";
-  for (const std::string name : {"etcd", "etcd-v2", "etcd-v3", "file"}) {
+  for (const std::string name : {"static", "etcd", "etcd-v2", "etcd-v3", "file"}) {
     CAPTURE(name);
     parameters.backend = name;
     CHECK(every_backend().make(parameters).backend() == name);
@@ -135,6 +139,18 @@ TEST_CASE("rendezvous registry: a compiled library has every backend, headers th
                                                      "' was not added: " +
                                                      elastic::detail::how_to_add(name));
   }
+}
+
+TEST_CASE("rendezvous registry: several nodes are refused by a registry without them",
+          "[rendezvous]") {
+  rendezvous_parameters parameters;
+  parameters.backend = "c10d";
+  parameters.min_nodes = parameters.max_nodes = 4;
+  CHECK(every_backend().make(parameters).backend() == "c10d");
+  if (!is_header_only) return;
+  CHECK_THROWS_WITH(rendezvous_registry().make(parameters),
+                    "rendezvous_parameters::max_nodes is 4: include <elastic/nodes.hpp> (in the "
+                    "single header: define ELASTIC_WITH_NODES) and call add_nodes(registry)");
 }
 
 TEST_CASE("rendezvous registry: one's own backend is added or takes the place of another",

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/nodes/detail/rendezvous_service.hpp>
 
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 

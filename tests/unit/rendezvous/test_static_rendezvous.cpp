@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/detail/static_rendezvous.hpp>
+#include <elastic/nodes/detail/static_rendezvous.hpp>
 
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>

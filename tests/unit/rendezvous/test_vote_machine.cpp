@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/detail/vote_machine.hpp>
+#include <elastic/nodes/detail/vote_machine.hpp>
 
 #include <support/catch.hpp>
 #include <support/simulation_seeds.hpp>

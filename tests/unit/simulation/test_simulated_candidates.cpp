@@ -8,8 +8,8 @@
 
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/candidate.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/candidate.hpp>
 #include <support/catch.hpp>
 #include <support/coordinated_job.hpp>
 #include <support/simulated_mesh.hpp>

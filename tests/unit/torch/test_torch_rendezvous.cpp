@@ -4,8 +4,8 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/rendezvous_host.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/torch/detail/dynamic_rendezvous.hpp>
 #include <elastic/torch/detail/store_rendezvous_backend.hpp>

@@ -15,11 +15,11 @@
 #include <elastic/etcd/detail/legacy_machine.hpp>
 #include <elastic/etcd/detail/legacy_rendezvous.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/leader_registry.hpp>
+#include <elastic/nodes/registered_rendezvous.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/leader_registry.hpp>
-#include <elastic/rendezvous/native/registered_rendezvous.hpp>
 #include <elastic/store/versioned_store.hpp>
 #include <elastic/torch/detail/dynamic_rendezvous.hpp>
 #include <elastic/torch/detail/keyed_rendezvous_backend.hpp>

@@ -7,7 +7,7 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/file/file_keys.hpp>
-#include <elastic/rendezvous/native/registered_rendezvous.hpp>
+#include <elastic/nodes/registered_rendezvous.hpp>
 
 #include <filesystem>
 #include <functional>

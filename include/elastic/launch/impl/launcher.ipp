@@ -12,7 +12,7 @@
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/net/detail/local_interface.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/rendezvous/detail/static_rendezvous.hpp>
+#include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
@@ -79,7 +79,7 @@ inline std::string meeting_of(const rendezvous_parameters& parameters) {
                                 : fmt::format("{} to ", parameters.min_nodes);
   const bool is_static = parameters.backend == "static";
   const duration patience =
-      is_static ? static_rendezvous::patience_of(parameters) : parameters.join_timeout;
+      is_static ? static_patience(parameters) : parameters.join_timeout;
   return fmt::format("the job needs {}{} nodes, which meet at {} (backend {}, run id '{}') within "
                      "{:g} s ({})",
                      least, parameters.max_nodes,

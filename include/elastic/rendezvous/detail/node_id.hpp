@@ -65,6 +65,12 @@ ELASTIC_DECL node_id new_node(const std::string& host);
 /// Errors: those of `new_node_number`.
 ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
+/// The name of a node made from any text: 1 to `limits::node_name_bytes` ASCII letters, digits and
+/// punctuation characters. Other characters become "_".
+ELASTIC_DECL std::string as_node_name(std::string_view text);
+
+ELASTIC_DECL bool is_node_name(std::string_view text);
+
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)

@@ -10,7 +10,6 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
-#include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -8,8 +8,6 @@
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
-#include <elastic/rendezvous/detail/static_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 
 #include <fmt/format.h>
 
@@ -19,42 +17,42 @@ namespace elastic {
 #if !defined(ELASTIC_HEADER_ONLY)
 void add_etcd_rendezvous(rendezvous_registry& registry);
 void add_file_rendezvous(rendezvous_registry& registry);
+void add_nodes(rendezvous_registry& registry);
 void add_torch_rendezvous(rendezvous_registry& registry);
 #endif
 
 namespace detail {
 
-ELASTIC_DECL std::string how_to_add(std::string_view backend) {
-  const bool is_etcd = backend == "etcd" || backend == "etcd-v2" || backend == "etcd-v3";
-  if (!is_etcd && backend != "file") return "";
+inline std::string how_to_call(std::string_view module, std::string_view macro,
+                               std::string_view function) {
   return fmt::format(
-      "include <elastic/{0}.hpp> (in the single header: define ELASTIC_WITH_{1}) and call "
-      "add_{0}_rendezvous(registry)",
-      is_etcd ? "etcd" : "file", is_etcd ? "ETCD" : "FILE");
+      "include <elastic/{}.hpp> (in the single header: define ELASTIC_WITH_{}) and call "
+      "{}(registry)",
+      module, macro, function);
 }
 
-inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_parameters& parameters) {
-  const auto dialect = parameters.conf.find("dialect");
-  if (dialect == parameters.conf.end() || dialect->second == "auto") {
-    return new_shared<c10d_rendezvous>(parameters);
-  }
-  throw error(errc::invalid_argument, fmt::format("{}={}: {}", parameters.name_of("dialect"),
-                                                  dialect->second, c10d_rendezvous::torch_hint));
+ELASTIC_DECL std::string how_to_add(std::string_view backend) {
+  if (backend == "static") return how_to_call("nodes", "NODES", "add_nodes");
+  if (backend == "file") return how_to_call("file", "FILE", "add_file_rendezvous");
+  const bool is_etcd = backend == "etcd" || backend == "etcd-v2" || backend == "etcd-v3";
+  return is_etcd ? how_to_call("etcd", "ETCD", "add_etcd_rendezvous") : std::string();
+}
+
+/// The backend "c10d" of a registry to which no nodes were added.
+inline rendezvous_factory make_solo(const rendezvous_parameters& parameters) {
+  if (parameters.max_nodes == 1) return new_shared<solo_rendezvous>(parameters);
+  throw error(errc::invalid_argument,
+              fmt::format("{} is {}: {}", parameters.name_of("max_nodes"), parameters.max_nodes,
+                          how_to_call("nodes", "NODES", "add_nodes")));
 }
 
 }  // namespace detail
 
 ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
-  add("static", [](const rendezvous_parameters& parameters) {
-    return detail::new_shared<detail::static_rendezvous>(parameters);
-  });
-  add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
-    // A job of one node needs no socket for its rendezvous.
-    if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
-    return detail::make_native(parameters);
-  });
+  add("c10d", detail::make_solo);
 #if !defined(ELASTIC_HEADER_ONLY)
+  add_nodes(*this);
   add_etcd_rendezvous(*this);
   add_file_rendezvous(*this);
   add_torch_rendezvous(*this);

@@ -13,7 +13,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/nodes/detail/rendezvous_host.hpp>
 #include <elastic/roles/detail/role_board.hpp>
 #include <elastic/roles/detail/role_journal.hpp>
 #include <elastic/roles/detail/role_machine.hpp>

@@ -5,10 +5,10 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/nodes/detail/rendezvous_host.hpp>
+#include <elastic/nodes/detail/round_state.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
-#include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/detail/fencing.hpp>
+#include <elastic/nodes/detail/fencing.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <chrono>

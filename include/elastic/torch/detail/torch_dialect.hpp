@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/rendezvous/detail/round_machine.hpp>
+#include <elastic/nodes/detail/round_machine.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <string_view>

@@ -7,7 +7,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/native/detail/round_register.hpp>
+#include <elastic/nodes/detail/round_register.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/torch/detail/torch_dialect.hpp>

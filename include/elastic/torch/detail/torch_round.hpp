@@ -9,9 +9,9 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/nodes/detail/round_machine.hpp>
+#include <elastic/nodes/detail/round_state.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
-#include <elastic/rendezvous/detail/round_machine.hpp>
-#include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/torch/detail/life_sign.hpp>

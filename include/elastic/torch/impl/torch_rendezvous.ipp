@@ -12,10 +12,11 @@
 #include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/rendezvous_host.hpp>
+#include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>
@@ -207,7 +208,7 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
   auto native = detail::make_native_beside_torch(parameters);
   const endpoint address =
       parse_endpoint(parameters.endpoint.empty() ? "localhost" : parameters.endpoint,
-                     detail::rendezvous_host::default_port);
+                     detail::c10d_port);
   const std::string run_id = parameters.run_id;
   rendezvous_factory::chooser choose;
   if (dialect) {

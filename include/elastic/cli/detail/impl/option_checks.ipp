@@ -12,7 +12,6 @@
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +39,7 @@ inline void check_endpoint(const given_options& options, const rendezvous_parame
   if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
   try {
     if (rendezvous.backend == "c10d") {
-      parse_endpoints(text->text, 0, c10d_rendezvous::most_endpoints);
+      parse_endpoints(text->text, 0, limits::rendezvous_candidates);
     } else if (text->text.find(',') != std::string::npos) {
       throw error(errc::invalid_argument,
                   "several endpoints take --rdzv-backend c10d; static, the default, has one");

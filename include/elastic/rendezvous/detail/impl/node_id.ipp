@@ -51,4 +51,20 @@ ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
   return node;
 }
 
+inline bool is_name_letter(char letter) { return letter > ' ' && letter <= '~'; }
+
+ELASTIC_DECL bool is_node_name(std::string_view text) {
+  return !text.empty() && text.size() <= limits::node_name_bytes &&
+         std::all_of(text.begin(), text.end(), is_name_letter);
+}
+
+ELASTIC_DECL std::string as_node_name(std::string_view text) {
+  std::string name(text.substr(0, limits::node_name_bytes));
+  if (name.empty()) name = "_";
+  for (char& letter : name) {
+    if (!is_name_letter(letter)) letter = '_';
+  }
+  return name;
+}
+
 }  // namespace elastic::detail

@@ -10,9 +10,9 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/length_check.hpp>
 #include <elastic/rendezvous/detail/name_wait.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 
@@ -38,7 +38,7 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
                             parameters_.name_of("endpoint"), parameters_.endpoint));
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                             rendezvous_host::default_port);
+                             c10d_port);
   // A single node waits for nobody, but malformed times and numbers are refused all the same.
   parameters_.settings();
   parameters_.yes_or_no("is_host");

@@ -10,7 +10,7 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
-#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
 #include <elastic/roles/detail/moving_rendezvous.hpp>
 #include <elastic/roles/detail/role_log.hpp>
 #include <elastic/roles/detail/role_places.hpp>

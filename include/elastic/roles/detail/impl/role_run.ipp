@@ -19,6 +19,7 @@
 #include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
+#include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/roles/detail/port_probe.hpp>
 #include <elastic/roles/detail/role_command.hpp>
@@ -192,7 +193,7 @@ ELASTIC_DECL task<void> role_run::open_servers() {
     rendezvous_parameters chosen = parameters;
     chosen.secret = parameters.chosen_secret();
     task<std::unique_ptr<rendezvous_host>> hosting = rendezvous_host::try_host(
-        parse_endpoint(at, rendezvous_host::default_port), parameters.yes_or_no("is_host"),
+        parse_endpoint(at, c10d_port), parameters.yes_or_no("is_host"),
         std::move(chosen), rendezvous_protocol::native);
     std::unique_ptr<rendezvous_host> server = co_await std::move(hosting);
     if (server) servers_.emplace(at, std::move(server));
@@ -251,7 +252,7 @@ inline task<std::string> address_for_roles(std::optional<rendezvous_parameters> 
   const bool is_host = !endpoint.empty() && endpoint.find('/') == std::string::npos;
   if (is_host) {
     const std::string first = endpoint.substr(0, endpoint.find(','));
-    hosts.push_back(parse_endpoint(first, rendezvous_host::default_port).host);
+    hosts.push_back(parse_endpoint(first, c10d_port).host);
   }
   task<std::string> finding = reachable_address(std::string(), std::move(hosts));
   co_return co_await std::move(finding);

@@ -12,8 +12,8 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/nodes/detail/round_machine.hpp>
 #include <elastic/rendezvous/detail/master_keys.hpp>
-#include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 

@@ -5,7 +5,7 @@
 #include <elastic/torch/detail/job_failures.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+
+#include <chrono>
+
+namespace elastic::detail {
+
+/// The times at which a node that is cut off notices it, at which its workers are gone, and at
+/// which the others continue without it. The order holds even if one clock runs 2 % faster than
+/// another. All times count from the last moment at which the others can know that the node is
+/// alive.
+struct fencing {
+  /// The node gives up on the others, and its workers get the signal to end.
+  duration notice{};
+  /// The remaining workers are killed.
+  duration kill{};
+  /// The others continue.
+  duration others_go_on{};
+
+  /// How long a killed process may take to disappear.
+  static constexpr std::chrono::milliseconds kill_time{50};
+
+  /// For a node that counts as lost after `silence`, which is greater than 0.
+  ELASTIC_DECL static fencing of_silence(duration silence);
+
+  /// For a node whose connection ended and that counts as lost unless it returns within `grace`,
+  /// which is greater than 0.
+  ELASTIC_DECL static fencing of_end(duration grace);
+
+  /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
+  /// has the rest of the time of `of_end`.
+  ELASTIC_DECL static fencing of_step_down(duration grace);
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/nodes/detail/impl/fencing.ipp>
+#endif

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/nodes/detail/rendezvous_message.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// What a server knows of the world that a former server of the same job made: the reports of nodes
+/// that come back from it. Pure: reports and times in, answers out.
+///
+/// Until that world is over, a node that has not come back may still run its workers, so the server
+/// must not make a round. It is over when no node can still be silent without having stopped its
+/// workers. It is over earlier once every node is accounted for: the nodes of the newest round have
+/// joined, which they do without workers, and the host is gone with its server, at whose address
+/// the present server listens.
+class former_world {
+ public:
+  /// A node sends its hello.
+  /// @param here     the address at which it reached the present server
+  /// @param silence  how long a node of the job may be silent
+  ELASTIC_DECL void reported(const rendezvous_messages::former_round& place, std::string_view here,
+                             duration silence, time_point now);
+
+  /// A node sends its hello that was connected to a server of this term, but in none of its rounds:
+  /// that server may have made one without it.
+  ELASTIC_DECL void reported_server(std::int64_t term, duration silence, time_point now);
+
+  /// A node joins that reports nothing but the number of its round.
+  ELASTIC_DECL void reported_round(std::int64_t round, duration silence, time_point now);
+
+  /// A node that reported its former place joins: its workers are gone.
+  ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);
+
+  /// The node that hosts the present server joins. It takes the place of the one that ended with
+  /// the former server.
+  void host_joined() { has_host_joined_ = true; }
+
+  /// Whether any node has reported such a world.
+  bool is_known() const { return newest_.round >= 0 || server_term_ > 0; }
+
+  /// Whether no worker of that world can be left. Also true if no such world is known.
+  ELASTIC_DECL bool is_over(time_point now) const;
+
+  /// The latest time at which it is over; `time_point::max()` if that is not known.
+  time_point over_at() const { return over_at_; }
+
+ private:
+  ELASTIC_DECL bool is_accounted_for() const;
+
+  /// Of the newest round that a node reported.
+  rendezvous_messages::former_round newest_{.round = -1, .world = 0};
+  /// Of the newest server that a node reported.
+  std::int64_t server_term_ = 0;
+  bool was_last_ = false;
+  bool was_served_here_ = false;
+  /// The ranks that have joined, except the host's.
+  std::set<int> joined_ranks_;
+  bool has_host_joined_ = false;
+  time_point over_at_ = time_point::max();
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/nodes/detail/impl/former_world.ipp>
+#endif

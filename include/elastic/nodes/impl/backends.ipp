@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/nodes/backends.hpp>
+
+#include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/static_rendezvous.hpp>
+#include <elastic/rendezvous/detail/solo_rendezvous.hpp>
+
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+inline rendezvous_factory make_static(const rendezvous_parameters& parameters) {
+  return new_shared<static_rendezvous>(parameters);
+}
+
+inline rendezvous_factory make_c10d(const rendezvous_parameters& parameters) {
+  // A job of one node needs no socket for its rendezvous.
+  if (parameters.max_nodes == 1) return new_shared<solo_rendezvous>(parameters);
+  const auto dialect = parameters.conf.find("dialect");
+  if (dialect == parameters.conf.end() || dialect->second == "auto") {
+    return new_shared<c10d_rendezvous>(parameters);
+  }
+  throw error(errc::invalid_argument, fmt::format("{}={}: {}", parameters.name_of("dialect"),
+                                                  dialect->second, c10d_rendezvous::torch_hint));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void add_nodes(rendezvous_registry& registry) {
+  if (registry.contains("static")) return;
+  registry.add("static", detail::make_static);
+  registry.add("c10d", detail::make_c10d);
+}
+
+}  // namespace elastic

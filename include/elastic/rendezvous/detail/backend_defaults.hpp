@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace elastic::detail {
+
+/// The port at which nodes meet by c10d if the endpoint names none.
+inline constexpr std::uint16_t c10d_port = 29400;
+
+/// How long the nodes of a static rendezvous wait for each other: the setting `timeout`, or 900 s.
+/// Errors: `errc::invalid_argument` if it is not a number of seconds.
+inline duration static_patience(const rendezvous_parameters& parameters) {
+  return parameters.seconds("timeout", std::chrono::seconds(900));
+}
+
+}  // namespace elastic::detail
