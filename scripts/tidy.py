@@ -87,7 +87,7 @@ SHARED = {
               "rendezvous_message", "round_machine", "round_register", "round_state"],
     "rendezvous": ["backend_defaults", "exit_keys", "fixed_membership", "gather", "length_check",
                    "listen_point", "master_keys", "name_wait", "node_id", "reachable_address",
-                   "solo_rendezvous", "worker_store_host"],
+                   "solo_rendezvous", "stored_rendezvous", "worker_store_host"],
     "store": ["engine_waker", "key_value_engine", "store_extension", "store_keys", "store_meter"],
     "telemetry": ["event_handler_registry", "output_tails", "record_writer", "report_exchange"],
     "torch": ["dynamic_rendezvous", "keyed_rendezvous_backend", "life_sign", "pickle_format",

@@ -272,6 +272,7 @@
 #include <elastic/rendezvous/detail/impl/node_id.ipp>
 #include <elastic/rendezvous/detail/impl/reachable_address.ipp>
 #include <elastic/rendezvous/detail/impl/solo_rendezvous.ipp>
+#include <elastic/rendezvous/detail/impl/stored_rendezvous.ipp>
 #include <elastic/rendezvous/detail/impl/worker_store_host.ipp>
 #include <elastic/rendezvous/impl/exit_barrier.ipp>
 #include <elastic/rendezvous/impl/rendezvous_factory.ipp>
@@ -279,6 +280,7 @@
 #include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
 #include <elastic/rendezvous/impl/rendezvous_registry.ipp>
 #include <elastic/rendezvous/impl/rendezvous_settings.ipp>
+#include <elastic/rendezvous/impl/worker_store.ipp>
 #include <elastic/roles/detail/impl/moving_rendezvous.ipp>
 #include <elastic/roles/detail/impl/port_probe.ipp>
 #include <elastic/roles/detail/impl/replica_ledger.ipp>

@@ -15,9 +15,10 @@ namespace elastic {
 /// The rendezvous backends by name: those of this library, and those that a program adds.
 ///
 /// If the library is compiled once (`elastic::compiled`), a registry has every backend of the
-/// library. In a header-only program it has "c10d" for jobs of one node. Each other backend belongs
-/// to an opt-in module, which a program includes and adds:
+/// library. In a header-only program it has "c10d" for jobs of one node whose workers need no store
+/// of their agent. A program includes and adds the rest:
 ///
+///     #include <elastic/rendezvous/worker_store.hpp>   add_worker_store(registry);
 ///     #include <elastic/nodes.hpp>   add_nodes(registry);  // "c10d" of several nodes, "static"
 ///     #include <elastic/etcd.hpp>    add_etcd_rendezvous(registry);
 ///     #include <elastic/file.hpp>    add_file_rendezvous(registry);
@@ -41,6 +42,9 @@ namespace detail {
 
 /// How a program can add `backend`, if it belongs to an opt-in module; otherwise empty.
 ELASTIC_DECL std::string how_to_add(std::string_view backend);
+
+/// The backend "c10d" of a registry to which nothing was added: one node, without a store.
+ELASTIC_DECL rendezvous_factory make_solo(const rendezvous_parameters& parameters);
 
 }  // namespace detail
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/detail/solo_rendezvous.hpp>
+#include <elastic/rendezvous/detail/stored_rendezvous.hpp>
 
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
@@ -30,7 +30,7 @@ using elastic::errc;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
-using elastic::detail::solo_rendezvous;
+using elastic::detail::stored_rendezvous;
 using elastic::test::client_of;
 using elastic::test::error_of;
 using elastic::test::refusal_of;
@@ -44,18 +44,18 @@ rendezvous_parameters standalone() {
 }
 
 TEST_CASE("c10d rendezvous: what it cannot serve is refused", "[rendezvous]") {
-  CHECK_FALSE(refusal_of<solo_rendezvous>(standalone()));
+  CHECK_FALSE(refusal_of<stored_rendezvous>(standalone()));
   rendezvous_parameters bad = standalone();
   bad.run_id.clear();
-  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
+  CHECK(refusal_of<stored_rendezvous>(bad) == errc::invalid_argument);
   bad.run_id.assign(1025, 'x');
-  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
+  CHECK(refusal_of<stored_rendezvous>(bad) == errc::invalid_argument);
   bad = standalone();
   bad.max_nodes = 2;
-  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
+  CHECK(refusal_of<stored_rendezvous>(bad) == errc::invalid_argument);
   bad = standalone();
   bad.endpoint = "localhost:65536";
-  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
+  CHECK(refusal_of<stored_rendezvous>(bad) == errc::invalid_argument);
 }
 
 CO_TEST("c10d rendezvous: the workers of one node meet by IPv6 if the endpoint is of it",
@@ -68,7 +68,7 @@ CO_TEST("c10d rendezvous: the workers of one node meet by IPv6 if the endpoint i
   }
   rendezvous_parameters parameters = standalone();
   parameters.endpoint = "[::1]:0";
-  solo_rendezvous meeting(std::move(parameters));
+  stored_rendezvous meeting(std::move(parameters));
   const rendezvous_round round = co_await meeting.next_round();
   CHECK(round.master.address == "::1");
   elastic::tcp_store worker(executor, client_of(round.master));
@@ -81,13 +81,13 @@ CO_TEST("c10d rendezvous: one node, too, waits for the name of its endpoint", "[
   rendezvous_parameters parameters = standalone();
   parameters.endpoint = "no-such-host.invalid:29400";
   parameters.join_timeout = 200ms;
-  solo_rendezvous meeting(std::move(parameters));
+  stored_rendezvous meeting(std::move(parameters));
   const std::error_code failure = co_await error_of(meeting.next_round());
   CHECK(failure == errc::rendezvous_timeout);
 }
 
 CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[rendezvous]") {
-  solo_rendezvous meeting(standalone());
+  stored_rendezvous meeting(standalone());
   CHECK(meeting.backend() == "c10d");
   CHECK(meeting.run_id() == "a job");
   auto executor = co_await asio::this_coro::executor;
@@ -120,14 +120,14 @@ CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[r
 }
 
 /// Ends the pause once the handler waits for that.
-task<void> resume_soon(solo_rendezvous& meeting) {
+task<void> resume_soon(stored_rendezvous& meeting) {
   const auto executor = co_await asio::this_coro::executor;
   co_await asio::post(executor, asio::use_awaitable);
   meeting.resume();
 }
 
 CO_TEST("c10d rendezvous: one node pauses by itself", "[rendezvous]") {
-  solo_rendezvous meeting(standalone());
+  stored_rendezvous meeting(standalone());
   co_await meeting.next_round();
   meeting.pause("paused at a", true);
   const elastic::rendezvous_change change = co_await meeting.wait_for_change();
@@ -149,7 +149,7 @@ CO_TEST("c10d rendezvous: if agents do not share, rank 0 gets a free port to ser
         "[rendezvous]") {
   rendezvous_parameters parameters = standalone();
   parameters.share_worker_store = false;
-  solo_rendezvous meeting(parameters);
+  stored_rendezvous meeting(parameters);
   const rendezvous_round met = co_await meeting.next_round();
   CHECK_FALSE(met.master.served_by_agent);
   elastic::tcp_store_server::options options;
@@ -163,7 +163,7 @@ CO_TEST("c10d rendezvous: if agents do not share, rank 0 gets a free port to ser
 CO_TEST("c10d rendezvous: the address of this node is where its workers meet", "[rendezvous]") {
   rendezvous_parameters parameters = standalone();
   parameters.local_addr = "127.0.0.2";
-  solo_rendezvous meeting(parameters);
+  stored_rendezvous meeting(parameters);
   const rendezvous_round met = co_await meeting.next_round();
   CHECK(met.master.address == "127.0.0.2");
   elastic::tcp_store worker(co_await asio::this_coro::executor, client_of(met.master));
@@ -176,8 +176,8 @@ CO_TEST("c10d rendezvous: a second job at the same endpoint is refused", "[rende
   const std::uint16_t port = elastic::test::reserved_port();
   rendezvous_parameters parameters = standalone();
   parameters.endpoint = "127.0.0.1:" + std::to_string(port);
-  solo_rendezvous first(parameters);
-  solo_rendezvous second(parameters);
+  stored_rendezvous first(parameters);
+  stored_rendezvous second(parameters);
   co_await first.next_round();
   const auto refused = co_await error_of(second.next_round());
   CHECK(refused == errc::address_in_use);
@@ -189,7 +189,7 @@ CO_TEST("c10d rendezvous: a second job at the same endpoint is refused", "[rende
 }
 
 CO_TEST("c10d rendezvous: one that is closed has no further round", "[rendezvous]") {
-  solo_rendezvous meeting(standalone());
+  stored_rendezvous meeting(standalone());
   co_await meeting.next_round();
   co_await meeting.close(elastic::rendezvous_handler::job_end::succeeded, "done");
   const auto refused = co_await error_of(meeting.next_round());
@@ -198,7 +198,7 @@ CO_TEST("c10d rendezvous: one that is closed has no further round", "[rendezvous
 }
 
 CO_TEST("c10d rendezvous: nobody joins a job of one node", "[rendezvous]") {
-  solo_rendezvous meeting(standalone());
+  stored_rendezvous meeting(standalone());
   co_await meeting.next_round();
   elastic::system_time time;
   const auto change =
@@ -208,7 +208,7 @@ CO_TEST("c10d rendezvous: nobody joins a job of one node", "[rendezvous]") {
 }
 
 CO_TEST("c10d rendezvous: shutdown may come before any round and twice", "[rendezvous]") {
-  solo_rendezvous meeting(standalone());
+  stored_rendezvous meeting(standalone());
   co_await meeting.shutdown();
   co_await meeting.next_round();
   co_await meeting.shutdown();
@@ -219,7 +219,7 @@ TEST_CASE("c10d rendezvous: a setting that no backend has is refused", "[rendezv
   rendezvous_parameters parameters = standalone();
   parameters.join_timeout = 5s;
   parameters.conf["join_timout"] = "5";
-  CHECK_THROWS_WITH(solo_rendezvous(parameters),
+  CHECK_THROWS_WITH(stored_rendezvous(parameters),
                     elastic::test::contains_text("did you mean join_timeout?"));
 }
 

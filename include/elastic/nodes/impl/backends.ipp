@@ -8,7 +8,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/nodes/detail/c10d_rendezvous.hpp>
 #include <elastic/nodes/detail/static_rendezvous.hpp>
-#include <elastic/rendezvous/detail/solo_rendezvous.hpp>
+#include <elastic/rendezvous/detail/stored_rendezvous.hpp>
 
 #include <memory>
 
@@ -24,7 +24,7 @@ inline rendezvous_factory make_static(const rendezvous_parameters& parameters) {
 
 inline rendezvous_factory make_c10d(const rendezvous_parameters& parameters) {
   // A job of one node needs no socket for its rendezvous.
-  if (parameters.max_nodes == 1) return new_shared<solo_rendezvous>(parameters);
+  if (parameters.max_nodes == 1) return new_shared<stored_rendezvous>(parameters);
   const auto dialect = parameters.conf.find("dialect");
   if (dialect == parameters.conf.end() || dialect->second == "auto") {
     return new_shared<c10d_rendezvous>(parameters);

@@ -5,28 +5,23 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/port_lease.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/rendezvous/detail/fixed_membership.hpp>
-#include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
-#include <elastic/store/tcp_store_server.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 
 namespace elastic::detail {
 
-/// The rendezvous named "c10d" for a job of at most one node. It keeps the state in this process,
-/// and serves the workers of each round a store of their own, so that no round sees another's keys.
-///
-/// It binds `endpoint` unless the port is 0 (29400 if none is named), so that a second job at the
-/// same endpoint is refused. With port 0, as for `--standalone`, it opens no socket for the
-/// rendezvous itself.
+/// The rendezvous named "c10d" for a job of at most one node, whose state is in this process. It
+/// serves no store: the worker of rank 0 gets a free port of this host. `stored_rendezvous` serves
+/// one.
 ///
 /// Thread-safety: one strand at a time.
-class solo_rendezvous final : public fixed_membership {
+class solo_rendezvous : public fixed_membership {
  public:
   /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, or more than
   /// one node.
@@ -41,15 +36,25 @@ class solo_rendezvous final : public fixed_membership {
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   ELASTIC_DECL task<void> shutdown() override;
-  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
+
+ protected:
+  const rendezvous_parameters& parameters() const { return parameters_; }
+  /// Where a node would meet others.
+  const endpoint& place() const { return endpoint_; }
+
+  /// Ends what serves the round before, and prepares the next.
+  ELASTIC_DECL virtual task<void> prepare();
+
+  /// Where the workers of the next round find each other.
+  /// @param own_address  the loopback address of this host
+  ELASTIC_DECL virtual task<rendezvous_round::master_endpoint> open_master(std::string own_address);
 
  private:
   ELASTIC_DECL void note_pause();
 
   rendezvous_parameters parameters_;
   endpoint endpoint_;
-  worker_store_host workers_;
-  std::unique_ptr<tcp_store_server> server_;
+  port_lease master_port_;
   std::int64_t round_ = 0;
   /// The reason for the pause, if the job is paused.
   std::optional<std::string> pause_;

@@ -38,12 +38,20 @@ ELASTIC_DECL std::string how_to_add(std::string_view backend) {
   return is_etcd ? how_to_call("etcd", "ETCD", "add_etcd_rendezvous") : std::string();
 }
 
-/// The backend "c10d" of a registry to which no nodes were added.
-inline rendezvous_factory make_solo(const rendezvous_parameters& parameters) {
-  if (parameters.max_nodes == 1) return new_shared<solo_rendezvous>(parameters);
-  throw error(errc::invalid_argument,
-              fmt::format("{} is {}: {}", parameters.name_of("max_nodes"), parameters.max_nodes,
-                          how_to_call("nodes", "NODES", "add_nodes")));
+ELASTIC_DECL rendezvous_factory make_solo(const rendezvous_parameters& parameters) {
+  if (parameters.max_nodes > 1) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} is {}: {}", parameters.name_of("max_nodes"), parameters.max_nodes,
+                            how_to_call("nodes", "NODES", "add_nodes")));
+  }
+  if (parameters.share_worker_store) {
+    throw error(errc::invalid_argument,
+                fmt::format("the store of the workers ({}) was not added: include "
+                            "<elastic/rendezvous/worker_store.hpp> and call "
+                            "add_worker_store(registry)",
+                            parameters.name_of("share_worker_store")));
+  }
+  return new_shared<solo_rendezvous>(parameters);
 }
 
 }  // namespace detail

@@ -12,11 +12,12 @@
 #include <elastic/net/detail/own_loopback.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/nodes/backends.hpp>
 #include <elastic/nodes/detail/c10d_rendezvous.hpp>
 #include <elastic/nodes/detail/rendezvous_host.hpp>
 #include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
-#include <elastic/rendezvous/detail/solo_rendezvous.hpp>
+#include <elastic/rendezvous/detail/stored_rendezvous.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>
@@ -198,7 +199,7 @@ inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
 }  // namespace detail
 
 ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters) {
-  if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
+  if (parameters.max_nodes == 1) return detail::new_shared<detail::stored_rendezvous>(parameters);
   // Nodes of torchrun support only one endpoint.
   if (parameters.endpoint.find(',') != std::string::npos) {
     return detail::new_shared<detail::c10d_rendezvous>(parameters);
@@ -226,6 +227,7 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
 }
 
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
+  add_nodes(registry);
   registry.add("c10d", make_torch_rendezvous);
 }
 

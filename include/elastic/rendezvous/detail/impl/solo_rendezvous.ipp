@@ -9,10 +9,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/own_loopback.hpp>
-#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/length_check.hpp>
-#include <elastic/rendezvous/detail/name_wait.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 
@@ -23,7 +21,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
-    : parameters_(std::move(parameters)), workers_(parameters_) {
+    : parameters_(std::move(parameters)) {
   if (parameters_.run_id.empty()) {
     throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
                                                     parameters_.name_of("run_id")));
@@ -48,21 +46,22 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
                         "fingerprint"}));
 }
 
+ELASTIC_DECL task<void> solo_rendezvous::prepare() { co_return; }
+
+ELASTIC_DECL task<rendezvous_round::master_endpoint> solo_rendezvous::open_master(
+    std::string own_address) {
+  rendezvous_round::master_endpoint master;
+  master.address = parameters_.local_addr.empty() ? std::move(own_address) : parameters_.local_addr;
+  master_port_ = lease_port();
+  master.port = master_port_.port();
+  master.served_by_agent = false;
+  co_return master;
+}
+
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   check_open();
   auto executor = co_await asio::this_coro::executor;
-  if (endpoint_.port != 0 && !server_) {
-    co_await wait_for_name(endpoint_.host, parameters_.join_timeout, parameters_);
-    tcp_store_server::options options;
-    options.address = endpoint_.host;
-    options.port = endpoint_.port;
-    options.use_ring = parameters_.use_ring;
-    options.secret = parameters_.secret;
-    options.log = parameters_.log;
-    options.meter = parameters_.meter;
-    server_ = std::make_unique<tcp_store_server>(executor, options);
-  }
-  co_await workers_.stop();
+  co_await prepare();
   if (!pause_changes_) pause_changes_.emplace(executor);
   while (pause_) co_await pause_changes_->wait();
   rendezvous_round round;
@@ -70,14 +69,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
       new_shared<memory_store>());
-  const std::string own_address = own_loopback(executor, endpoint_.host);
-  const meeting_place nowhere;
-  round.master = co_await workers_.serve(own_address, parameters_.local_addr.empty(), nowhere);
-  if (parameters_.secret) {
-    address_filter own;
-    for (const asio::ip::address& address : own_addresses()) own.add(address);
-    workers_.admit(own);
-  }
+  round.master = co_await open_master(own_loopback(executor, endpoint_.host));
   round.restarts = restarts();
   co_return round;
 }
@@ -109,10 +101,6 @@ ELASTIC_DECL void solo_rendezvous::note_pause() {
 
 ELASTIC_DECL task<void> solo_rendezvous::exit_barrier() { co_return; }
 
-ELASTIC_DECL task<void> solo_rendezvous::shutdown() {
-  co_await workers_.stop();
-  if (server_) co_await server_->stop();
-  server_.reset();
-}
+ELASTIC_DECL task<void> solo_rendezvous::shutdown() { co_return; }
 
 }  // namespace elastic::detail
