@@ -17,9 +17,11 @@
 int main() {
   elastic::launch_config config;
   config.standalone = true;
+  config.workers.contract = elastic::worker_contract::plain;
   config.workers.program = "sh";
-  config.workers.arguments = {"-c", "echo \"hello from $RANK of $WORLD_SIZE\""};
+  config.workers.arguments = {"-c", "echo \"hello from $RANK of $SIZE\""};
   config.workers.environment = elastic::environment_from(environ);
+  config.workers.env = {{"RANK", "${rank}"}, {"SIZE", "${world_size}"}};
   config.workers.nproc_per_node = 2;
 
   asio::io_context context;

@@ -34,6 +34,16 @@ enum class on_failure {
   replace,
 };
 
+/// What the agent promises to its workers.
+enum class worker_contract {
+  /// What torchrun promises: the variables by which workers of PyTorch find each other, a store
+  /// that the agent serves, the control channel, and its rule for OMP_NUM_THREADS.
+  torch,
+  /// Nothing but `worker_spec::environment` and `worker_spec::env`, which gives ranks and addresses
+  /// to the workers by names of the program's choice. There is no store and no control channel.
+  plain,
+};
+
 /// What an agent runs: which program, how many workers, how often they may be restarted, and where
 /// their output goes.
 struct worker_spec {
@@ -59,6 +69,10 @@ struct worker_spec {
   /// How many workers this node runs, 1 to `limits::local_world_size`.
   int nproc_per_node = 1;
 
+  /// What the workers can rely on. `plain` refuses what needs the control channel: `on_failure`
+  /// replace, `liveness` and `preempt_grace`.
+  worker_contract contract = worker_contract::torch;
+
   /// A path, or a name that is looked up in the PATH of `environment`.
   std::string program;
   /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
@@ -74,7 +88,7 @@ struct worker_spec {
   /// Additional variables for the workers, which override `environment`; `${local_rank}`,
   /// `${rank}`, `${local_world_size}`, `${world_size}`, `${node_rank}`, `${master_addr}`,
   /// `${master_port}` and `${role_name}` in the values are replaced by the worker's. Variables that
-  /// the agent sets (`is_set_by_agent`) are refused.
+  /// the agent sets (`is_set_by_agent`) are refused, unless the contract is `plain`.
   std::vector<std::pair<std::string, std::string>> env;
   /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
   /// CUDA_VISIBLE_DEVICES, and HIP_VISIBLE_DEVICES if it is set, has only the entry of its local

@@ -3,9 +3,14 @@
 
 #include "second.hpp"
 
+// The single header has it already.
+#if __has_include(<elastic/rendezvous/worker_store.hpp>)
+#include <elastic/rendezvous/worker_store.hpp>
+#endif
+
 #include <cstdio>
 #include <exception>
-
+#include <memory>
 #include <string_view>
 
 namespace {
@@ -25,13 +30,49 @@ bool refuses_module() {
   return false;
 }
 
-elastic::task<int> run() {
+elastic::launch_config job() {
   elastic::launch_config config;
   config.workers.program = "/bin/true";
   config.workers.nproc_per_node = 2;
   config.standalone = true;
-  const elastic::run_result result = co_await elastic::launch(config);
-  co_return result.state == elastic::worker_state::succeeded ? 0 : 1;
+  return config;
+}
+
+// What a header-only program lacks is refused, never left out.
+bool refuses(const elastic::launch_config& config, std::string_view remedy) {
+  try {
+    elastic::make_agent(config);
+  } catch (const elastic::error& failure) {
+    std::puts(failure.what());
+    return std::string_view(failure.what()).find(remedy) != std::string_view::npos;
+  }
+  return false;
+}
+
+bool refuses_nodes_and_store() {
+  elastic::launch_config nodes = job();
+  nodes.standalone = false;
+  nodes.rendezvous.backend = "c10d";
+  nodes.rendezvous.endpoint = "localhost:1";
+  nodes.rendezvous.min_nodes = nodes.rendezvous.max_nodes = 4;
+  return refuses(nodes, "add_nodes(registry)") && refuses(job(), "add_worker_store(registry)");
+}
+
+elastic::task<bool> succeeds(elastic::launch_config config, elastic::agent_services services) {
+  const elastic::run_result result = co_await elastic::launch(config, services);
+  co_return result.state == elastic::worker_state::succeeded;
+}
+
+elastic::task<int> run() {
+  elastic::agent_services services;
+  elastic::launch_config plain = job();
+  plain.workers.contract = elastic::worker_contract::plain;
+  const bool is_plain_fine = co_await succeeds(plain, services);
+  const auto backends = std::make_shared<elastic::rendezvous_registry>();
+  elastic::add_worker_store(*backends);
+  services.backends = backends;
+  const bool is_torch_fine = co_await succeeds(job(), services);
+  co_return is_plain_fine && is_torch_fine ? 0 : 1;
 }
 
 }  // namespace
@@ -39,9 +80,9 @@ elastic::task<int> run() {
 int main() {
   if (category_in_second() != &elastic::error_category()) return 2;
 #if defined(ELASTIC_HEADER_ONLY)
-  if (!refuses_module()) return 4;
+  if (!refuses_module() || !refuses_nodes_and_store()) return 4;
 #else
-  if (refuses_module()) return 4;
+  if (refuses_module() || refuses_nodes_and_store()) return 4;
 #endif
   if (!adds_module_in_second()) return 5;
   if (!waits_an_hour_in_second()) return 6;

@@ -10,7 +10,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/agent_message.hpp>
-#include <elastic/health/agent_message.hpp>
 #include <elastic/health/worker_channels.hpp>
 #include <elastic/health/worker_message.hpp>
 

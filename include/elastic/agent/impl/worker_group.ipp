@@ -147,7 +147,7 @@ ELASTIC_DECL void worker_group::open_attempt(attempt next) {
   attempt_ = std::move(next);
   leftovers_.clear();
   outcome_known_.reset();
-  channels_.open(spec_.nproc_per_node);
+  if (spec_.contract == worker_contract::torch) channels_.open(spec_.nproc_per_node);
   survivors_.begin(attempt_.round, attempt_.workers.size(), false);
 }
 

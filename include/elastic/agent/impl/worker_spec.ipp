@@ -24,6 +24,29 @@
 
 namespace elastic {
 
+namespace detail {
+
+/// Refuses what only workers on the control channel can do.
+inline void check_plain(const worker_spec& spec) {
+  const liveness_settings& liveness = spec.liveness;
+  const bool is_watched = liveness.first_heartbeat_timeout > duration::zero() ||
+                          liveness.heartbeat_timeout > duration::zero() ||
+                          liveness.learn_timeouts > 0;
+  const std::pair<bool, std::string_view> needs[] = {
+      {spec.on_failure == on_failure::replace, "on_failure"},
+      {is_watched, "liveness"},
+      {spec.preempt_grace > duration::zero(), "preempt_grace"}};
+  for (const auto& [is_set, field] : needs) {
+    if (!is_set) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("{} needs the control channel, which workers of the plain contract do "
+                            "not have ({})",
+                            spec.name_of(field), spec.name_of("contract")));
+  }
+}
+
+}  // namespace detail
+
 ELASTIC_DECL void validate(const worker_spec& spec) {
   const auto demand = [](bool holds, const std::string& sentence) {
     if (!holds) throw error(errc::invalid_argument, sentence);
@@ -77,7 +100,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
            fmt::format("{} is not a name for a variable", in_quotes(name)));
     demand_whole("env", name);
     demand_whole("env", value);
-    demand(!is_set_by_agent(name),
+    demand(!is_set_by_agent(name) || spec.contract == worker_contract::plain,
            fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
   }
   const std::string_view device_variable = detail::device_variable(spec.environment);
@@ -88,6 +111,7 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          fmt::format("{} names fewer devices than the {} workers of the node, of which each is to "
                      "have its own",
                      device_variable, spec.nproc_per_node));
+  if (spec.contract == worker_contract::plain) detail::check_plain(spec);
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);

@@ -65,7 +65,8 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   }
   const auto is_unshared =
       find_variable(config.workers.environment, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE");
-  if (is_unshared == "1") parameters.share_worker_store = false;
+  const bool is_plain = config.workers.contract == worker_contract::plain;
+  if (is_unshared == "1" || is_plain) parameters.share_worker_store = false;
   parameters.log = log;
   return parameters;
 }

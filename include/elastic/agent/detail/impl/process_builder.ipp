@@ -95,6 +95,7 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
     leave_one_device(variables, identity.local_rank);
     shown.local_rank = 0;
   }
+  if (spec_.contract == worker_contract::plain) return environment_entries(variables);
   return worker_environment(std::move(variables), shown, job, error_file);
 }
 

@@ -98,12 +98,14 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config,
   }
   check_affinity(workers);
   prepare_function(config, workers, services);
-  // PyTorch's own signal handlers in the workers read this variable, too.
-  workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = names_of(config.signals.stop);
   workers.ignored_signals.insert(workers.ignored_signals.end(), config.signals.preempt.begin(),
                                  config.signals.preempt.end());
-  prepared.notice =
-      limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
+  if (workers.contract == worker_contract::torch) {
+    // PyTorch's own signal handlers in the workers read this variable, too.
+    workers.environment["TORCHELASTIC_SIGNALS_TO_HANDLE"] = names_of(config.signals.stop);
+    prepared.notice =
+        limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
+  }
   add_journal(services, config.rendezvous);
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);
