@@ -23,6 +23,7 @@
 #include <elastic/net/endpoint_list.hpp>
 #include <elastic/nodes/detail/c10d_rendezvous.hpp>
 #include <elastic/nodes/detail/candidate.hpp>
+#include <elastic/nodes/detail/candidate_source.hpp>
 #include <elastic/nodes/detail/rendezvous_host.hpp>
 #include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <elastic/rendezvous/detail/backend_defaults.hpp>
@@ -128,11 +129,14 @@ elastic::rendezvous_parameters parameters_of(const std::string& endpoint, int no
 int meet(const elastic::rendezvous_parameters& parameters) {
   const int nodes = parameters.max_nodes;
   asio::io_context context{1};
-  std::vector<std::unique_ptr<elastic::detail::c10d_rendezvous>> all;
+  std::vector<std::shared_ptr<elastic::detail::c10d_rendezvous>> all;
+  const bool has_candidates = parameters.endpoint.find(',') != std::string::npos;
   counter placed;
   counter settled;
   const auto join = [&] {
-    all.push_back(std::make_unique<elastic::detail::c10d_rendezvous>(parameters));
+    all.push_back(has_candidates
+                      ? elastic::detail::make_candidate_rendezvous(parameters)
+                      : std::make_shared<elastic::detail::c10d_rendezvous>(parameters));
     asio::co_spawn(context, take_part(*all.back(), placed), end_if_failed);
   };
   for (int node = 0; node < nodes - 1; ++node) {

@@ -188,6 +188,7 @@
 #include <elastic/nodes/detail/impl/candidate_addresses.ipp>
 #include <elastic/nodes/detail/impl/candidate_marker.ipp>
 #include <elastic/nodes/detail/impl/candidate_message.ipp>
+#include <elastic/nodes/detail/impl/candidate_source.ipp>
 #include <elastic/nodes/detail/impl/exclusion_list.ipp>
 #include <elastic/nodes/detail/impl/fencing.ipp>
 #include <elastic/nodes/detail/impl/former_world.ipp>
@@ -204,6 +205,7 @@
 #include <elastic/nodes/detail/impl/node_contact.ipp>
 #include <elastic/nodes/detail/impl/registered_leader.ipp>
 #include <elastic/nodes/detail/impl/registry_connector.ipp>
+#include <elastic/nodes/detail/impl/registry_source.ipp>
 #include <elastic/nodes/detail/impl/registry_watch.ipp>
 #include <elastic/nodes/detail/impl/rendezvous_coordinator.ipp>
 #include <elastic/nodes/detail/impl/rendezvous_host.ipp>

@@ -5,7 +5,6 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/nodes/detail/candidate_marker.hpp>
 #include <elastic/nodes/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -48,20 +47,8 @@ class job {
     parameters.last_call_timeout = 300ms;
     parameters.join_timeout = 20s;
   }
-  ~job() {
-    // With several endpoints, agents that leave a job that is not over leave their markers.
-    for (int place = 0; place < endpoint_count; ++place) {
-      elastic::detail::candidate_marker(parameters.run_id, parameters.endpoint, place).remove();
-    }
-  }
   job(const job&) = delete;
   job& operator=(const job&) = delete;
-
-  /// Another endpoint of the list, at a port that was free.
-  void add_endpoint() {
-    parameters.endpoint += fmt::format(",127.0.0.1:{}", elastic::test::reserved_port());
-    ++endpoint_count;
-  }
 
   c10d_rendezvous& node(std::size_t index) {
     while (nodes.size() <= index) nodes.push_back(std::make_unique<c10d_rendezvous>(parameters));
@@ -95,7 +82,6 @@ class job {
 
   rendezvous_parameters parameters;
   std::uint16_t port;
-  int endpoint_count = 1;
   std::vector<std::unique_ptr<c10d_rendezvous>> nodes;
 };
 
@@ -129,22 +115,6 @@ CO_TEST("c10d rendezvous: the nodes of one host meet, the first hosts", "[rendez
   CHECK(value == "value");
   const std::string at_host = co_await rounds[0].agents->get("key");
   CHECK(at_host == "value");
-  co_await test_job.end();
-}
-
-CO_TEST("c10d rendezvous: each of several servers looks for nodes of torchrun", "[rendezvous]") {
-  job test_job(3, 3);
-  test_job.add_endpoint();
-  test_job.add_endpoint();
-  int watches = 0;
-  for (std::size_t index = 0; index < 3; ++index) {
-    test_job.node(index).meet_beside_torch([&watches](const auto& engine) -> std::shared_ptr<void> {
-      ++watches;
-      return engine;
-    });
-  }
-  co_await test_job.meet(3);
-  CHECK(watches == 3);
   co_await test_job.end();
 }
 

@@ -10,6 +10,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/nodes/detail/c10d_rendezvous.hpp>
 #include <elastic/nodes/detail/candidate.hpp>
+#include <elastic/nodes/detail/candidate_source.hpp>
 #include <support/catch.hpp>
 #include <support/coordinated_job.hpp>
 #include <support/simulated_mesh.hpp>
@@ -38,6 +39,7 @@ using elastic::rendezvous_round;
 using elastic::task;
 using elastic::time_point;
 using elastic::detail::c10d_rendezvous;
+using elastic::detail::candidate_source;
 using elastic::detail::candidate;
 using elastic::test::manual_time;
 using elastic::test::simulated_mesh;
@@ -146,7 +148,7 @@ class candidates_job : public elastic::test::coordinated_job {
                                                    rendezvous_parameters parameters) override {
     parameters.endpoint = "a:1,b:1,c:1";
     parameters.log = log_of(node);
-    std::vector<c10d_rendezvous::candidate_server> servers;
+    std::vector<candidate_source::server_access> servers;
     for (int place = 0; place < places; ++place) {
       servers.push_back({net_.connector_of(node.id, place), net_.store_of(node.id, place)});
     }
@@ -156,7 +158,8 @@ class candidates_job : public elastic::test::coordinated_job {
       note(fmt::format("node {} is to serve at {}", node.id, own.place));
     }
     serving_rendezvous::maker make = [parameters, servers](std::shared_ptr<candidate> served) {
-      return std::make_shared<c10d_rendezvous>(parameters, servers, std::move(served));
+      auto leaders = std::make_shared<candidate_source>(parameters, servers, std::move(served));
+      return std::make_shared<c10d_rendezvous>(parameters, std::move(leaders));
     };
     std::function<void()> on_close = [this] { note_end_of_job(); };
     return std::make_shared<serving_rendezvous>(time_, net_, node.id, std::move(own),
@@ -178,7 +181,7 @@ class candidates_job : public elastic::test::coordinated_job {
 
   std::shared_ptr<candidate> make_candidate(
       const simulated_node& node, int place, const rendezvous_parameters& parameters,
-      const std::vector<c10d_rendezvous::candidate_server>& servers) {
+      const std::vector<candidate_source::server_access>& servers) {
     candidate::options options;
     options.run_id = parameters.run_id;
     options.list = parameters.endpoint;

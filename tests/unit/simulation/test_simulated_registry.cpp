@@ -18,6 +18,7 @@
 #include <elastic/nodes/detail/leader_record.hpp>
 #include <elastic/nodes/detail/leader_registry.hpp>
 #include <elastic/nodes/detail/registry_connector.hpp>
+#include <elastic/nodes/detail/registry_source.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -56,6 +57,7 @@ using elastic::detail::c10d_rendezvous;
 using elastic::detail::job_file_registry;
 using elastic::detail::leader_registry;
 using elastic::detail::registry_connector;
+using elastic::detail::registry_source;
 using elastic::test::manual_time;
 using elastic::testing::simulated_network;
 using elastic::test::simulated_mesh;
@@ -131,12 +133,12 @@ class registry_world {
     options.network = std::make_shared<mesh_network>(mesh, node, servers_);
     options.time = parameters.time;
     options.log = parameters.log;
-    c10d_rendezvous::registry_maker make =
-        [options]() -> task<std::shared_ptr<registry_connector>> {
+    registry_source::maker make = [options]() -> task<std::shared_ptr<registry_connector>> {
       co_return std::make_shared<registry_connector>(options);
     };
-    return std::make_shared<c10d_rendezvous>(std::move(parameters), "the registry",
-                                             std::move(make));
+    auto leaders = std::make_shared<registry_source>(parameters.backend, "the registry",
+                                                     std::move(make));
+    return std::make_shared<c10d_rendezvous>(std::move(parameters), std::move(leaders));
   }
 
   /// Whether the node has led, or was about to.

@@ -9,10 +9,7 @@
 #include <elastic/net/address_filter.hpp>
 #include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/endpoint_list.hpp>
-#include <elastic/nodes/detail/candidate.hpp>
-#include <elastic/nodes/detail/leader_connector.hpp>
-#include <elastic/nodes/detail/registry_connector.hpp>
+#include <elastic/nodes/detail/leader_source.hpp>
 #include <elastic/nodes/detail/rendezvous_host.hpp>
 #include <elastic/nodes/detail/rendezvous_link.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
@@ -31,7 +28,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace elastic::detail {
 
@@ -62,26 +58,9 @@ class c10d_rendezvous final : public rendezvous_handler {
                                std::shared_ptr<message_connector> connector,
                                std::shared_ptr<store> agents, bool is_beside_server = false);
 
-  /// One of several servers, as another agent of the job reaches it.
-  struct candidate_server {
-    std::shared_ptr<message_connector> connector;
-    /// Its store.
-    std::shared_ptr<store> agents;
-  };
-
-  /// The same at several servers, one of which leads. `own`, if not null, is this agent's server,
-  /// and runs until this node has left.
+  /// The same at the agent that leads, of several that can. Ignores the endpoint.
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
-                               std::vector<candidate_server> servers,
-                               std::shared_ptr<candidate> own);
-
-  /// Makes the connector to the agent that leads the job; called once, for the first round.
-  using registry_maker = std::function<task<std::shared_ptr<registry_connector>>()>;
-
-  /// The same at the agent that a registry names as the leader. Ignores the endpoint.
-  /// @param where  the name of the registry in messages
-  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters, std::string where,
-                               registry_maker make);
+                               std::shared_ptr<leader_source> leaders);
 
   /// Leaves it to the caller to meet nodes of torchrun: errors no longer say how to do it. Call it
   /// before the first round.
@@ -100,7 +79,7 @@ class c10d_rendezvous final : public rendezvous_handler {
     was_reached_ = was_reached;
   }
 
-  std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
+  std::string backend() const override { return leaders_ ? leaders_->backend() : "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
   /// Meets the other nodes for the first time; `next_round` then returns that round at once.
@@ -136,32 +115,15 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<bool> host_endpoint();
 
   // Whether the server ends with this node.
-  bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_ && !registry_; }
+  bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leaders_; }
 
   // Takes the settings that do not depend on where the nodes meet.
   ELASTIC_DECL void take_settings();
 
   // Where the server is, and whether it belongs to this agent.
   ELASTIC_DECL meeting_place server() const;
-  // Gives the registry's connector access to this node's state.
-  ELASTIC_DECL void attach_to_registry();
 
-  // ---- several endpoints ------------------------------------------------------------------------
-
-  bool has_candidates() const { return endpoints_.size() > 1; }
-  ELASTIC_DECL void check_candidates() const;
-  ELASTIC_DECL task<void> check_addresses();
-  // The index of the endpoint that the settings assign to this agent; -1: none.
-  ELASTIC_DECL int chosen_candidate() const;
-  ELASTIC_DECL task<void> reach_candidates();
-  // Serves the first endpoint that belongs to this host and that nobody serves yet.
-  ELASTIC_DECL task<void> serve_endpoint();
-  ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place) const;
-  ELASTIC_DECL void look_for_leader();
-  ELASTIC_DECL task<void> retire();
-
-  // Waits for news from the link. Meanwhile, an agent that serves no endpoint of its host keeps
-  // trying to: another program may have held the port at the start.
+  // Waits for news from the link.
   ELASTIC_DECL task<void> news();
 
   // Waits until this node is placed in a round after its last one.
@@ -177,27 +139,19 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   rendezvous_parameters parameters_;
   endpoint endpoint_;
-  /// More than one if there are candidates; every node names them in the same order.
-  std::vector<endpoint> endpoints_;
-  std::string list_;
+  /// Where the nodes meet, for messages.
+  std::string place_;
   rendezvous_settings settings_;
   duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
   /// Whether this node may still host a server; empty: that depends on the address.
   std::optional<bool> may_host_ = false;
-  /// When this node next tries to serve one of several endpoints.
-  time_point next_try_;
-  /// The number of this node.
-  std::uint64_t number_ = 0;
   bool is_beside_server_ = false;
   bool was_reached_ = false;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
-  std::shared_ptr<candidate> candidate_;
-  std::shared_ptr<leader_connector> leader_;
-  std::vector<candidate_server> servers_;
-  registry_maker make_registry_;
-  std::shared_ptr<registry_connector> registry_;
+  /// Null: there is one server, at the endpoint.
+  std::shared_ptr<leader_source> leaders_;
   bool is_closing_ = false;
   std::shared_ptr<message_connector> connector_;
   store_watch watch_;

@@ -13,6 +13,7 @@
 #include <elastic/nodes/detail/leader_network.hpp>
 #include <elastic/nodes/detail/leader_registry.hpp>
 #include <elastic/nodes/detail/registry_connector.hpp>
+#include <elastic/nodes/detail/registry_source.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 
 #include <chrono>
@@ -73,11 +74,12 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
   }
   parameters.secret = parameters.chosen_secret();
   parameters.conf.erase("secret_file");
-  std::string name = place.name;
-  c10d_rendezvous::registry_maker make = [parameters, place] {
+  registry_source::maker make = [parameters, place] {
     return make_registry_connector(parameters, place);
   };
-  return new_shared<c10d_rendezvous>(std::move(parameters), std::move(name), std::move(make));
+  const auto leaders =
+      new_shared<registry_source>(parameters.backend, place.name, std::move(make));
+  return new_shared<c10d_rendezvous>(std::move(parameters), leaders);
 }
 
 ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters) {

@@ -17,7 +17,7 @@ namespace elastic {
 #if !defined(ELASTIC_HEADER_ONLY)
 void add_etcd_rendezvous(rendezvous_registry& registry);
 void add_file_rendezvous(rendezvous_registry& registry);
-void add_nodes(rendezvous_registry& registry);
+void add_candidates(rendezvous_registry& registry);
 void add_torch_rendezvous(rendezvous_registry& registry);
 #endif
 
@@ -60,7 +60,7 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
   add("c10d", detail::make_solo);
 #if !defined(ELASTIC_HEADER_ONLY)
-  add_nodes(*this);
+  add_candidates(*this);
   add_etcd_rendezvous(*this);
   add_file_rendezvous(*this);
   add_torch_rendezvous(*this);

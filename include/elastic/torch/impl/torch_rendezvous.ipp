@@ -14,6 +14,7 @@
 #include <elastic/net/local_address.hpp>
 #include <elastic/nodes/backends.hpp>
 #include <elastic/nodes/detail/c10d_rendezvous.hpp>
+#include <elastic/nodes/detail/candidate_source.hpp>
 #include <elastic/nodes/detail/rendezvous_host.hpp>
 #include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
@@ -202,7 +203,7 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
   if (parameters.max_nodes == 1) return detail::new_shared<detail::stored_rendezvous>(parameters);
   // Nodes of torchrun support only one endpoint.
   if (parameters.endpoint.find(',') != std::string::npos) {
-    return detail::new_shared<detail::c10d_rendezvous>(parameters);
+    return detail::make_candidate_rendezvous(std::move(parameters));
   }
   const std::optional<detail::torch_dialect> dialect = detail::announced_dialect(parameters);
   // With a dialect, it is only used to check the settings.
@@ -227,7 +228,7 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
 }
 
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
-  add_nodes(registry);
+  add_candidates(registry);
   registry.add("c10d", make_torch_rendezvous);
 }
 

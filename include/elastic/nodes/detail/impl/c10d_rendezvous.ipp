@@ -7,12 +7,9 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/race.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/nodes/detail/candidate_addresses.hpp>
 #include <elastic/nodes/detail/exclusion_list.hpp>
-#include <elastic/nodes/detail/network_identity.hpp>
 #include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/length_check.hpp>
 #include <elastic/rendezvous/detail/node_id.hpp>
@@ -75,15 +72,6 @@ inline task<void> examine_server(endpoint address, logger log, std::shared_ptr<t
               fmt::format("the store at {} is one of agents of torchrun", to_text(address)));
 }
 
-/// After this time, names that are still unknown are not compared.
-inline constexpr std::chrono::seconds look_up_patience{2};
-
-inline task<void> look_up(std::shared_ptr<candidate_addresses> addresses) {
-  for (std::size_t place = 0; place < addresses->list.size(); ++place) {
-    addresses->known[place] = co_await resolve_addresses(addresses->list[place].host);
-  }
-}
-
 /// The setting `worker_networks`, after a check that it is usable.
 inline std::string worker_networks(const rendezvous_parameters& parameters) {
   const auto setting = parameters.conf.find("worker_networks");
@@ -108,33 +96,21 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
                                                     parameters_.name_of("run_id")));
   }
   take_settings();
-  endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                               c10d_port, limits::rendezvous_candidates);
-  endpoint_ = endpoints_.front();
-  for (const endpoint& address : endpoints_) {
-    if (address.port == 0) {
-      throw error(errc::invalid_argument,
-                  fmt::format("{} '{}': several nodes need a port that they all know",
-                              parameters_.name_of("endpoint"), parameters_.endpoint));
-    }
-    list_ += (list_.empty() ? "" : ",") + to_text(address);
-  }
+  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
+                             c10d_port);
+  check_port(endpoint_, parameters_);
+  place_ = to_text(endpoint_);
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
   parameters_.check_conf(meeting_settings({"is_host", "host_grace", "dialect", "secret_file",
                                            "worker_networks", "candidate", "fast_takeover",
                                            "fingerprint"}));
   for (const char* name : {"candidate", "fast_takeover"}) {
-    if (!has_candidates() && parameters_.conf.count(name) != 0) {
-      throw error(
-          errc::invalid_argument,
-          fmt::format("{}: it is for several endpoints ({})", parameters_.name_of(name),
-                      parameters_.name_of("endpoint")));
-    }
+    if (parameters_.conf.count(name) == 0) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("{}: it is for several endpoints ({})", parameters_.name_of(name),
+                            parameters_.name_of("endpoint")));
   }
-  if (!has_candidates()) return;
-  check_candidates();
-  if (parameters_.conf.count("host_grace") == 0) host_grace_ = settings_.join_timeout;
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
@@ -147,20 +123,11 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
-                                              std::vector<candidate_server> servers,
-                                              std::shared_ptr<candidate> own)
-    : c10d_rendezvous(std::move(parameters)) {
-  servers_ = std::move(servers);
-  candidate_ = std::move(own);
-  look_for_leader();
-}
-
-ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
-                                              std::string where, registry_maker make)
+                                              std::shared_ptr<leader_source> leaders)
     : parameters_(std::move(parameters)),
-      list_(std::move(where)),
+      place_(leaders->name()),
       workers_(parameters_),
-      make_registry_(std::move(make)) {
+      leaders_(std::move(leaders)) {
   take_settings();
   host_grace_ = parameters_.seconds("host_grace", settings_.join_timeout);
 }
@@ -263,9 +230,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
     link_->send(word);
     co_await link_->stop();
   }
-  if (candidate_ || registry_) co_await retire();
   agents_.reset();
-  servers_.clear();
+  if (leaders_) {
+    const bool is_over =
+        is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
+    co_await leaders_->retire(is_over);
+  }
   const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
   if (hosted) co_await hosted->stop();
 }
@@ -280,14 +250,11 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
     greeting.node = new_node(parameters_.shown_host());
     greeting.node.number = new_node_number();
   }
-  if (candidate_) greeting.node.number.high = candidate_->node();
-  number_ = greeting.node.number.high;
-  const bool is_told_servers = connector_ != nullptr;
-  if (make_registry_) {
-    registry_ = co_await make_registry_();
-    connector_ = registry_;
+  const bool is_told_server = connector_ != nullptr;
+  if (leaders_) {
+    greeting.node.number.high = leaders_->number_of(greeting.node.number.high);
+    connector_ = co_await leaders_->open(greeting.node.number.high);
   }
-  if (!connector_ && has_candidates()) co_await reach_candidates();
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
   greeting.name =
@@ -299,9 +266,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   greeting.hosts = hosts();
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
-  if (registry_) attach_to_registry();
-  const bool may_be_torch =
-      !is_told_servers && !registry_ && !host_ && !has_candidates() && !parameters_.secret;
+  if (leaders_) leaders_->attach(link_);
+  const bool may_be_torch = !is_told_server && !leaders_ && !host_ && !parameters_.secret;
   if (may_be_torch) {
     link_->examine_by([at = endpoint_, log = parameters_.log, time = parameters_.time] {
       return examine_server(at, log, time);
@@ -332,210 +298,23 @@ ELASTIC_DECL task<bool> c10d_rendezvous::host_endpoint() {
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
+  if (leaders_) co_return;
   if (!may_host_) {
     const bool is_ours = co_await rendezvous_host::is_of_this_host(endpoint_);
     may_host_ = is_ours;
   }
-  if (!*may_host_ || leader_ || link_->was_connected()) co_return;
+  if (!*may_host_ || link_->was_connected()) co_return;
   const bool hosts_it = co_await host_endpoint();
   if (hosts_it) link_->note_own_server();
 }
 
-ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
-  const auto refuse = [this](const std::string& why) {
-    throw error(errc::invalid_argument,
-                fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint,
-                            why));
-  };
-  if (is_host_) {
-    refuse(fmt::format("with several endpoints {} says which of them this agent serves, not {}",
-                       parameters_.name_of("candidate"), parameters_.name_of("is_host")));
-  }
-  const auto dialect = parameters_.conf.find("dialect");
-  if (dialect != parameters_.conf.end() && dialect->second != "auto") {
-    refuse("agents of torchrun know one endpoint only, so dialect cannot be used with several");
-  }
-  if (settings_.reconnect_grace < std::chrono::milliseconds(300)) {
-    refuse(fmt::format("several endpoints need at least 0.3 s of {}",
-                       parameters_.name_of("reconnect_grace")));
-  }
-  if (settings_.reconnect_grace * 2 > settings_.silence()) {
-    refuse(fmt::format(
-        "several endpoints need a {} of at most half of keep_alive_interval times "
-        "keep_alive_max_attempt",
-        parameters_.name_of("reconnect_grace")));
-  }
-  if (settings_.max_nodes > limits::rendezvous_register_nodes) {
-    refuse(fmt::format("several endpoints serve up to {} nodes ({})",
-                       limits::rendezvous_register_nodes, parameters_.name_of("max_nodes")));
-  }
-  parameters_.yes_or_no("fast_takeover");
-  const auto chosen = parameters_.conf.find("candidate");
-  if (chosen != parameters_.conf.end() && chosen->second != "none" &&
-      parameters_.whole_number("candidate", 0, 0) >= static_cast<int>(endpoints_.size())) {
-    refuse(fmt::format("{}={} is out of range: 0 to {}, or none", parameters_.name_of("candidate"),
-                       chosen->second, endpoints_.size() - 1));
-  }
-  if (settings_.join_timeout < 2 * settings_.silence()) {
-    parameters_.log.warning(
-        "{}: with one of the endpoints missing a job begins after {:g} s, which is longer",
-        parameters_.name_of("join_timeout"),
-        std::chrono::duration<double>(2 * settings_.silence()).count());
-  }
-  if (endpoints_.size() == 2) {
-    parameters_.log.warning(
-        "{} '{}': of two endpoints none may be lost, since a majority is needed: give three",
-        parameters_.name_of("endpoint"), parameters_.endpoint);
-  }
-}
-
-ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(int place) const {
-  candidate::options options;
-  options.run_id = parameters_.run_id;
-  options.list = list_;
-  options.self = place;
-  for (const endpoint& address : endpoints_) {
-    options.others.push_back(
-        make_rendezvous_connector(address, parameters_, limits::rendezvous_register_bytes));
-  }
-  options.others[static_cast<std::size_t>(place)] = nullptr;
-  options.settings = settings_;
-  options.node = number_;
-  options.network = network_identity();
-  options.marker.emplace(parameters_.run_id, list_, place);
-  options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
-  options.seed = number_;
-  options.reports = parameters_.reports;
-  options.time = parameters_.time;
-  options.log = parameters_.log;
-  return new_shared<candidate>(std::move(options));
-}
-
-ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
-  const auto setting = parameters_.conf.find("candidate");
-  if (setting == parameters_.conf.end() || setting->second == "none") return -1;
-  return parameters_.whole_number("candidate", 0, 0);
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto addresses = new_shared<candidate_addresses>();
-  addresses->list = endpoints_;
-  addresses->known.resize(endpoints_.size());
-  const time_point limit = parameters_.time->now() + look_up_patience;
-  co_await with_deadline(*parameters_.time, limit, look_up(addresses));
-  std::string why = objection_to(*addresses);
-  if (!why.empty()) {
-    why = fmt::format("{} '{}': {}", parameters_.name_of("endpoint"), parameters_.endpoint, why);
-  }
-  const std::function<bool(const asio::ip::address&)> is_own =
-      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
-  if (why.empty()) {
-    why = objection_to_local_addr(*addresses, parameters_.local_addr, chosen_candidate(), is_own);
-    if (!why.empty()) why = fmt::format("{} {}", parameters_.name_of("local_addr"), why);
-  }
-  if (!why.empty()) throw error(errc::invalid_argument, why);
-  if (parameters_.conf.count("candidate") != 0) co_return;
-  may_host_ = std::any_of(addresses->known.begin(), addresses->known.end(), [&](const auto& known) {
-    return std::any_of(known.begin(), known.end(), is_own);
-  });
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates() {
-  co_await check_addresses();
-  auto executor = co_await asio::this_coro::executor;
-  // An earlier attempt may have been interrupted.
-  servers_.clear();
-  for (const endpoint& address : endpoints_) {
-    servers_.push_back({make_rendezvous_connector(address, parameters_),
-                        make_agents_store(executor, address, parameters_)});
-  }
-  co_await serve_endpoint();
-  look_for_leader();
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::serve_endpoint() {
-  next_try_ = parameters_.time->now() + settings_.keep_alive_interval;
-  const bool is_chosen = parameters_.conf.count("candidate") != 0;
-  const int chosen = chosen_candidate();
-  const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
-  for (int place = 0; place < static_cast<int>(endpoints_.size()) && !host_; ++place) {
-    if (is_chosen && place != chosen) continue;
-    const endpoint& address = endpoints_[static_cast<std::size_t>(place)];
-    const auto candidate = make_candidate(place);
-    host_ = co_await rendezvous_host::try_host(address, decided, parameters_,
-                                               rendezvous_protocol::native, candidate);
-    if (host_) candidate_ = candidate;
-  }
-  if (!host_) co_return;
-  may_host_ = false;
-  servers_[static_cast<std::size_t>(candidate_->place())].agents =
-      new_shared<memory_store>(host_->engine());
-  if (watch_) kept_watch_ = watch_(host_->engine());
-}
-
 ELASTIC_DECL task<void> c10d_rendezvous::news() {
-  if (!leader_ || !*may_host_ || link_->known().all_finished) {
-    co_await link_->news();
-    co_return;
-  }
-  co_await with_deadline(*parameters_.time, next_try_, link_->news());
-  if (parameters_.time->now() < next_try_) co_return;
-  try {
-    co_await serve_endpoint();
-  } catch (const error& failure) {
-    parameters_.log.debug("no endpoint can be served: {}", failure.what());
-  }
-  if (!candidate_) co_return;
-  leader_->note_own_candidate(candidate_->place(), candidate_->node());
-  parameters_.log.info("the port of {} is free now: this node serves there",
-                       to_text(endpoints_[static_cast<std::size_t>(candidate_->place())]));
-}
-
-ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
-  leader_connector::options options;
-  for (const candidate_server& server : servers_) options.candidates.push_back(server.connector);
-  options.run_id = parameters_.run_id;
-  options.list = list_;
-  if (candidate_) {
-    options.self = candidate_->place();
-    options.node = candidate_->node();
-  }
-  options.interval = settings_.keep_alive_interval;
-  options.time = parameters_.time;
-  options.log = parameters_.log;
-  leader_ = new_shared<leader_connector>(std::move(options));
-  connector_ = leader_;
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::retire() {
-  const bool is_over =
-      is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
-  if (candidate_) co_await candidate_->retire(is_over);
-  if (registry_) co_await registry_->leave(is_over);
-}
-
-ELASTIC_DECL void c10d_rendezvous::attach_to_registry() {
-  registry_connector::node_state state;
-  state.number = number_;
-  const std::weak_ptr<rendezvous_link> known = link_;
-  state.loss = [known]() -> std::optional<duration> {
-    const auto link = known.lock();
-    return link ? link->until_leader_is_fenced() : std::nullopt;
-  };
-  state.forgo_rounds = [known](std::int64_t last) {
-    if (const auto link = known.lock()) link->forgo_rounds(last);
-  };
-  registry_->attach(std::move(state));
-  // The node's claims depend on it.
-  link_->tell_ends();
+  return leaders_ ? leaders_->news() : link_->news();
 }
 
 ELASTIC_DECL meeting_place c10d_rendezvous::server() const {
-  if (registry_) return {registry_->leader().host, registry_->reaches_own_process()};
-  if (!leader_) return {endpoint_.host, hosts()};
-  const endpoint& address = endpoints_[static_cast<std::size_t>(leader_->leader())];
-  return {address.host, leader_->reaches_own_process()};
+  if (leaders_) return leaders_->server();
+  return {endpoint_.host, hosts()};
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
@@ -549,18 +328,13 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   wish.after = round_;
   wish.timeout = settings_.join_timeout;
   meeting_place meeting = server();
-  const auto is_at_loopback = [](const endpoint& each) { return is_loopback(each.host); };
-  const bool is_alone =
-      registry_ ? is_loopback(meeting.host)
-                : std::all_of(endpoints_.begin(), endpoints_.end(), is_at_loopback);
+  const bool is_alone = leaders_ ? leaders_->is_at_loopback() : is_loopback(endpoint_.host);
   wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
   if (parameters_.secret) wish.addresses = text_of(own_addresses());
   link_->begin_join(std::move(wish));
-  if (registry_) {
-    co_await race(until_placed(), registry_->watch_registry());
-  } else {
-    co_await until_placed();
-  }
+  task<void> placed = until_placed();
+  if (leaders_) placed = leaders_->watch_during(std::move(placed));
+  co_await std::move(placed);
   round_ = link_->known().placed->round;
 }
 
@@ -575,13 +349,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::until_placed() {
 ELASTIC_DECL std::string c10d_rendezvous::obstacle() const {
   if (!link_) return {};
   const std::string obstacle = link_->obstacle();
-  return obstacle.empty() && registry_ ? registry_->obstacle() : obstacle;
+  return obstacle.empty() && leaders_ ? leaders_->obstacle() : obstacle;
 }
 
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   // The agents' store is that of the server that leads.
-  if (leader_) agents_ = servers_[static_cast<std::size_t>(leader_->leader())].agents;
-  if (registry_) agents_ = co_await registry_->agents();
+  if (leaders_) agents_ = co_await leaders_->agents();
   const rendezvous_messages::placed& placed = *link_->known().placed;
   rendezvous_round round;
   round.round = placed.round;
@@ -594,7 +367,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
   // No agent asks for the rounds before the last one any more.
   if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
-  if (registry_) registry_->forget_rounds(parameters_.run_id, round.round - 1);
+  if (leaders_) leaders_->forget_rounds(parameters_.run_id, round.round - 1);
   // Only the node of rank 0 serves the workers.
   if (round.group_rank != 0) {
     co_await workers_.stop();
@@ -642,7 +415,7 @@ ELASTIC_DECL void c10d_rendezvous::throw_refused(
     const rendezvous_messages::refused& refused) const {
   if (!refused.timeout) throw error(errc::invalid_argument, refused.why);
   throw error(errc::rendezvous_timeout,
-              fmt::format("{} at {} within {} s ({})", refused.why, list_,
+              fmt::format("{} at {} within {} s ({})", refused.why, place_,
                           std::chrono::duration<double>(settings_.join_timeout).count(),
                           parameters_.name_of("join_timeout")));
 }

@@ -62,11 +62,7 @@ ELASTIC_DECL static_rendezvous::static_rendezvous(rendezvous_parameters paramete
   }
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "127.0.0.1" : parameters_.endpoint,
                              default_port);
-  if (endpoint_.port == 0 && parameters_.max_nodes > 1) {
-    throw error(errc::invalid_argument,
-                fmt::format("{} '{}': several nodes need a port that they all know",
-                            parameters_.name_of("endpoint"), parameters_.endpoint));
-  }
+  if (parameters_.max_nodes > 1) check_port(endpoint_, parameters_);
   parameters_.listens_everywhere();
   timeout_ = static_patience(parameters_);
   parameters_.check_conf({"timeout", "listen"});
