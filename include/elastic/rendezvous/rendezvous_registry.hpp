@@ -20,6 +20,7 @@ namespace elastic {
 ///
 ///     #include <elastic/rendezvous/worker_store.hpp>   add_worker_store(registry);
 ///     #include <elastic/nodes.hpp>   add_nodes(registry);  // "c10d" of several nodes, "static"
+///                                    add_candidates(registry);  // the same at several endpoints
 ///     #include <elastic/etcd.hpp>    add_etcd_rendezvous(registry);
 ///     #include <elastic/file.hpp>    add_file_rendezvous(registry);
 ///     #include <elastic/torch.hpp>   add_torch_rendezvous(registry);  // nodes of torchrun
