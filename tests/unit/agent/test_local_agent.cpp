@@ -338,6 +338,9 @@ TIME_TEST("agent: each worker is told who it is, where the master is and which j
   stage.workers.environment["HOME"] = "/root";
   stage.workers.environment["RANK"] = "wrong";
   stage.workers.directory = "/somewhere";
+  stage.rendezvous->spoil = [](elastic::rendezvous_round& met) {
+    met.master.served_by_agent = true;
+  };
   stage.start();
   co_await stage.quiet();
   for (int rank = 0; rank < 2; ++rank) {
