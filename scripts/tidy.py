@@ -155,6 +155,7 @@ class Tree:
                "scripts", "cmake", "docs", ".ci"]
     SUFFIXES = {".hpp", ".ipp", ".cpp", ".py", ".sh", ".cmake", ".in", ".txt", ".md", ".json"}
     NAMES = {"run", ".clang-format", ".gitignore"}
+    RECORDED = ("tests/vectors/", "tests/golden/")
 
     def __init__(self, root):
         self.root = root
@@ -164,7 +165,7 @@ class Tree:
         self.files = {}
         for path in sorted(paths):
             name = path.relative_to(root).as_posix()
-            if "tests/vectors/" in name or not (
+            if name.startswith(self.RECORDED) or not (
                     path.suffix in self.SUFFIXES or path.name in self.NAMES):
                 continue
             self.files[name] = path.read_text(encoding="utf-8").split("\n")
