@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/asio.hpp>
 #include <elastic/process/detail/process_tree.hpp>
+#include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
@@ -16,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -27,6 +30,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace {
 
@@ -90,6 +94,51 @@ TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") 
   const std::string output = first_result.out + second_result.out;
   for (int rank = 0; rank < 4; ++rank) {
     CHECK(has_text(output, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
+  }
+}
+
+/// The keys in the store whose port a worker prints as "store PORT.".
+std::vector<std::string> keys_of_store(const std::string& output) {
+  const std::size_t at = output.find("store ");
+  REQUIRE(at != std::string::npos);
+  elastic::tcp_store::options options;
+  options.port = static_cast<std::uint16_t>(std::stoi(output.substr(at + 6)));
+  asio::io_context context;
+  elastic::tcp_store store(context.get_executor(), options);
+  std::vector<std::string> keys;
+  asio::co_spawn(context, store.list_keys(),
+                 [&](std::exception_ptr failure, std::vector<std::string> found) {
+                   CHECK_FALSE(failure);
+                   keys = std::move(found);
+                   store.close();
+                 });
+  context.run();
+  return keys;
+}
+
+TEST_CASE("nodes: the agents' keys are not in the store of the workers, but with static",
+          "[integration][nodes]") {
+  for (const bool is_static : {false, true}) {
+    CAPTURE(is_static);
+    job pair("2");
+    // All agents have exchanged their ranks once a worker runs.
+    pair.work = "echo store $MASTER_PORT.; exec sleep 600";
+    if (is_static) {
+      pair.meeting = {"--rdzv-backend", "static", "--rdzv-endpoint",
+                      fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
+    }
+    std::vector<std::unique_ptr<running_program>> nodes;
+    for (const char* rank : {"0", "1"}) {
+      if (is_static) pair.options = {"--node-rank", rank};
+      nodes.push_back(pair.start());
+    }
+    nodes[0]->await_out("store ", 2);
+    nodes[0]->await_out(".\n", 2);
+    const std::vector<std::string> keys = keys_of_store(nodes[0]->out());
+    INFO(fmt::format("{}", fmt::join(keys, " ")));
+    CHECK(keys.empty() == !is_static);
+    for (const auto& node : nodes) node->signal(SIGTERM);
+    for (const auto& node : nodes) node->wait();
   }
 }
 

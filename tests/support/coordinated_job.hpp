@@ -5,6 +5,7 @@
 #include <elastic/base/log.hpp>
 #include <support/simulated_job.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -19,6 +20,7 @@ namespace elastic::test {
 /// - The nodes of a round agree on its size.
 /// - No worker runs at the same time as one of another round.
 /// - A node considers its round finished only if all nodes of the round are done.
+/// - No log line has the number of a node.
 class coordinated_job : public simulated_job {
  public:
   using simulated_job::simulated_job;
@@ -63,21 +65,32 @@ class coordinated_job : public simulated_job {
 
   /// A logger that adds the node's log lines to the notes.
   elastic::logger log_of(const simulated_node& node) {
-    return elastic::logger(std::make_shared<story>(*this, node.id), elastic::log_level::info);
+    return elastic::logger(std::make_shared<story>(*this, node.id), elastic::log_level::debug);
   }
 
  private:
   class story final : public elastic::log_handler {
    public:
     story(coordinated_job& job, int node) : job_(job), node_(node) {}
-    void write(elastic::log_level, std::string_view text) noexcept override {
-      job_.note(fmt::format("node {}: {}", node_, text));
+    void write(elastic::log_level level, std::string_view text) noexcept override {
+      job_.check_line(text);
+      if (level >= elastic::log_level::info) job_.note(fmt::format("node {}: {}", node_, text));
     }
 
    private:
     coordinated_job& job_;
     int node_;
   };
+
+  void check_line(std::string_view text) {
+    for (const auto& node : nodes_) {
+      for (const std::uint64_t half : {node->number.high, node->number.low}) {
+        const bool is_told = text.find(fmt::format("{:x}", half)) != std::string_view::npos ||
+                             text.find(fmt::format("{}", half)) != std::string_view::npos;
+        if (is_told) complain(fmt::format("the log has the number of node {}: {}", node->id, text));
+      }
+    }
+  }
 
   std::set<int> stopped_;
 };

@@ -66,6 +66,8 @@ struct simulated_plan {
 /// One node of a simulated_job. A restarted host counts as another node.
 struct simulated_node {
   int id;
+  /// Anyone who knows it can take the node's place.
+  detail::node_id::random_number number;
   std::shared_ptr<host_clock> clock;
   std::shared_ptr<fake_launcher> launcher = std::make_shared<fake_launcher>();
   std::unique_ptr<local_agent> agent;
@@ -351,7 +353,8 @@ class simulated_job {
     parameters.share_worker_store = false;
     parameters.join_timeout = join_timeout;
     parameters.last_call_timeout = std::chrono::seconds(3);
-    parameters.identity = detail::node_id{"host", 1, node.id, {random_.next(), random_.next()}};
+    node.number = {random_.next(), random_.next()};
+    parameters.identity = detail::node_id{"host", 1, node.id, node.number};
     parameters.time = node.clock;
     local_agent::options options;
     options.workers.program = "worker";

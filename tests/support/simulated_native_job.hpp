@@ -55,6 +55,7 @@ class simulated_native_job : public coordinated_job {
     // All nodes use the settings of the first.
     if (random_.below(4) == 0) parameters.keep_alive_interval = std::chrono::seconds(1);
     if (random_.below(4) == 0) parameters.keep_alive_max_attempt = 2;
+    parameters.log = log_of(node);
     parameters.conf["host_grace"] = std::to_string(host_grace_.count());
     // The first node that starts while the server has no host node.
     const bool hosts = is_hosted_ && network_.has_server() && !host_;

@@ -6,6 +6,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/nodes/detail/rendezvous_service.hpp>
+#include <elastic/testing/log_recorder.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/error_of.hpp>
@@ -13,6 +14,7 @@
 #include <support/reserved_port.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -116,6 +118,40 @@ CO_TEST("c10d rendezvous: the nodes of one host meet, the first hosts", "[rendez
   const std::string at_host = co_await rounds[0].agents->get("key");
   CHECK(at_host == "value");
   co_await test_job.end();
+}
+
+CO_TEST("c10d rendezvous: no log line has the number of a node, which is as good as its place",
+        "[rendezvous]") {
+  job test_job(2, 3);
+  elastic::testing::log_recorder log;
+  test_job.parameters.log = log.log();
+  const std::vector<std::uint64_t> halves{0x0123456789abcdef, 0x1123456789abcdee,
+                                          0x2123456789abcded, 0x3123456789abcdec,
+                                          0x4123456789abcdeb, 0x5123456789abcdea};
+  for (std::size_t index = 0; index < 3; ++index) {
+    test_job.parameters.identity =
+        elastic::detail::node_id("host", 1, static_cast<std::int64_t>(index),
+                                 {halves[2 * index], halves[2 * index + 1]});
+    test_job.node(index);
+  }
+  co_await test_job.meet(2);
+  co_await test_job.node(1).report_failure("rank 1 ended: exit code 1");
+  co_await test_job.node(0).wait_for_change();
+  co_await test_job.meet(2);
+  asio::co_spawn(co_await asio::this_coro::executor, test_job.node(2).next_round(),
+                 [](std::exception_ptr failure, rendezvous_round) { CHECK_FALSE(failure); });
+  co_await test_job.node(0).wait_for_change();
+  co_await test_job.meet(2);
+  co_await test_job.node(2).shutdown();
+  co_await test_job.node(0).wait_for_change();
+  co_await test_job.end();
+  INFO(log.text());
+  CHECK(log.has("node host_1_2 waits to join"));
+  for (const std::uint64_t half : halves) {
+    CHECK_FALSE(log.has(fmt::format("{:x}", half)));
+    CHECK_FALSE(log.has(fmt::format("{:X}", half)));
+    CHECK_FALSE(log.has(fmt::format("{}", half)));
+  }
 }
 
 CO_TEST("c10d rendezvous: failed workers are told to every node, and counted for all",
