@@ -493,6 +493,21 @@ TEST_CASE("replacement: an exception behind its point is the worker's failure, w
   CHECK_THAT(result.err, contains_text("ValueError: a standby\n"));
 }
 
+TEST_CASE("replacement: a loop of its own survives by the functions for frameworks",
+          "[integration][replacement]") {
+  const stage stage;
+  const auto job = stage.start_script("survive_loop.py", one_node("3"));
+  int epoch = -1;
+  const world before = await_world(stage, 3, epoch);
+  kill_ranks(before, {1});
+  const world after = await_world(stage, 3, epoch);
+  INFO(job->err());
+  for (const auto& [rank, at] : after) CHECK((at.pid == before.at(rank).pid) == (rank != 1));
+  stage.end_work();
+  CHECK(job->wait().code == 0);
+  CHECK(stage.left.processes().empty());
+}
+
 TEST_CASE("replacement: SIGTERM ends all, also while workers leave an epoch",
           "[integration][replacement]") {
   const stage stage;

@@ -374,6 +374,30 @@ TEST_CASE("survive: the only rank of a world starts again", "[integration]") {
   }
 }
 
+TEST_CASE("survive: a DataLoader outside of train keeps its process", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) return;
+  const std::string text =
+      job().train(python, {"--steps", "6", "--do", "kill@3:1", "--outer-loader"}, "2");
+  INFO(text);
+  CHECK(all_of(text, "begins epoch (\\d+) rank 0").size() == 2);
+  CHECK(all_of(text, "loader of rank 0 pid (\\d+)").size() == 1);
+}
+
+TEST_CASE("survive: a sharded state makes all ranks restart, which is said", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) return;
+  const job job;
+  const auto result = job.run(python, "2", {"survive_worker.py", "--folder", job.marks(),
+                                            "--steps", "5", "--do", "kill@3:1", "--sharded"});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, test::contains_text("a failure restarts all: ") &&
+                             test::contains_text("no other rank has a copy of this part"));
+  CHECK_THAT(result.err, test::contains_text("has not said that it can rejoin"));
+  CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == 2);
+}
+
 TEST_CASE("survive: all ranks start again if one has not said that it survives",
           "[integration]") {
   const std::string python = test::torch_python();

@@ -35,6 +35,9 @@ def parse_arguments():
     parser.add_argument("--do", action="append", default=[])
     parser.add_argument("--groups", action="store_true", help="a second process group")
     parser.add_argument("--loader", action="store_true", help="a DataLoader with workers")
+    parser.add_argument("--outer-loader", action="store_true",
+                        help="a DataLoader outside of train; says the pid of its worker")
+    parser.add_argument("--sharded", action="store_true", help="a part of a tensor in the state")
     parser.add_argument("--compile", action="store_true",
                         help="compiles the model, and says each time that it is done")
     parser.add_argument("--own-group", action="store_true", help="not by survive")
@@ -65,6 +68,7 @@ OPTIONS = parse_arguments()
 HELD = []
 STRAY = survive.TorchState(count=0)
 CHANGES = []
+OUTER = []
 SYNC = torch_state.sync
 
 
@@ -154,6 +158,18 @@ def batches(step):
     return map(Data().__getitem__, mine)
 
 
+def take_from_outer_loader():
+    if not OUTER:
+        OUTER.append(iter(torch.utils.data.DataLoader(range(1000), num_workers=1,
+                                                      multiprocessing_context="fork")))
+    next(OUTER[0])
+    say(f"loader of rank {survive.rank()} pid {OUTER[0]._workers[0].pid}")
+
+
+class DTensor(torch.Tensor):
+    """By its name, as of torch.distributed.tensor."""
+
+
 def checksum(model):
     flat = torch.cat([each.detach().flatten().double() for each in model.parameters()])
     return float(flat @ torch.cos(torch.arange(flat.numel(), dtype=torch.float64)))
@@ -232,6 +248,8 @@ def train(state):
         if OPTIONS.gate:
             wait_at_gate(state.step)
         evaluate(state.step)
+        if OPTIONS.outer_loader:
+            take_from_outer_loader()
         try:
             do_step(state, ddp, group, batch)
         except Exception:
@@ -269,6 +287,10 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.9)
     state = State(model=model, optimizer=optimizer, scheduler=scheduler, step=0, noise=0.0)
+    if OPTIONS.sharded:
+        state.part = torch.ones(1).as_subclass(DTensor)
+    if OPTIONS.outer_loader:
+        take_from_outer_loader()
     if OPTIONS.gate or OPTIONS.evaluate:
         survive.on_change(CHANGES.append)
     is_plain = str(survive.rank()) in OPTIONS.plain.split(",")

@@ -356,6 +356,32 @@ TIME_TEST("agent replacement: on SIGTERM survivors save a checkpoint and end, as
   CHECK(job.stage.is_clean());
 }
 
+TIME_TEST("agent replacement: if a node that is drained lets all ranks save, all restart",
+          "[agent]") {
+  play job(time);
+  job.stage.start();
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at, true);
+  co_await job.stage.pass(10ms);
+  job.stage.rendezvous->pause("node b_1_0 is drained", true);
+  co_await job.stage.pass(10ms);
+  for (const auto& peer : job.peers) {
+    CHECK(peer->hears("\"checkpoint\""));
+    CHECK_FALSE(peer->hears("\"change\""));
+    peer->say(R"({"kind":"saved","id":1})");
+  }
+  CHECK(job.stage.worker(0).signals.empty());
+  co_await job.stage.pass(10ms);
+  CHECK(job.stage.worker(0).signals == std::vector<int>{SIGTERM});
+  job.stage.rendezvous->resume();
+  co_await job.stage.pass(10ms);
+  REQUIRE(job.stage.launcher->started.size() == 6);
+  CHECK(job.told(job_event::type::ranks_replaced).empty());
+  for (const std::size_t process : {3, 4, 5}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+  CHECK(job.stage.result().state == worker_state::succeeded);
+}
+
 // ---- words --------------------------------------------------------------------------------------
 
 elastic::worker_group::worker failed_worker(int rank, exit_status status, std::string hung = {}) {

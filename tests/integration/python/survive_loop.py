@@ -1,0 +1,40 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""A worker with a training loop of its own, which calls the functions that survive.run calls. It
+notes its epochs as survivor.py does."""
+
+import os
+import threading
+
+from elasticrun import survive
+
+CHANGED = threading.Event()
+
+
+def note_epoch():
+    line = (f"epoch {survive.epoch()} rank {survive.rank()}/{survive.world_size()} node "
+            f"{os.environ['GROUP_RANK']} restarts {os.environ['TORCHELASTIC_RESTART_COUNT']} pid "
+            f"{os.getpid()}\n")
+    story = os.open(os.environ["STORY"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(story, line.encode())
+    os.close(story)
+
+
+def enter_next_epoch():
+    former = survive.epoch()
+    CHANGED.clear()
+    assert survive.is_change(RuntimeError("a collective has failed"))
+    survive.ready()
+    assert survive.next_epoch() == survive.epoch() > former
+    assert not survive.is_new()
+
+
+survive.on_change(lambda epoch: CHANGED.set())
+assert survive.is_new()
+assert not survive.is_change(ValueError("the data is bad"))
+note_epoch()
+while not os.path.exists(os.environ["FINISH"]):
+    if CHANGED.wait(0.01):
+        enter_next_epoch()
+        note_epoch()
+survive.finished()
