@@ -30,17 +30,23 @@ inline std::vector<std::string> lines_of(const std::string& text) {
 
 namespace golden_parts {
 
-/// The first lines that `lines` have more often than `others`, with their numbers.
-inline std::string lines_missing_in(const std::vector<std::string>& others,
-                                    const std::vector<std::string>& lines, char sign) {
+/// A part of the lines of a text.
+struct passage {
+  const std::vector<std::string>& all;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+/// The first lines that a passage has more often than another one, with their numbers.
+inline std::string lines_missing_in(const passage& other, const passage& own, char sign) {
   constexpr int most = 10;
   std::map<std::string, int> count;
-  for (const std::string& line : others) ++count[line];
+  for (std::size_t at = other.begin; at < other.end; ++at) ++count[other.all[at]];
   std::string text;
   int missing = 0;
-  for (std::size_t at = 0; at < lines.size(); ++at) {
-    if (--count[lines[at]] >= 0) continue;
-    if (++missing <= most) text += fmt::format("{} {:>4}: {}\n", sign, at + 1, lines[at]);
+  for (std::size_t at = own.begin; at < own.end; ++at) {
+    if (--count[own.all[at]] >= 0) continue;
+    if (++missing <= most) text += fmt::format("{} {:>4}: {}\n", sign, at + 1, own.all[at]);
   }
   if (missing > most) text += fmt::format("{} and {} more lines\n", sign, missing - most);
   return text;
@@ -74,12 +80,21 @@ inline std::string difference_of(const std::string& expected, const std::string&
   if (expected == text) return {};
   const std::vector<std::string> before = lines_of(expected);
   const std::vector<std::string> now = lines_of(text);
-  const std::string shown = golden_parts::lines_missing_in(now, before, '-') +
-                            golden_parts::lines_missing_in(before, now, '+');
+  const std::size_t shorter = std::min(before.size(), now.size());
+  std::size_t first = 0;
+  while (first < shorter && before[first] == now[first]) ++first;
+  std::size_t last = 0;  // counted from the end
+  const auto ends_alike = [&] {
+    return before[before.size() - 1 - last] == now[now.size() - 1 - last];
+  };
+  while (last < shorter - first && ends_alike()) ++last;
+  const golden_parts::passage lost{before, first, before.size() - last};
+  const golden_parts::passage found{now, first, now.size() - last};
+  const std::string shown = golden_parts::lines_missing_in(found, lost, '-') +
+                            golden_parts::lines_missing_in(lost, found, '+');
   if (!shown.empty()) return shown;
-  const auto place = std::mismatch(before.begin(), before.end(), now.begin(), now.end()).first;
   return fmt::format("the same lines in another order, from line {} on, or another line end\n",
-                     place - before.begin() + 1);
+                     first + 1);
 }
 
 /// Whether tests write golden files instead of comparing with them: with ELASTIC_REWRITE_GOLDEN=1

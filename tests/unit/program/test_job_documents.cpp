@@ -10,20 +10,18 @@
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
-#include <elastic/status/detail/node_report.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/trace_events.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 #include <support/catch.hpp>
+#include <support/golden_file.hpp>
+#include <support/recorded_job.hpp>
+#include <support/run_program.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -35,48 +33,21 @@ using elastic::job_event;
 using elastic::journal_record;
 using elastic::detail::job_view;
 using elastic::detail::journal_contents;
+using elastic::test::check_golden;
+using elastic::test::file_text;
+using elastic::test::follow_recorded_job;
+using elastic::test::lines_of;
+using elastic::test::recorded_contents;
+using elastic::test::recorded_folder;
+using elastic::test::recorded_journal;
 
-const std::string folder = ELASTIC_SOURCE_DIR "/tests/vectors/job_documents/";
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
-
-/// Compares a text with a file of the vectors. If they differ, the text is kept in the build
-/// directory, so that it can replace the file.
-void check_golden(const std::string& name, std::string text) {
+/// Compares a text with a file of the vectors.
+void check_vector(const std::string& name, std::string text) {
   const std::string version = fmt::format("\"{}\"", elastic::version_text);
   for (std::size_t at = 0; (at = text.find(version, at)) != std::string::npos; ++at) {
     text.replace(at, version.size(), "\"VERSION\"");
   }
-  const std::string expected = read_file(folder + name);
-  if (text == expected) {
-    SUCCEED();
-    return;
-  }
-  const std::filesystem::path kept = std::filesystem::path(ELASTIC_BINARY_DIR) / "job_documents";
-  std::filesystem::create_directories(kept);
-  std::ofstream(kept / name, std::ios::binary) << text;
-  const std::vector<std::string> lines = lines_of(text);
-  const std::vector<std::string> expected_lines = lines_of(expected);
-  std::size_t at = 0;
-  while (at < lines.size() && at < expected_lines.size() && lines[at] == expected_lines[at]) ++at;
-  const auto line = [at](const std::vector<std::string>& all) {
-    return at < all.size() ? all[at] : std::string("(no such line)");
-  };
-  FAIL(name << ", line " << at + 1 << "\nexpected: " << line(expected_lines)
-            << "\nis now:   " << line(lines) << "\nall of it: " << (kept / name).string());
+  check_golden("vectors/job_documents/" + name, text);
 }
 
 /// The versions of a document, each as its number of lines and those that differ from the version
@@ -100,83 +71,6 @@ class versions {
   std::vector<std::string> former_;
 };
 
-journal_contents journal_of(const std::string& node) {
-  return elastic::detail::parse_journal(read_file(folder + node + ".journal"));
-}
-
-std::vector<journal_record> records_of(const std::string& node) { return journal_of(node).records; }
-
-/// Workers report a step every two seconds in the 20 s after their start; the last is slower.
-void report_steps(job_view& view, const journal_record& started) {
-  for (std::int64_t step = 1; step <= 10; ++step) {
-    for (int local_rank = 0; local_rank < 4; ++local_rank) {
-      elastic::worker_observer::worker_progress progress;
-      progress.rank = local_rank;
-      progress.local_rank = local_rank;
-      const bool is_slow = local_rank == 3;
-      progress.step = 100 + 20 * started.event.attempt.value_or(0) + (is_slow ? step / 2 : step);
-      progress.total = 400;
-      progress.text = is_slow ? "loss <2.5> \"é\"" : "";
-      view.take(progress, started.time_us + step * 2'000'000);
-    }
-  }
-}
-
-/// What the server of the rendezvous tells of the job's nodes, and what one of these reports.
-void show_whole_job(job_view& view, std::int64_t now_us) {
-  elastic::detail::job_roster roster;
-  roster.round = 4;
-  roster.is_complete = true;
-  roster.min_nodes = 2;
-  roster.max_nodes = 4;
-  roster.active = 2;
-  roster.waiting = 1;
-  roster.lost = 1;
-  using elastic::detail::node_presence;
-  roster.nodes = {{1, "node0", "node0_1_0", node_presence::active, 0},
-                  {2, "node1", "node1_77_0", node_presence::active, 1},
-                  {3, "node2", "node2_5_0", node_presence::waiting, -1},
-                  {4, "node<3>", "node<3>_6_0", node_presence::lost, -1}};
-  view.whole().take(roster, now_us - 12'000'000);
-  elastic::detail::node_report report;
-  report.begins = true;
-  report.epoch = 5;
-  report.activity = elastic::detail::agent_activity::running;
-  report.round = 4;
-  report.base_rank = 4;
-  report.size = 2;
-  report.workers.resize(2);
-  for (std::int64_t at = 0; at < 2; ++at) {
-    elastic::detail::viewed_worker& worker = report.workers[static_cast<std::size_t>(at)];
-    worker.local_rank = at;
-    worker.pid = 900 + at;
-    worker.state = at == 0 ? elastic::detail::viewed_worker::condition::running
-                           : elastic::detail::viewed_worker::condition::failed;
-    worker.step = 160;
-    worker.total = 400;
-    worker.step_seconds = 2.5;
-  }
-  report.workers[1].signal = 11;
-  report.workers[1].reason = "signal 11 (SIGSEGV)";
-  view.whole().take(2, report, view.epoch(), now_us - 2'000'000);
-}
-
-/// Calls `show` after each record of a journal, as an agent that serves the status would.
-void follow(const std::function<void(const journal_record&, const job_view&, std::int64_t)>& show) {
-  job_view view;
-  for (const journal_record& record : records_of("node0")) {
-    view.take(record);
-    const job_event::type kind = record.event.kind;
-    if (kind == job_event::type::workers_started) report_steps(view, record);
-    if (kind == job_event::type::workers_started && record.event.round == 4) {
-      show_whole_job(view, record.time_us + 21'000'000);
-    }
-    if (kind == job_event::type::fence_reached) view.whole().forget();
-    const bool has_steps = kind == job_event::type::workers_started;
-    show(record, view, record.time_us + (has_steps ? 21'500'000 : 1'500'000));
-  }
-}
-
 std::string moment_of(const journal_record& record) {
   return fmt::format("epoch {}, record {} ({})", record.epoch, record.sequence,
                      to_string(record.event.kind));
@@ -186,17 +80,17 @@ TEST_CASE("job documents: a journal's lines", "[program]") {
   for (const std::string name : {"node0.journal", "node1.journal", "stalled.journal",
                                  "replaced.journal"}) {
     std::string text;
-    for (const std::string& line : lines_of(read_file(folder + name))) {
+    for (const std::string& line : lines_of(file_text(recorded_folder + name))) {
       text += to_json_line(elastic::parse_journal_line(line)) + "\n";
     }
-    check_golden(name, text);
+    check_vector(name, text);
   }
 }
 
 TEST_CASE("job documents: the fixed journals have every kind of event", "[program]") {
-  std::vector<journal_record> records = records_of("node0");
+  std::vector<journal_record> records = recorded_journal("node0");
   for (const std::string other : {"stalled", "replaced"}) {
-    for (const journal_record& record : records_of(other)) records.push_back(record);
+    for (const journal_record& record : recorded_journal(other)) records.push_back(record);
   }
   for (const auto& [kind, name] : elastic::job_event_kinds) {
     INFO(name);
@@ -212,7 +106,7 @@ TEST_CASE("job documents: a job that stands still, as JSON, as text and as metri
   versions text;
   versions metrics;
   job_view view;
-  for (const journal_record& record : records_of("stalled")) {
+  for (const journal_record& record : recorded_journal("stalled")) {
     view.take(record);
     const std::int64_t now_us = record.time_us + 1'500'000;
     json.add(moment_of(record), elastic::detail::job_json(view, now_us));
@@ -220,7 +114,7 @@ TEST_CASE("job documents: a job that stands still, as JSON, as text and as metri
     metrics.add(moment_of(record),
                 elastic::detail::metrics_text(view, elastic::detail::metrics_format::text, now_us));
   }
-  check_golden("stalled.txt", json.text() + text.text() + metrics.text());
+  check_vector("stalled.txt", json.text() + text.text() + metrics.text());
 }
 
 TEST_CASE("job documents: a job whose ranks are replaced, in every form", "[program]") {
@@ -228,7 +122,7 @@ TEST_CASE("job documents: a job whose ranks are replaced, in every form", "[prog
   versions text;
   versions metrics;
   job_view view;
-  const std::vector<journal_record> records = records_of("replaced");
+  const std::vector<journal_record> records = recorded_journal("replaced");
   for (const journal_record& record : records) {
     view.take(record);
     const std::int64_t now_us = record.time_us + 500'000;
@@ -237,18 +131,18 @@ TEST_CASE("job documents: a job whose ranks are replaced, in every form", "[prog
     metrics.add(moment_of(record),
                 elastic::detail::metrics_text(view, elastic::detail::metrics_format::text, now_us));
   }
-  check_golden("replaced.txt", json.text() + text.text() + metrics.text());
+  check_vector("replaced.txt", json.text() + text.text() + metrics.text());
   elastic::detail::event_cursor cursor;
-  check_golden("replaced_events.txt",
+  check_vector("replaced_events.txt",
                elastic::detail::events_text(records, records.front().epoch, cursor));
   elastic::detail::trace_events events(1);
   std::string trace;
   for (const journal_record& record : records) {
     for (const std::string& event : events.take(record)) trace += event + ",\n";
   }
-  check_golden("replaced_trace.json", trace);
-  const std::vector<journal_contents> one{journal_of("replaced")};
-  check_golden("replaced_explanation.txt", elasticrun::explain(one));
+  check_vector("replaced_trace.json", trace);
+  const std::vector<journal_contents> one{recorded_contents("replaced")};
+  check_vector("replaced_explanation.txt", elasticrun::explain(one));
 }
 
 TEST_CASE("job documents: /api/v1/job as JSON and as text, and the probe of readiness",
@@ -256,22 +150,22 @@ TEST_CASE("job documents: /api/v1/job as JSON and as text, and the probe of read
   versions json;
   versions text;
   versions checks;
-  follow([&](const journal_record& record, const job_view& view, std::int64_t now_us) {
+  follow_recorded_job([&](const journal_record& record, const job_view& view, std::int64_t now_us) {
     json.add(moment_of(record), elastic::detail::job_json(view, now_us));
     text.add(moment_of(record), elastic::detail::job_text(view, now_us));
     checks.add(moment_of(record),
                elastic::detail::ready_checks(view, now_us) +
                    elastic::detail::progress_json(view, now_us - 3'000'000, now_us));
   });
-  check_golden("job_json.txt", json.text());
-  check_golden("job_text.txt", text.text());
-  check_golden("ready_checks.txt", checks.text());
+  check_vector("job_json.txt", json.text());
+  check_vector("job_text.txt", text.text());
+  check_vector("ready_checks.txt", checks.text());
 }
 
 TEST_CASE("job documents: /metrics in both formats", "[program]") {
   versions text;
   versions open;
-  follow([&](const journal_record& record, const job_view& view, std::int64_t now_us) {
+  follow_recorded_job([&](const journal_record& record, const job_view& view, std::int64_t now_us) {
     using elastic::detail::metrics_format;
     const bool is_end = record.event.kind == job_event::type::agent_ended;
     const bool is_shown = is_end || record.event.kind == job_event::type::workers_started ||
@@ -283,34 +177,35 @@ TEST_CASE("job documents: /metrics in both formats", "[program]") {
     open.add(moment_of(record),
              elastic::detail::metrics_text(view, metrics_format::openmetrics, now_us));
   });
-  check_golden("metrics.txt", text.text());
-  check_golden("open_metrics.txt", open.text());
+  check_vector("metrics.txt", text.text());
+  check_vector("open_metrics.txt", open.text());
 }
 
 TEST_CASE("job documents: /api/v1/events", "[program]") {
-  std::vector<journal_record> records = records_of("node0");
+  std::vector<journal_record> records = recorded_journal("node0");
   const std::int64_t epoch = records.front().epoch;
   std::erase_if(records, [&](const journal_record& record) { return record.epoch != epoch; });
   elastic::detail::event_cursor cursor;
-  check_golden("events.txt", elastic::detail::events_text(records, epoch, cursor));
+  check_vector("events.txt", elastic::detail::events_text(records, epoch, cursor));
 }
 
 TEST_CASE("job documents: traces", "[program]") {
   elastic::detail::trace_events events(1);
   std::string trace;
-  for (const journal_record& record : records_of("node0")) {
+  for (const journal_record& record : recorded_journal("node0")) {
     for (const std::string& event : events.take(record)) trace += event + ",\n";
   }
-  check_golden("trace.json", trace);
-  const std::vector<journal_contents> journals{journal_of("node0"), journal_of("node1")};
-  check_golden("merged_trace.json", elasticrun::merged_trace(journals));
+  check_vector("trace.json", trace);
+  const std::vector<journal_contents> journals{recorded_contents("node0"),
+                                               recorded_contents("node1")};
+  check_vector("merged_trace.json", elasticrun::merged_trace(journals));
 }
 
 TEST_CASE("job documents: explain", "[program]") {
-  const std::vector<journal_contents> one{journal_of("node0")};
-  check_golden("explanation.txt", elasticrun::explain(one));
-  const std::vector<journal_contents> both{journal_of("node0"), journal_of("node1")};
-  check_golden("explanation_of_two_nodes.txt", elasticrun::explain(both));
+  const std::vector<journal_contents> one{recorded_contents("node0")};
+  check_vector("explanation.txt", elasticrun::explain(one));
+  const std::vector<journal_contents> both{recorded_contents("node0"), recorded_contents("node1")};
+  check_vector("explanation_of_two_nodes.txt", elasticrun::explain(both));
 }
 
 }  // namespace job_documents_tests
