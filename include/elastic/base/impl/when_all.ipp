@@ -4,7 +4,7 @@
 
 #include <elastic/base/when_all.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
 
 #include <cstddef>

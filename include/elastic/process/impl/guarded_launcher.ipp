@@ -4,7 +4,7 @@
 
 #include <elastic/process/guarded_launcher.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>

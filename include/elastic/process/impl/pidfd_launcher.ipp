@@ -4,7 +4,7 @@
 
 #include <elastic/process/pidfd_launcher.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/process/detail/pidfd_child.hpp>
 #include <elastic/process/detail/program_path.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/process/process_set.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>

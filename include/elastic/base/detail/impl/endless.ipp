@@ -4,7 +4,7 @@
 
 #include <elastic/base/detail/endless.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/event_flag.hpp>
 
 #include <utility>

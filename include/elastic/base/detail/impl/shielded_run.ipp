@@ -4,7 +4,7 @@
 
 #include <elastic/base/detail/shielded_run.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 
 #include <exception>

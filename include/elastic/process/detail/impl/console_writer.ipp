@@ -4,7 +4,7 @@
 
 #include <elastic/process/detail/console_writer.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/asio_channel.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/process/detail/guarded_child.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/process/detail/reaper.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/process/detail/tee.hpp>
 
-#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_tasks.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
