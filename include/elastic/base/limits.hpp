@@ -283,9 +283,10 @@ inline constexpr std::size_t learned_names = 256;
 inline constexpr std::chrono::milliseconds least_watch_interval{10};
 inline constexpr std::size_t watched_files = 20'000;
 inline constexpr int worker_suspicions = 64;
-/// What is read of a file of /proc: of a small one, of the table of sockets, and of the memory map
-/// of a process.
+/// What is read of a file of /proc: of a small one, of one that lists cgroups or counters, of the
+/// table of sockets, and of the memory map of a process.
 inline constexpr std::size_t proc_file_bytes = 4096;
+inline constexpr std::size_t cgroup_file_bytes = 64 * 1024;
 inline constexpr std::size_t socket_table_bytes = 16 * 1024 * 1024;
 inline constexpr std::size_t memory_map_bytes = 4 * 1024 * 1024;
 /// How late a watch may wake before it concludes that it was suspended itself.

@@ -64,6 +64,14 @@ TEST_CASE("mount table: links are followed, without asking what may hang", "[bas
   CHECK_FALSE(mounts.may_hang(folder / "circle/file"));
 }
 
+TEST_CASE("mount table: a relative path begins at the working directory", "[base]") {
+  const std::string here = fs::current_path();
+  const mount_table mounts(line_of("/", "ext4") + line_of(here, "nfs"));
+  CHECK(mounts.may_hang("file"));
+  CHECK(mounts.may_hang("./folder/file"));
+  CHECK_FALSE(mount_table(line_of("/", "ext4") + line_of(here + "_2", "nfs")).may_hang("file"));
+}
+
 TEST_CASE("mount table: the temporary folder of this machine is local", "[base]") {
   const elastic::test::temporary_directory folder;
   CHECK_FALSE(elastic::detail::may_hang(folder.path()));

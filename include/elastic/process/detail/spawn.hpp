@@ -7,6 +7,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/limit_reached.hpp>
+#include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -23,7 +24,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -406,10 +406,8 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
 
 /// What follows "#!" in the first line of a script, up to the next blank; empty if it has none.
 inline std::string interpreter_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string line(256, '\0');
-  file.read(line.data(), static_cast<std::streamsize>(line.size()));
-  line.resize(static_cast<std::size_t>(file.gcount()));
+  constexpr std::size_t most = 256;
+  const std::string line = read_proc_file(path, most);
   if (!line.starts_with("#!")) return {};
   const std::size_t first = line.find_first_not_of(" \t", 2);
   if (first == line.npos) return {};

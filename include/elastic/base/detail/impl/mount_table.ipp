@@ -15,10 +15,8 @@
 #include <chrono>
 #include <climits>
 #include <cstddef>
-#include <filesystem>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 namespace elastic::detail {
@@ -87,45 +85,51 @@ ELASTIC_DECL bool mount_table::is_local(std::string_view path) const {
   return nearest && nearest->is_local;
 }
 
+/// Adds the parts of a path, the first one last.
+inline void add_parts(std::vector<std::string>& parts, std::string_view path) {
+  const auto before = static_cast<std::ptrdiff_t>(parts.size());
+  while (!path.empty()) parts.emplace_back(next_part(path, '/'));
+  std::reverse(parts.begin() + before, parts.end());
+}
+
+/// Empty if it cannot be known.
+inline std::string working_directory() {
+  std::array<char, PATH_MAX> path;
+  return ::getcwd(path.data(), path.size()) ? path.data() : "";
+}
+
 ELASTIC_DECL bool mount_table::may_hang(const std::string& path) const {
   if (mounts_.empty()) return false;
   constexpr int most_links = 40;
-  std::error_code ignored;
-  // An absolute path replaces the current one.
-  const std::filesystem::path whole = std::filesystem::current_path(ignored) / path;
   // The parts still to resolve, the next one last.
   std::vector<std::string> parts;
-  const auto go_through = [&parts](const std::filesystem::path& names) {
-    std::vector<std::string> added;
-    for (const auto& name : names) added.push_back(name.string());
-    parts.insert(parts.end(), added.rbegin(), added.rend());
-  };
-  go_through(whole.relative_path());
-  std::filesystem::path resolved = "/";
+  add_parts(parts, path);
+  if (!path.starts_with('/')) add_parts(parts, working_directory());
+  std::string resolved = "/";
   int links = 0;
-  while (is_local(resolved.native()) && !parts.empty() && links <= most_links) {
+  while (is_local(resolved) && !parts.empty() && links <= most_links) {
     const std::string part = std::move(parts.back());
     parts.pop_back();
     if (part.empty() || part == ".") continue;
     if (part == "..") {
-      resolved = resolved.parent_path();
+      resolved.resize(std::max<std::size_t>(resolved.rfind('/'), 1));
       continue;
     }
-    const std::filesystem::path next = resolved / part;
+    const std::string next = resolved == "/" ? "/" + part : resolved + "/" + part;
     std::array<char, PATH_MAX> target;
     // Checks first whether the name itself is a mount point.
     const ssize_t size =
-        is_local(next.native()) ? ::readlink(next.c_str(), target.data(), target.size()) : -1;
+        is_local(next) ? ::readlink(next.c_str(), target.data(), target.size()) : -1;
     if (size < 0) {
       resolved = next;
       continue;
     }
     ++links;
-    const std::filesystem::path link(std::string(target.data(), static_cast<std::size_t>(size)));
-    if (link.is_absolute()) resolved = "/";
-    go_through(link.relative_path());
+    const std::string_view link(target.data(), static_cast<std::size_t>(size));
+    if (link.starts_with('/')) resolved = "/";
+    add_parts(parts, link);
   }
-  return !is_local(resolved.native());
+  return !is_local(resolved);
 }
 
 /// Without a stream, whose code would stay in the memory of an idle agent.

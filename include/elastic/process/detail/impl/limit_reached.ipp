@@ -4,15 +4,17 @@
 
 #include <elastic/process/detail/limit_reached.hpp>
 
+#include <elastic/base/limits.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
+#include <elastic/process/detail/proc_file.hpp>
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,14 +30,13 @@ struct process_count {
 
 /// Empty if the cgroup has no limit ("max").
 inline std::optional<process_count> process_count_of(const std::string& folder) {
-  process_count count;
-  if (!(std::ifstream(folder + "/pids.max") >> count.limit) ||
-      !(std::ifstream(folder + "/pids.current") >> count.used)) {
-    return std::nullopt;
-  }
-  std::string name;
-  std::ifstream(folder + "/pids.events") >> name >> count.refused;
-  return count;
+  const auto number_in = [&](const char* file, std::string_view label) {
+    return number_after(read_proc_file(folder + file, limits::proc_file_bytes), label);
+  };
+  const auto limit = number_in("/pids.max", "");
+  const auto used = number_in("/pids.current", "");
+  if (!limit || !used) return std::nullopt;
+  return process_count{*limit, *used, number_in("/pids.events", "max ").value_or(0)};
 }
 
 /// The first full cgroup from `path` upwards; else the first one that has ever refused a process,

@@ -8,10 +8,6 @@
 #include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 
-#include <filesystem>
-#include <fstream>
-#include <system_error>
-
 #include <fmt/format.h>
 
 namespace elastic::detail {
@@ -40,22 +36,18 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
   proc_snapshot sight;
   sight.state = entry->state;
   std::string thread = folder;
-  std::error_code failure;
-  std::filesystem::directory_iterator position(folder + "/task", failure);
-  for (; !failure && position != std::filesystem::directory_iterator();
-       position.increment(failure)) {
-    if (state_of_thread(position->path()) != 'D') continue;
+  for (const pid_t number : numbered_entries(folder + "/task")) {
+    const std::string other = fmt::format("{}/task/{}", folder, number);
+    if (state_of_thread(other) != 'D') continue;
     sight.state = 'D';
-    thread = position->path();
+    thread = other;
     break;
   }
   sight.waits_in = read_proc_file(thread + "/wchan", limits::proc_file_bytes);
   if (sight.waits_in == "0") sight.waits_in.clear();
-  std::ifstream status(folder + "/status");
-  for (std::string name; status >> name; std::getline(status, name)) {
-    if (name == "VmRSS:") status >> sight.resident;
-    if (name == "CoreDumping:") status >> sight.dumps_core;
-  }
+  const std::string status = read_proc_file(folder + "/status", limits::proc_file_bytes);
+  sight.resident = number_after(status, "VmRSS:").value_or(0);
+  sight.dumps_core = number_after(status, "CoreDumping:") == 1U;
   return sight;
 }
 

@@ -6,8 +6,8 @@
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/process/detail/proc_file.hpp>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +16,6 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <system_error>
 
@@ -87,23 +86,6 @@ ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_en
   return tree;
 }
 
-struct close_directory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-// Calls `use(number)` for every entry of a directory whose name is a number.
-template <class Use>
-void for_each_number(const char* path, Use use) {
-  const std::unique_ptr<DIR, close_directory> directory(::opendir(path));
-  if (!directory) return;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    pid_t number = 0;
-    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (failure == std::errc() && end == name.data() + name.size()) use(number);
-  }
-}
-
 // The first `bytes.size()` bytes of a file in /proc; empty if it is gone.
 template <std::size_t Size>
 std::string_view read_small_file(const char* path, std::array<char, Size>& bytes) {
@@ -121,9 +103,9 @@ ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid) {
 
 ELASTIC_DECL std::vector<process_entry> read_processes() {
   std::vector<process_entry> processes;
-  for_each_number("/proc", [&](pid_t pid) {
+  for (const pid_t pid : numbered_entries("/proc")) {
     if (const auto entry = read_process(pid)) processes.push_back(*entry);
-  });
+  }
   return processes;
 }
 
@@ -190,7 +172,7 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
   if (::stat(tasks.c_str(), &status) == 0 && status.st_nlink == 3) {
     read_list(pid);
   } else {
-    for_each_number(tasks.c_str(), read_list);
+    for (const pid_t thread : numbered_entries(tasks)) read_list(thread);
   }
   return children;
 }
