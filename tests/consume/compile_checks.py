@@ -7,8 +7,11 @@
   compile_checks.py --cxx g++ --include DIR alone FILE       one header by itself
   compile_checks.py --cxx g++ --include DIR optimized FILE   a program has no warning at -O2
   compile_checks.py --cxx g++ --include DIR forbidden FILE   the marked lines of FILE are refused
-  compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link, nor
-                                                             those on both Asios
+  compile_checks.py --cxx g++ --include DIR mixed            objects that differ in a macro do not
+                                                             link if all have to agree in it
+  compile_checks.py --cxx g++ --include DIR parts FILE       of the library's source in four parts:
+                                                             wrong numbers are refused, a missing
+                                                             part is named
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
   compile_checks.py --cxx g++ --include DIR reach DIR        the core reaches no opt-in module
 
@@ -44,11 +47,30 @@ CONFIGURATION = "elastic/base/config.hpp"
 TASK = "elastic/base/task.hpp"
 # All definitions, for a program that compiles the library once without CMake.
 SOURCE = "elastic/src.hpp"
-# The symbols that objects which do not fit together define with different values: of both modes,
-# and on both Asios.
-MODE_SYMBOL = "elastic_is_header_only_in_one_object_and_compiled_in_another"
-ASIO_SYMBOL = "elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another"
-ON_BOOST = "-DELASTIC_USE_BOOST_ASIO=1"
+# What all objects of a program have to agree in: a header that depends on it, the options of an
+# object and of one that does not fit to it, and the symbol that the linker then names.
+AGREEMENTS = [
+    ("elastic/base/log.hpp", [], [COMPILED],
+     "elastic_is_header_only_in_one_object_and_compiled_in_another"),
+    ("elastic/base/log.hpp", [], ["-DELASTIC_USE_BOOST_ASIO=1"],
+     "elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another"),
+    ("elastic/base/detail/ring.hpp", ["-UELASTIC_NO_RING"], ["-DELASTIC_NO_RING=1"],
+     "elastic_has_io_uring_in_one_object_and_not_in_another"),
+    ("elastic/net/detail/secure_session.hpp", ["-UELASTIC_HAS_TLS"], ["-DELASTIC_HAS_TLS=1"],
+     "elastic_has_tls_in_one_object_and_not_in_another"),
+    ("elastic/net/detail/tls_stream.hpp", ["-UELASTIC_HAS_TLS"], ["-DELASTIC_HAS_TLS=1"],
+     "elastic_has_tls_in_one_object_and_not_in_another"),
+]
+# The number of a part of the library's source, and what refuses a wrong one.
+PART = "-DELASTIC_SOURCE_PART="
+WRONG_PARTS = [
+    ([COMPILED, PART + "0"], "from 1 to 4"),
+    ([COMPILED, PART + "5"], "from 1 to 4"),
+    ([COMPILED, PART + "two"], "from 1 to 4"),
+    ([COMPILED, PART + "1", "-DELASTIC_SOURCE"], "define one of them"),
+]
+HEADER_ONLY_PART = ([PART + "1"], "needs ELASTIC_SEPARATE_COMPILATION")
+PARTS_HEADER = "elastic/base/detail/source_part.hpp"
 
 
 def compiler_call(options):
@@ -168,36 +190,79 @@ def check_optimized(options, call):
     return not content
 
 
+def link(options, folder, *names):
+    return compiled([options.cxx, *(str(folder / f"{name}.o") for name in names),
+                     "-o", str(folder / "program")])
+
+
+def check_agreement(options, call, folder, header, own, other, symbol):
+    """Whether two objects link that agree, and do not if they differ."""
+    (folder / "main.cpp").write_text(f"#include <{header}>\nint main() {{}}\n")
+    (folder / "other.cpp").write_text(f"#include <{header}>\n")
+
+    def build(name, source, more):
+        # Optimized, so that what the header defines and nobody calls needs no library to link.
+        output, content = compiled([*call, "-O1", *more, "-c", str(folder / f"{source}.cpp"),
+                                    "-o", str(folder / f"{name}.o")])
+        if not content:
+            sys.exit(output)
+
+    build("main", "main", own)
+    build("same", "other", own)
+    build("other", "other", other)
+    output, content = link(options, folder, "main", "same")
+    if not content:
+        print(f"two objects with {' '.join(own) or 'no option'} do not link:\n{output[:3000]}")
+        return False
+    output, content = link(options, folder, "main", "other")
+    if content or symbol not in output:
+        print(f"an object with {' '.join(other)}: {symbol} was expected in the linker's message, "
+              f"which is: {output[:3000] or 'none'}")
+        return False
+    return True
+
+
 def check_mixed(options, call):
     with tempfile.TemporaryDirectory() as folder:
+        results = [check_agreement(options, call, pathlib.Path(folder), *agreement)
+                   for agreement in AGREEMENTS]
+    print(f"{len(results)} agreements")
+    return not all(results)
+
+
+def check_parts(options, call):
+    """Only what reads no definitions: how the parts refuse, and how they miss each other."""
+    failed = False
+    # The source of the single header is never header-only.
+    is_header = options.path.endswith(".hpp")
+    for macros, wanted in [*WRONG_PARTS, *([HEADER_ONLY_PART] if is_header else [])]:
+        output, content = compiled([*call, *macros, "-E", "-o", os.devnull, options.path])
+        errors = [line for line in output.splitlines() if "error:" in line]
+        if content or len(errors) != 1 or wanted not in errors[0]:
+            print(f"{' '.join(macros)}: one error with '{wanted}' was expected, it is: {errors}")
+            failed = True
+    numbers = range(1, 5)
+    with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        (folder / "main.cpp").write_text(f"#include <{options.path}>\nint main() {{}}\n")
-        (folder / "other.cpp").write_text(f"#include <{options.path}>\n")
-
-        def build(name, *more):
-            output, content = compiled([*call, *more, "-c", str(folder / f"{name}.cpp"),
-                                        "-o", str(folder / f"{name}.o")])
-            if not content:
-                sys.exit(output)
-
-        def link():
-            return compiled([options.cxx, str(folder / "main.o"), str(folder / "other.o"),
-                             "-o", str(folder / "program")])
-
-        # Optimized, so that what the header defines and nobody calls needs no library to link.
-        build("main", "-O1")
-        build("other", "-O1")
-        output, content = link()
+        (folder / "main.cpp").write_text("int main() {}\n")
+        (folder / "part.cpp").write_text(f"#include <{PARTS_HEADER}>\n")
+        output, content = compiled([*call, "-c", str(folder / "main.cpp"),
+                                    "-o", str(folder / "main.o")])
+        for number in numbers:
+            more, is_built = compiled([*call, "-O2", COMPILED, f"{PART}{number}", "-c",
+                                       str(folder / "part.cpp"), "-o", str(folder / f"{number}.o")])
+            content, output = content and is_built, output + more
         if not content:
-            print(f"two objects of the same mode do not link:\n{output[:3000]}")
-            return True
-        failed = False
-        for different, symbol in (COMPILED, MODE_SYMBOL), (ON_BOOST, ASIO_SYMBOL):
-            build("other", "-O1", different)
-            output, content = link()
-            if content or symbol not in output:
-                print(f"an object with {different}: {symbol} was expected in the linker's message, "
-                      f"which is: {output[:3000] or 'none'}")
+            sys.exit(output)
+        output, content = link(options, folder, "main", *numbers)
+        if not content:
+            print(f"all four parts do not link:\n{output[:3000]}")
+            failed = True
+        for missing in numbers:
+            output, content = link(options, folder, "main",
+                                   *(number for number in numbers if number != missing))
+            if content or f"elastic_source_part_{missing}_is_compiled" not in output:
+                print(f"without part {missing} the linker says: {output[:3000] or 'nothing'}")
                 failed = True
     return failed
 
@@ -282,10 +347,11 @@ def main():
                            help="headers: those that no user includes as well, each alone")
     arguments.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     checks = {"headers": check_headers, "alone": check_alone, "forbidden": check_forbidden,
-              "mixed": check_mixed, "optimized": check_optimized, "reach": check_reach,
-              "vtables": check_vtables}
+              "mixed": check_mixed, "optimized": check_optimized, "parts": check_parts,
+              "reach": check_reach, "vtables": check_vtables}
     arguments.add_argument("what", choices=sorted(checks))
-    arguments.add_argument("path", help="a folder, a file, or a header as it is included")
+    arguments.add_argument("path", nargs="?",
+                           help="a folder, a file, or a header as it is included")
     options = arguments.parse_args()
     sys.exit(1 if checks[options.what](options, compiler_call(options)) else 0)
 

@@ -17,26 +17,23 @@
 #define ELASTIC_DECL inline
 #endif
 
-// A program whose translation units use both modes does not link: the symbol has two values, and
-// its name is the message. The same holds for both Asios (ELASTIC_USE_BOOST_ASIO). The linker does
-// not see this across shared libraries, nor with link-time optimisation.
+// A property in which all objects of a program have to agree: objects that differ do not link,
+// because the symbol has two values, and its name is the message. The linker does not see this
+// across shared libraries, nor with link-time optimisation.
 #if defined(__ELF__)
-#if defined(ELASTIC_HEADER_ONLY)
-__asm__(
-    ".globl elastic_is_header_only_in_one_object_and_compiled_in_another\n"
-    ".set elastic_is_header_only_in_one_object_and_compiled_in_another, 1");
+#define ELASTIC_AGREE(symbol, value) \
+  __asm__(".globl " #symbol "\n.set " #symbol ", " #value)
 #else
-__asm__(
-    ".globl elastic_is_header_only_in_one_object_and_compiled_in_another\n"
-    ".set elastic_is_header_only_in_one_object_and_compiled_in_another, 2");
+#define ELASTIC_AGREE(symbol, value) static_assert(value > 0)
+#endif
+
+#if defined(ELASTIC_HEADER_ONLY)
+ELASTIC_AGREE(elastic_is_header_only_in_one_object_and_compiled_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_is_header_only_in_one_object_and_compiled_in_another, 2);
 #endif
 #if defined(ELASTIC_USE_BOOST_ASIO)
-__asm__(
-    ".globl elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another\n"
-    ".set elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 1");
+ELASTIC_AGREE(elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 1);
 #else
-__asm__(
-    ".globl elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another\n"
-    ".set elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 2");
-#endif
+ELASTIC_AGREE(elastic_is_on_boost_asio_in_one_object_and_on_standalone_asio_in_another, 2);
 #endif

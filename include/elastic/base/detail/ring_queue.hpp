@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/detail/ring_options.hpp>
 #include <elastic/base/detail/ring_request.hpp>
 #include <elastic/base/error.hpp>
@@ -19,6 +20,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+ELASTIC_AGREE(elastic_has_io_uring_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_io_uring_in_one_object_and_not_in_another, 2);
 #endif
 
 namespace elastic::detail {

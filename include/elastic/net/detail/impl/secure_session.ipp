@@ -20,6 +20,10 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/ssl.h>
+
+ELASTIC_AGREE(elastic_has_tls_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_tls_in_one_object_and_not_in_another, 2);
 #endif
 
 namespace elastic::detail {

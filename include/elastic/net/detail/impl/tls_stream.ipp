@@ -19,6 +19,12 @@
 
 #include <fmt/format.h>
 
+#if defined(ELASTIC_HAS_TLS)
+ELASTIC_AGREE(elastic_has_tls_in_one_object_and_not_in_another, 1);
+#else
+ELASTIC_AGREE(elastic_has_tls_in_one_object_and_not_in_another, 2);
+#endif
+
 namespace elastic::detail {
 
 #if defined(ELASTIC_HAS_TLS)
