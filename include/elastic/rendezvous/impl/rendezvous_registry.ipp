@@ -13,12 +13,14 @@
 
 namespace elastic {
 
-// The compiled library contains every module, so its registry uses them without including any.
+// The compiled library contains every module, so its registry uses them without including any. Cut
+// into parts (ELASTIC_SOURCE_PART), it contains those that were chosen.
 #if !defined(ELASTIC_HEADER_ONLY)
+void add_candidates(rendezvous_registry& registry);
 void add_etcd_rendezvous(rendezvous_registry& registry);
 void add_file_rendezvous(rendezvous_registry& registry);
-void add_candidates(rendezvous_registry& registry);
 void add_torch_rendezvous(rendezvous_registry& registry);
+void add_worker_store(rendezvous_registry& registry);
 #endif
 
 namespace detail {
@@ -60,10 +62,19 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
   add("c10d", detail::make_solo);
 #if !defined(ELASTIC_HEADER_ONLY)
+  add_worker_store(*this);
+#if !defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_NODES)
   add_candidates(*this);
+#endif
+#if !defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_ETCD)
   add_etcd_rendezvous(*this);
+#endif
+#if !defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_FILE)
   add_file_rendezvous(*this);
+#endif
+#if !defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_TORCH)
   add_torch_rendezvous(*this);
+#endif
 #endif
 }
 
