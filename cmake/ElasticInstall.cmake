@@ -34,8 +34,12 @@ install(TARGETS elastic elastic_headers elastic_compiled ${elastic_boost_targets
   EXPORT elastic-targets ${elastic_header_set}
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev)
-install(EXPORT elastic-targets NAMESPACE elastic:: DESTINATION "${elastic_package_dir}"
-  COMPONENT libelastic-dev)
+# A file of its own: who takes only this target needs neither OpenSSL nor nlohmann/json.
+install(TARGETS elastic_process EXPORT elastic-process-targets)
+foreach(targets elastic-targets elastic-process-targets)
+  install(EXPORT ${targets} NAMESPACE elastic:: DESTINATION "${elastic_package_dir}"
+    COMPONENT libelastic-dev)
+endforeach()
 install(FILES
   "${elastic_config}"
   "${elastic_config_version}"

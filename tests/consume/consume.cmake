@@ -3,8 +3,9 @@
 #   -D ELASTIC_SOURCE=… -D ELASTIC_BINARY=… -D BINARY=… -D CXX=… -D LAUNCHER=… -D GENERATOR=…
 #   -D NO_RING=… -D BOOST_ROOT=… -D CPM=… -P consume.cmake
 #
-# MODE is header_only, compiled, or small for a program that is soon compiled; on Boost.Asio
-# compiled_boost, or boost for a program that is soon compiled with the headers alone.
+# MODE is header_only, compiled, parts for a library without CMake in four units, process for a
+# program of processes alone, or small for one that is soon compiled; on Boost.Asio compiled_boost,
+# or boost for a program that is soon compiled with the headers alone.
 
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT RESULT_VARIABLE status)
@@ -22,6 +23,11 @@ if(BOOST_ROOT)
 endif()
 if(WAY STREQUAL "cpm")
   list(APPEND options -D "CPM=${CPM}")
+endif()
+if(MODE STREQUAL "process")
+  foreach(package OpenSSL nlohmann_json Liburing)
+    list(APPEND options -D "CMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
+  endforeach()
 endif()
 if(WAY STREQUAL "find_package")
   # Moved after the installation: a package must not know where it was installed first.
