@@ -240,7 +240,7 @@ def module_macros(everything="defined(ELASTIC_SOURCE)"):
     """Defines the macro of each module that another one includes; of all under a condition."""
     for module in reversed(OPT_IN_LAYERS):
         users = [macro_of(user) for user, layers in OPT_IN_LAYERS.items() if module in layers]
-        condition = " || ".join([everything, *(f"defined({macro})" for macro in users)])
+        condition = " || \\\n     ".join([everything, *(f"defined({macro})" for macro in users)])
         if users:
             condition = f"\\\n    ({condition})"
         macro = macro_of(module)
