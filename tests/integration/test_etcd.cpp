@@ -150,6 +150,28 @@ TEST_CASE("etcd: one that cannot be reached is told at once, and waited for",
   CHECK(result.err.find("it is tried for", first + 1) == std::string::npos);
 }
 
+TEST_CASE("etcd: a restart that waits for a silent etcd says so, though all nodes are there",
+          "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), "last_call_timeout=1");
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
+  server.hang();
+  // The workers of both nodes end, and both nodes come to the next round.
+  ::kill(first->worker(), SIGKILL);
+  const std::string words = fmt::format(
+      "still waiting after 5 s: the key '/elastic/job/job/leader' of the etcd at {} could not be "
+      "read for ",
+      server.url());
+  for (const auto* node : {&first, &second}) (**node)->await_err(words);
+  server.resume();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
+  job.finish();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
 TEST_CASE("etcd: something else at its port is told at once", "[integration][etcd]") {
   const auto [answer, text] = GENERATE(table<std::string, std::string>(
       {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},

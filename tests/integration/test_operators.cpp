@@ -281,7 +281,7 @@ TEST_CASE("operators: a command to a stopped agent fails, and is not carried out
   const std::string socket = "unix:" + (job.folder / "status");
   const auto node = job.start({"--status", socket}, "sleep 600");
   node->await_out("world 1\n");
-  node->signal(SIGSTOP);
+  node->stop();
   const program_result result = command({name, socket});
   INFO(result.err);
   CHECK(result.code == 2);

@@ -42,7 +42,7 @@ class etcd_server {
   }
 
   /// Stops it: it no longer answers but keeps its connections.
-  void hang() { program_->signal(SIGSTOP); }
+  void hang() { program_->stop(); }
 
   /// Continues it.
   void resume() { program_->signal(SIGCONT); }

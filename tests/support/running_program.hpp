@@ -43,6 +43,15 @@ class running_program {
   pid_t pid() const { return pid_; }
   void signal(int number) const { ::kill(pid_, number); }
 
+  /// Stops it until it gets SIGCONT. Returns once it stands still: after the signal alone, its
+  /// threads may work on for a moment.
+  void stop() const {
+    signal(SIGSTOP);
+    siginfo_t state{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(pid_), &state, WSTOPPED | WEXITED | WNOWAIT) == 0);
+    REQUIRE(state.si_code == CLD_STOPPED);
+  }
+
   /// Its output so far.
   const std::string& out() const { return texts_[0]; }
   const std::string& err() const { return texts_[1]; }

@@ -56,11 +56,7 @@ class stalling_mount {
   std::string path() const { return folder_ / "mount"; }
   std::string behind() const { return folder_ / "behind"; }
 
-  void stall() const {
-    daemon_->signal(SIGSTOP);
-    siginfo_t info{};
-    ::waitid(P_PID, static_cast<id_t>(daemon_->pid()), &info, WSTOPPED);
-  }
+  void stall() const { daemon_->stop(); }
   void go_on() const { daemon_->signal(SIGCONT); }
 
  private:
