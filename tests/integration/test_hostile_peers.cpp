@@ -99,7 +99,6 @@ messages::hello largest_hello(const std::string& run_id, std::uint64_t number) {
   // It could be missing for years.
   hello.settings.keep_alive_interval = std::chrono::hours(24 * 365);
   hello.settings.reconnect_grace = std::chrono::hours(24 * 365);
-  hello.has_witness = true;
   hello.has_reports = true;
   hello.name = fmt::format("{:064}", number);
   return hello;
@@ -122,6 +121,7 @@ std::string words_of_agent() {
   messages::hello hello;
   hello.run_id = "job";
   hello.node = {"stranger", 1, 0, {1, 2}};
+  hello.name = "stranger";
   hello.settings.min_nodes = 1;
   hello.settings.max_nodes = 2;
   return std::string(elastic::detail::rendezvous_service::first_words) + frame_of(hello) +

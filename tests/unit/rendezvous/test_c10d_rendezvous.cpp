@@ -394,6 +394,7 @@ CO_TEST("rendezvous service: who breaks the protocol is disconnected, the others
   const std::string greeting(elastic::detail::rendezvous_service::first_words);
   elastic::detail::rendezvous_messages::hello hello;
   hello.run_id = "job";
+  hello.name = "node0";
   const std::string hello_frame =
       frame_of(elastic::detail::to_text(elastic::detail::rendezvous_request(hello)));
 

@@ -208,6 +208,7 @@ class stage {
     CHECK(first == "leads");
     elastic::detail::rendezvous_messages::hello hello;
     hello.run_id = "job";
+    hello.name = "node0";
     hello.node = {"host", 1, 0, {100 + static_cast<std::uint64_t>(machine)}};
     hello.settings.min_nodes = hello.settings.max_nodes = 1;
     node->say(elastic::detail::rendezvous_request(hello));
@@ -478,6 +479,7 @@ TIME_TEST("candidate: a stranger cannot make terms so large that nodes cannot te
   CHECK(answer == "leads");
   elastic::detail::rendezvous_messages::hello hello;
   hello.run_id = "job";
+  hello.name = "node0";
   hello.node = {"host", 1, 0, {105}};
   hello.most_term = 2 * most;
   stranger->say(elastic::detail::rendezvous_request(hello));

@@ -47,15 +47,23 @@ hello greeting_of(const std::string& host, bool has_reports = true) {
   greeting.settings.min_nodes = 2;
   greeting.settings.max_nodes = 3;
   greeting.has_reports = has_reports;
+  greeting.name = host;
   return greeting;
 }
 
 /// A coordinator, and nodes that are called by their hosts.
 struct stage {
   void connect(const std::string& host, bool has_reports = true) {
+    greet(greeting_of(host, has_reports));
+  }
+  void greet(const hello& greeting) {
+    const std::string& host = greeting.node.host;
     links[host] = ++last;
     coordinator.connected(last, {});
-    coordinator.received(last, greeting_of(host, has_reports), now);
+    coordinator.received(last, greeting, now);
+    witnesses[host] = ++last;
+    coordinator.connected(last, {});
+    coordinator.received(last, witness{greeting.run_id, greeting.node}, now);
   }
   void join(const std::string& host, std::int64_t after = -1) {
     coordinator.received(links.at(host),
@@ -63,6 +71,7 @@ struct stage {
   }
   void lose(const std::string& host) {
     coordinator.disconnected(links.at(host), now);
+    coordinator.disconnected(witnesses.at(host), now);
     now += 1s;
     coordinator.advance(now);
   }
@@ -95,6 +104,7 @@ struct stage {
   rendezvous_coordinator coordinator{"job"};
   time_point now{1h};
   std::map<std::string, rendezvous_coordinator::connection> links;
+  std::map<std::string, rendezvous_coordinator::connection> witnesses;
   rendezvous_coordinator::connection last = 0;
 };
 
@@ -196,9 +206,7 @@ TEST_CASE("job roster: no more nodes are asked for reports than are shown", "[re
   const auto connect = [&](int number) {
     hello greeting = greeting_of(fmt::format("n{:04}", number));
     greeting.settings.min_nodes = greeting.settings.max_nodes = 2 * most;
-    job.links[greeting.node.host] = ++job.last;
-    job.coordinator.connected(job.last, {});
-    job.coordinator.received(job.last, greeting, job.now);
+    job.greet(greeting);
   };
   for (int number = 0; number < most + 1; ++number) connect(number);
   job.coordinator.demand_reports(report_demand::changes);
@@ -384,6 +392,10 @@ class server_connector final : public elastic::detail::message_connector {
   task<std::shared_ptr<elastic::detail::message_channel>> connect() override {
     last = std::make_shared<server_channel>(heard, co_await asio::this_coro::executor);
     co_return last;
+  }
+  // A witness.
+  task<std::shared_ptr<elastic::detail::message_channel>> connect_again() override {
+    co_return std::make_shared<server_channel>(heard, co_await asio::this_coro::executor);
   }
   std::string name() const override { return "host0:29400"; }
 

@@ -59,8 +59,9 @@ class crowd {
   }
 
   static rendezvous_coordinator::connection link_of(int number) {
-    return static_cast<rendezvous_coordinator::connection>(number) + 1;
+    return 2 * static_cast<rendezvous_coordinator::connection>(number) + 1;
   }
+  static rendezvous_coordinator::connection witness_of(int number) { return link_of(number) + 1; }
 
   void greet(int number, std::optional<former_round> former = std::nullopt) {
     coordinator.connected(link_of(number), {});
@@ -73,6 +74,8 @@ class crowd {
     greeting.former = std::move(former);
     if (greeting.former) greeting.most_term = greeting.former->term;
     say(number, greeting);
+    coordinator.connected(witness_of(number), {});
+    coordinator.received(witness_of(number), witness{greeting.run_id, greeting.node}, now);
   }
 
   void say(int number, const elastic::detail::rendezvous_request& request) {
@@ -93,6 +96,7 @@ class crowd {
 
   void cut(int number) {
     coordinator.disconnected(link_of(number), now);
+    coordinator.disconnected(witness_of(number), now);
     collect();
   }
 

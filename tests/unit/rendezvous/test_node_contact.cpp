@@ -29,28 +29,25 @@ rendezvous_settings settings() {
 TEST_CASE("node contact: when a node is lost whose connections end", "[rendezvous]") {
   struct row {
     const char* what;
-    bool has_second;
     std::optional<duration> link_end;
     std::optional<duration> witness_end;
     duration lost_after;
   };
   const row rows[] = {
-      {"both stay", true, {}, {}, 15s},
-      {"only the witness ends: the network failed one way", true, {}, 2s, 15s},
-      {"only the link ends", true, 2s, {}, 15s},
-      {"both end at once: the process is gone", true, 2s, 2s, 3s},
-      {"the witness ends within the grace", true, 2s, 2900ms, 3900ms},
-      {"the link ends within the grace", true, 3s, 2s, 4s},
-      {"they end far apart: the network failed", true, 2s, 3100ms, 15s},
-      {"a node of an earlier release has a link alone", false, 2s, {}, 3s},
-      {"and stays while it has the link", false, {}, {}, 15s},
+      {"both stay", {}, {}, 15s},
+      {"only the witness ends: the network failed one way", {}, 2s, 15s},
+      {"only the link ends", 2s, {}, 15s},
+      {"both end at once: the process is gone", 2s, 2s, 3s},
+      {"the witness ends within the grace", 2s, 2900ms, 3900ms},
+      {"the link ends within the grace", 3s, 2s, 4s},
+      {"they end far apart: the network failed", 2s, 3100ms, 15s},
   };
   const time_point start = time_point() + 100s;
   for (const row& each : rows) {
     CAPTURE(each.what);
     node_contact contact;
-    contact.begin(1, each.has_second, start);
-    if (each.has_second) contact.begin_witness(2);
+    contact.begin(1, start);
+    contact.begin_witness(2);
     if (each.link_end) contact.end_link(start + *each.link_end);
     if (each.witness_end) contact.end_witness(start + *each.witness_end);
     CHECK(contact.lost_at(settings()) == start + each.lost_after);
@@ -61,7 +58,7 @@ TEST_CASE("node contact: the end of a witness that is still to come proves nothi
           "[rendezvous]") {
   const time_point start = time_point() + 100s;
   node_contact contact;
-  contact.begin(1, true, start);
+  contact.begin(1, start);
   contact.end_link(start + 2s);
   CHECK(contact.lost_at(settings()) == start + 15s);
   CHECK(contact.last_end() == start + 2s);
@@ -70,14 +67,14 @@ TEST_CASE("node contact: the end of a witness that is still to come proves nothi
 TEST_CASE("node contact: a new link leaves nothing of the former connections", "[rendezvous]") {
   const time_point start = time_point() + 100s;
   node_contact contact;
-  contact.begin(1, true, start);
+  contact.begin(1, start);
   contact.begin_witness(2);
   CHECK(contact.connections() == std::vector<node_contact::connection>{1, 2});
   contact.end_link(start + 1s);
   contact.end_witness(start + 2s);
   CHECK(contact.connections().empty());
   CHECK(contact.last_end() == start + 2s);
-  contact.begin(3, true, start + 3s);
+  contact.begin(3, start + 3s);
   CHECK(contact.connections() == std::vector<node_contact::connection>{3});
   CHECK(contact.lost_at(settings()) == start + 18s);
 }
@@ -85,7 +82,7 @@ TEST_CASE("node contact: a new link leaves nothing of the former connections", "
 TEST_CASE("node contact: whatever is heard extends its life", "[rendezvous]") {
   const time_point start = time_point() + 100s;
   node_contact contact;
-  contact.begin(1, false, start);
+  contact.begin(1, start);
   contact.heard = start + 4s;
   CHECK(contact.lost_at(settings()) == start + 19s);
 }

@@ -44,7 +44,6 @@ struct leader {
     greeting.run_id = "job";
     greeting.node = name(node);
     greeting.settings = settings;
-    greeting.has_witness = true;
     job.connected(node, {});
     job.received(node, greeting, start);
     job.connected(node + 10, {});

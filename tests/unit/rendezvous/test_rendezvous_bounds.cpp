@@ -162,7 +162,7 @@ TEST_CASE("rendezvous bounds: a text that is too long is refused, with the bound
 }
 
 TEST_CASE("rendezvous bounds: a long reason is cut", "[rendezvous]") {
-  // Cut where it is said, and where an earlier release did not.
+  // Cut where it is said, and where it is heard.
   const std::string letter = "\xc3\xbc";
   const std::string kept(limits::failure_text_bytes - 1, 'x');
   CHECK(elastic::detail::to_text(rendezvous_request(failed{1, kept + letter})) ==
@@ -274,7 +274,7 @@ TEST_CASE("rendezvous bounds: nodes with a place are forgotten last, and the oth
   CHECK_FALSE(job.last_answer_to(1));
 }
 
-TEST_CASE("rendezvous bounds: nodes that say they have a second connection are counted, too",
+TEST_CASE("rendezvous bounds: nodes that have lost one of two connections are counted, too",
           "[rendezvous]") {
   const bool open_it = GENERATE(false, true);
   CAPTURE(open_it);
@@ -282,7 +282,6 @@ TEST_CASE("rendezvous bounds: nodes that say they have a second connection are c
   constexpr std::int64_t second = 10'000;
   for (std::int64_t number = 1; number < 1000; ++number) {
     hello greeting = greeting_of(number);
-    greeting.has_witness = true;
     greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
     job.connect(number, greeting);
     if (open_it) {
@@ -400,7 +399,6 @@ TEST_CASE("rendezvous bounds: no node is missed for longer than the server's own
   own.reconnect_grace = 1s;
   job.job.bound_patience(own);
   hello greeting = greeting_of(1);
-  greeting.has_witness = true;
   greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
   greeting.settings.reconnect_grace = 24h;
   job.connect(1, greeting);

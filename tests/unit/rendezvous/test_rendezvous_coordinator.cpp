@@ -102,7 +102,6 @@ class stage {
     greeting.settings = settings;
     greeting.hosts = name == host;
     greeting.fingerprint = fingerprint;
-    greeting.has_witness = have_witnesses;
     if (former.count(name) != 0) {
       greeting.former = former.at(name);
       greeting.most_term = former.at(name).term;
@@ -110,6 +109,7 @@ class stage {
     }
     if (most_terms.count(name) != 0) greeting.most_term = most_terms.at(name);
     say(name, greeting);
+    if (opens_witnesses && coordinator.knows(greeting.node)) open_witness(name);
   }
 
   void say(char name, elastic::detail::rendezvous_request request) {
@@ -134,7 +134,12 @@ class stage {
     for (const char name : letters) ask_join(name, coordinator.state().round);
   }
 
+  /// Both of its connections end, as when its process ends.
   void cut(char name) {
+    cut_link(name);
+    if (witnesses.count(name) != 0) cut_witness(name);
+  }
+  void cut_link(char name) {
     coordinator.disconnected(links.at(name), now);
     links.erase(name);
   }
@@ -179,8 +184,8 @@ class stage {
   /// Those whose connection was to be closed.
   std::set<char> dropped;
 
-  /// Whether nodes say that they open a second connection.
-  bool have_witnesses = false;
+  /// Whether a node opens its second connection when it is welcomed.
+  bool opens_witnesses = true;
 
   std::map<char, rendezvous_coordinator::connection> links;
   std::map<char, rendezvous_coordinator::connection> witnesses;
@@ -499,12 +504,10 @@ TEST_CASE(
     INFO(entry.name);
     stage job(1, 2);
     job.gather("ab");
-    job.open_witness('a');
-    job.open_witness('b');
     job.forget();
     const time_point begin = job.now;
     for (const char event : entry.events) {
-      if (event == 'l') job.cut('b');
+      if (event == 'l') job.cut_link('b');
       if (event == 'w') job.cut_witness('b');
       if (event == 'W') job.open_witness('b');
       if (event == '.') job.pass(100ms);
@@ -525,9 +528,8 @@ TEST_CASE("coordinator: who comes back with one of two connections broken has lo
           "[rendezvous]") {
   stage job(1, 2);
   job.gather("ab");
-  job.open_witness('b');
   job.forget();
-  job.cut('b');
+  job.cut_link('b');
   job.pass(5s);
   job.connect('b');
   CHECK(job.answers_to('b').front() == "welcome back");
@@ -543,34 +545,23 @@ TEST_CASE("coordinator: who comes back with one of two connections broken has lo
 
 TEST_CASE("coordinator: a node whose second connection is still to come is not gone with the first",
           "[rendezvous]") {
-  struct story {
-    std::string name;
-    bool has_witness;
-    bool comes_back;
-    duration lost_after;
-  };
-  const std::vector<story> stories = {
-      {"of an earlier release", false, false, 300ms},
-      {"that has said hello", true, false, 15s},
-      {"that has come back, and whose former one ends late", true, true, 15s},
-  };
-  for (const story& entry : stories) {
-    INFO(entry.name);
-    stage job(1, 2);
-    job.have_witnesses = entry.has_witness;
-    job.gather("ab");
-    if (entry.comes_back) {
-      job.open_witness('b');
-      job.connect('b');
-      job.cut_witness('b');
-    }
-    job.forget();
-    job.cut('b');
-    job.pass(entry.lost_after - 1ns);
-    CHECK(job.answers_to('a').empty());
-    job.pass(1ns);
-    CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  const bool comes_back = GENERATE(false, true);
+  CAPTURE(comes_back);
+  stage job(1, 2);
+  job.opens_witnesses = comes_back;
+  job.gather("ab");
+  job.opens_witnesses = false;
+  if (comes_back) {
+    job.connect('b');
+    // The former one ends late.
+    job.cut_witness('b');
   }
+  job.forget();
+  job.cut_link('b');
+  job.pass(15s - 1ns);
+  CHECK(job.answers_to('a').empty());
+  job.pass(1ns);
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
 }
 
 TEST_CASE("coordinator: a second connection is that of a node that was welcomed, and its only word",
@@ -580,7 +571,6 @@ TEST_CASE("coordinator: a second connection is that of a node that was welcomed,
   job.open_witness('b');
   CHECK(job.dropped == std::set<char>{'b'});
   job.dropped.clear();
-  job.open_witness('a');
   job.coordinator.received(job.witnesses.at('a'), keep_alive{}, job.now);
   CHECK(job.coordinator.take_dropped().size() == 1);
   // Another one takes its place, and both go when the node leaves.
@@ -1174,17 +1164,6 @@ TEST_CASE(
   CHECK(job.last_answer_to('b') == "welcome");
   job.ask_join('a', 4);
   CHECK(job.last_answer_to('b') == "round 5: 1 of 2 at a.example, 2 restarts");
-}
-
-TEST_CASE("coordinator: a node of an earlier release brings its round with it, too",
-          "[rendezvous]") {
-  stage job(2, 2);
-  job.gather("h");
-  job.connect('a');
-  job.ask_join('a', 6);
-  CHECK(job.last_answer_to('a') == "welcome");
-  job.pass(15s);
-  CHECK(job.last_answer_to('a') == "round 7: 0 of 2 at a.example, 0 restarts");
 }
 
 TEST_CASE(

@@ -120,6 +120,7 @@ task<std::shared_ptr<rendezvous_link>> begun_link(std::shared_ptr<server_connect
                                                   bool tells_ends = false) {
   messages::hello greeting;
   greeting.run_id = "job";
+  greeting.name = "node0";
   auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
   auto link = std::make_shared<rendezvous_link>(connector, greeting, 60s, clock, elastic::logger());
   if (tells_ends) link->tell_ends();
@@ -219,6 +220,7 @@ TIME_TEST("rendezvous link: a leader may be silent for as long as it may lead",
   const auto connector = std::make_shared<server_connector>(job);
   messages::hello greeting;
   greeting.run_id = "job";
+  greeting.name = "node0";
   auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
   auto link = std::make_shared<rendezvous_link>(connector, greeting, 60s, clock, elastic::logger());
   SECTION("one that was found by asking who leads") {
@@ -250,6 +252,7 @@ struct stranger_link {
       : connector(std::make_shared<server_connector>(job)) {
     messages::hello greeting;
     greeting.run_id = "job";
+    greeting.name = "node0";
     auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
     link = std::make_shared<rendezvous_link>(connector, greeting, 60s, clock, log->log());
     link->examine_by([this]() -> task<void> {

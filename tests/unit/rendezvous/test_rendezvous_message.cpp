@@ -22,6 +22,7 @@ using elastic::detail::parse_rendezvous_answer;
 using elastic::detail::parse_rendezvous_request;
 using elastic::detail::rendezvous_answer;
 using elastic::detail::rendezvous_request;
+using elastic::test::contains_text;
 using elastic::detail::rendezvous_messages::pause;  // <unistd.h> declares one, too
 
 hello full_hello() {
@@ -34,10 +35,11 @@ hello full_hello() {
   greeting.settings.keep_alive_interval = 250ms;
   greeting.settings.keep_alive_max_attempt = 9;
   greeting.settings.reconnect_grace = 10ms;
+  greeting.name = "gpu8";
   return greeting;
 }
 
-/// A message and its bytes, which other releases read.
+/// A message and its bytes.
 template <class Message>
 struct sample {
   Message message;
@@ -60,7 +62,7 @@ constexpr std::string_view hello_text =
     R"({"kind": "hello", "version": 3, "run_id": "a \"job\"", "host": "häuschen", "pid": 4711, )"
     R"("local_id": 2, "number": "0000000000000001fedcba9876543210", "min_nodes": 2, )"
     R"("max_nodes": 7, "last_call_ms": 1500, "hosts": false, "most_term": 0, )"
-    R"("keep_alive_ms": 250, "keep_alive_attempts": 9, "grace_ms": 10})";
+    R"("name": "gpu8", "keep_alive_ms": 250, "keep_alive_attempts": 9, "grace_ms": 10})";
 
 constexpr std::string_view full_hello_text =
     R"({"kind": "hello", "version": 3, "run_id": "a \"job\"", "host": "häuschen", "pid": 4711, )"
@@ -68,7 +70,7 @@ constexpr std::string_view full_hello_text =
     R"("max_nodes": 7, "last_call_ms": 1500, "hosts": true, "most_term": 1767225600123, )"
     R"("last_term": 1767225600123, "last_round": 9, "rank": 1, "world": 3, "host_rank": 2, )"
     R"("restarts": 4, "until_end": true, "server": "10.0.0.1", "reports": true, )"
-    R"("witness": true, "name": "gpu8", "excluded": "1000 gpu7 hot\n2000 gpu9 \n", )"
+    R"("name": "gpu8", "excluded": "1000 gpu7 hot\n2000 gpu9 \n", )"
     R"("node_counts": "2,4,7", "scale_up_ms": 1500, "keep_alive_ms": 250, )"
     R"("keep_alive_attempts": 9, "grace_ms": 10, "fingerprint": "nodes=1 role.eval=2"})";
 
@@ -79,8 +81,6 @@ TEST_CASE("rendezvous message: what a node says has its bytes, and is read from 
   full.most_term = 1'767'225'600'123;
   full.former = former_round{full.most_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
   full.has_reports = true;
-  full.has_witness = true;
-  full.name = "gpu8";
   full.excluded = {{"gpu7", 1s, "hot"}, {"gpu9", 2s, ""}};
   full.settings.node_counts = {2, 4, 7};
   full.settings.scale_up_delay = 1500ms;
@@ -125,8 +125,8 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
       {welcome{true, full_hello().settings, 7},
        R"({"kind": "welcome", "resumed": true, "term": 7, "keep_alive_ms": 250, )"
        R"("keep_alive_attempts": 9, "grace_ms": 10})"},
-      {welcome{false, {}, 0},
-       R"({"kind": "welcome", "resumed": false, "term": 0, "keep_alive_ms": 5000, )"
+      {welcome{false, {}, 1},
+       R"({"kind": "welcome", "resumed": false, "term": 1, "keep_alive_ms": 5000, )"
        R"("keep_alive_attempts": 3, "grace_ms": 300})"},
       {refused{true, "late"}, R"({"kind": "refused", "timeout": true, "why": "late"})"},
       {peers{2, "10.0.0.1 "}, R"({"kind": "peers", "round": 2, "addresses": "10.0.0.1 "})"},
@@ -176,24 +176,26 @@ TEST_CASE("rendezvous message: hello says everything that the server goes by", "
   CHECK(heard.settings.silence() == 9 * 250ms);
 }
 
-TEST_CASE("rendezvous message: who does not know of terms says none, and hears none",
+TEST_CASE("rendezvous message: every node and server says what the other goes by",
           "[rendezvous]") {
-  const auto bare = std::get<hello>(parse_rendezvous_request(
-      R"({"kind": "hello", "version": 3, "run_id": "j", "host": "a", "pid": 1, "local_id": 0,
-          "number": "00000000000000000000000000000001", "min_nodes": 1, "max_nodes": 1,
-          "last_call_ms": 1, "keep_alive_ms": 5000, "keep_alive_attempts": 3, "grace_ms": 300})"));
-  CHECK_FALSE(bare.hosts);
-  CHECK(bare.most_term == 0);
-  CHECK_FALSE(bare.former);
-  const auto greeted = std::get<welcome>(parse_rendezvous_answer(
-      R"({"kind": "welcome", "resumed": true, "keep_alive_ms": 5000, "keep_alive_attempts": 3,
-          "grace_ms": 300})"));
-  CHECK(greeted.term == 0);
-  const auto place = std::get<placed>(parse_rendezvous_answer(
-      R"({"kind": "placed", "round": 0, "rank": 0, "world": 1, "restarts": 0, "address": "a",
-          "port": 1, "served": true})"));
-  CHECK(place.term == 0);
-  CHECK(place.host_rank == -1);
+  const auto without = [](std::string text, const std::string& field) {
+    const std::size_t at = text.find('"' + field + '"');
+    REQUIRE(at != std::string::npos);
+    return text.insert(at + 1, "no_");
+  };
+  for (const std::string field : {"number", "hosts", "most_term", "name"}) {
+    CHECK_THROWS_WITH(
+        parse_rendezvous_request(without(elastic::detail::to_text(full_hello()), field)),
+        contains_text('"' + field + '"'));
+  }
+  const std::string greeted = elastic::detail::to_text(welcome{});
+  CHECK_THROWS_WITH(parse_rendezvous_answer(without(greeted, "term")),
+                    contains_text("\"term\""));
+  const std::string place = elastic::detail::to_text(placed{});
+  for (const std::string field : {"term", "host_rank"}) {
+    CHECK_THROWS_WITH(parse_rendezvous_answer(without(place, field)),
+                      contains_text('"' + field + '"'));
+  }
 }
 
 TEST_CASE("rendezvous message: a former round is told as a whole, within its bounds",
@@ -277,7 +279,8 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
        "'host'"},
       {R"({"kind": "hello", "version": 3, "run_id": "j", "host": "a", "pid": 1, "local_id": 0,
            "number": "00000000000000000000000000000001", "min_nodes": 1, "max_nodes": 1,
-           "last_call_ms": 1, "keep_alive_ms": 5000, "keep_alive_attempts": 1, "grace_ms": 300})",
+           "last_call_ms": 1, "hosts": false, "most_term": 0, "name": "a", "keep_alive_ms": 5000,
+           "keep_alive_attempts": 1, "grace_ms": 300})",
        "\"keep_alive_attempts\""},
       {R"({"kind": "join", "after": 0, "timeout_ms": 5, "address": "a", "port": 65536,
            "served": true})",
@@ -319,19 +322,25 @@ TEST_CASE("rendezvous message: a node's number is 32 hexadecimal digits, and not
     changed.replace(changed.find(digits), digits.size(), wrong);
     CHECK_THROWS_AS(parse_rendezvous_request(changed), elastic::error);
   }
-  // One of before has none, and is told which version the server speaks.
-  std::string before = text;
-  before.replace(before.find("\"version\": 3"), 12, "\"version\": 1");
-  before.replace(before.find("\"number\""), 8, "\"nothing\"");
-  CHECK(std::get<hello>(parse_rendezvous_request(before)).version == 1);
+}
+
+TEST_CASE("rendezvous message: of another version's hello nothing but the node is read",
+          "[rendezvous]") {
+  // Its node is told which version the server speaks.
+  const auto other = std::get<hello>(parse_rendezvous_request(
+      R"({"kind": "hello", "version": 7, "run_id": "j", "host": "a", "pid": 1, "local_id": 0})"));
+  CHECK(other.version == 7);
+  CHECK(other.run_id == "j");
 }
 
 TEST_CASE("rendezvous message: numbers out of bounds are refused", "[rendezvous]") {
   const std::vector<std::string> answers = {
-      R"({"kind": "placed", "round": 0, "rank": 3, "world": 3, "restarts": 0, "address": "a",)"
-      R"( "port": 1, "served": true})",
-      R"({"kind": "placed", "round": 0, "rank": 0, "world": 0, "restarts": 0, "address": "a",)"
-      R"( "port": 1, "served": true})",
+      R"({"kind": "placed", "round": 0, "rank": 3, "world": 3, "restarts": 0, "term": 1,)"
+      R"( "host_rank": -1, "address": "a", "port": 1, "served": true})",
+      R"({"kind": "placed", "round": 0, "rank": 0, "world": 0, "restarts": 0, "term": 1,)"
+      R"( "host_rank": -1, "address": "a", "port": 1, "served": true})",
+      R"({"kind": "placed", "round": 0, "rank": 0, "world": 1, "restarts": 0, "term": 0,)"
+      R"( "host_rank": -1, "address": "a", "port": 1, "served": true})",
       R"({"kind": "changed", "round": 0, "change": "war", "restarts": 0, "what": ""})",
   };
   for (const std::string& text : answers) {

@@ -42,6 +42,7 @@ class caller final : public elastic::detail::store_extension::client {
     hello greeting;
     greeting.run_id = run_id;
     greeting.node = {"host-" + run_id, 1, 0};
+    greeting.name = "node0";
     greeting.settings.min_nodes = greeting.settings.max_nodes = 1;
     return greeting;
   }

@@ -32,9 +32,6 @@ class former_world {
   /// that server may have made one without it.
   ELASTIC_DECL void reported_server(std::int64_t term, duration silence, time_point now);
 
-  /// A node joins that reports nothing but the number of its round.
-  ELASTIC_DECL void reported_round(std::int64_t round, duration silence, time_point now);
-
   /// A node that reported its former place joins: its workers are gone.
   ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);
 
@@ -55,7 +52,7 @@ class former_world {
   ELASTIC_DECL bool is_accounted_for() const;
 
   /// Of the newest round that a node reported.
-  rendezvous_messages::former_round newest_{.round = -1, .world = 0};
+  rendezvous_messages::former_round newest_{.term = 0, .round = -1, .world = 0};
   /// Of the newest server that a node reported.
   std::int64_t server_term_ = 0;
   bool was_last_ = false;

@@ -19,8 +19,7 @@ struct node_contact {
   using connection = std::uint64_t;
 
   /// The node has a new link and no witness yet.
-  /// @param has_second  the node will have a witness; nodes of earlier releases have none
-  ELASTIC_DECL void begin(connection first, bool has_second, time_point now);
+  ELASTIC_DECL void begin(connection first, time_point now);
 
   ELASTIC_DECL void begin_witness(connection second);
   ELASTIC_DECL void end_link(time_point now);
@@ -40,7 +39,6 @@ struct node_contact {
   time_point heard;
 
  private:
-  bool has_witness_ = false;
   std::optional<time_point> link_ended_at_;
   std::optional<time_point> witness_ended_at_;
 };

@@ -215,9 +215,8 @@ class rendezvous_coordinator {
     bool is_reporting = false;
     /// Why it wants no round to begin; empty: it does not.
     std::optional<std::string> pause;
-    /// See rendezvous_messages::hello; for a node of an earlier release, its host.
+    /// See rendezvous_messages::hello.
     std::string name;
-    bool knows_hold = false;
     bool is_excluded = false;
     /// It has been notified that it stands by.
     bool knows_standby = false;
@@ -258,7 +257,7 @@ class rendezvous_coordinator {
   // Takes over what the node knows from a former server.
   ELASTIC_DECL void take_over(const rendezvous_messages::hello& request, const member& node,
                               time_point now);
-  ELASTIC_DECL void note_account(const member& node, std::int64_t after, time_point now);
+  ELASTIC_DECL void note_account(const member& node, std::int64_t after);
 
   // Makes the numbers of rounds continue from there.
   ELASTIC_DECL void begin_at(std::int64_t round);
@@ -364,7 +363,6 @@ class rendezvous_coordinator {
   ELASTIC_DECL void check_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node, const member& entry, time_point now);
   ELASTIC_DECL void ask_for_reports(member& entry);
-  ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
   // Sends the addresses of all nodes to the one that serves the workers' store.
   ELASTIC_DECL void answer_peers(const node_id& node);

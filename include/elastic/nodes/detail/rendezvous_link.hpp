@@ -183,8 +183,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL std::string absence() const;
   bool is_server_known() const { return was_connected_ || connector_->knows_other_side(); }
 
-  // How long to look for a server that was reached before.
-  ELASTIC_DECL duration patience() const;
   ELASTIC_DECL void warn_of_absence();
 
   /// Result: null if this attempt failed.

@@ -29,8 +29,8 @@ namespace rendezvous_messages {
 
 /// The last round in which a node was placed, for a server that does not know it.
 struct former_round {
-  /// The term of its server when the round was complete; 0: a server that sent none.
-  std::int64_t term = 0;
+  /// The term of its server when the round was complete.
+  std::int64_t term = 1;
   std::int64_t round = 0;
   int rank = 0;
   int world = 1;
@@ -58,11 +58,7 @@ struct hello {
   std::optional<former_round> former = {};
   /// The node can send the server reports about itself.
   bool has_reports = false;
-  /// The node opens a second connection when it is welcomed, see `witness`. Nodes of earlier
-  /// releases do not say so.
-  bool has_witness = false;
-  /// The name by which the node is known even after a restart of its agent; empty: it is of an
-  /// earlier release, and does not know `on_hold`.
+  /// The name by which the node is known even after a restart of its agent.
   std::string name = {};
   /// The nodes that the former server excluded, as far as this node knows.
   std::vector<exclusion> excluded = {};
@@ -72,7 +68,7 @@ struct hello {
   std::string fingerprint = {};
 };
 
-/// The only message on the second connection of a node that the server has welcomed. If this
+/// The only message on the second connection of a node, which opens it when it is welcomed. If this
 /// connection ends together with the first, the node is gone, and not just the network.
 struct witness {
   std::string run_id;
@@ -138,8 +134,8 @@ struct welcome {
   /// agent, or of the first node if the server has no agent.
   rendezvous_settings settings;
   /// The number of this server among the servers that the job has had: each has a greater one than
-  /// its predecessor. 0: a server that does not take over the job of a former one.
-  std::int64_t term = 0;
+  /// its predecessor.
+  std::int64_t term = 1;
 };
 
 struct refused {
@@ -162,7 +158,7 @@ struct placed {
   rendezvous_round::master_endpoint master;
   /// How often workers have failed so far.
   int restarts = 0;
-  std::int64_t term = 0;
+  std::int64_t term = 1;
   /// The rank of the node that hosts the server; -1: it is not in the round.
   int host_rank = -1;
   /// The nodes that are excluded from the job.

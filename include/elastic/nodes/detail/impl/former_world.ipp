@@ -34,15 +34,6 @@ ELASTIC_DECL void former_world::reported_server(std::int64_t term, duration sile
   server_term_ = std::max(server_term_, term);
 }
 
-ELASTIC_DECL void former_world::reported_round(std::int64_t round, duration silence,
-                                               time_point now) {
-  rendezvous_messages::former_round place;
-  place.round = round;
-  // With a world of 0 nodes, no rank can account for the round.
-  place.world = 0;
-  reported(place, "", silence, now);
-}
-
 ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {
   const bool is_in_newest = age_of(place) == age_of(newest_) && place.rank < newest_.world;
   if (is_in_newest && place.rank != newest_.host_rank) joined_ranks_.insert(place.rank);
@@ -57,7 +48,7 @@ ELASTIC_DECL bool former_world::is_accounted_for() const {
   const bool host_took_part = newest_.host_rank >= 0;
   if (host_took_part && !has_host_joined_) return false;
   const int others = newest_.world - (host_took_part ? 1 : 0);
-  return newest_.world > 0 && joined_ranks_.size() == static_cast<std::size_t>(others);
+  return joined_ranks_.size() == static_cast<std::size_t>(others);
 }
 
 }  // namespace elastic::detail

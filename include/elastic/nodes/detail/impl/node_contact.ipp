@@ -8,11 +8,10 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL void node_contact::begin(connection first, bool has_second, time_point now) {
+ELASTIC_DECL void node_contact::begin(connection first, time_point now) {
   *this = node_contact();
   link = first;
   heard = now;
-  has_witness_ = has_second;
 }
 
 ELASTIC_DECL void node_contact::begin_witness(connection second) {
@@ -40,10 +39,8 @@ ELASTIC_DECL auto node_contact::connections() const -> std::vector<connection> {
 ELASTIC_DECL time_point node_contact::lost_at(const rendezvous_settings& settings) const {
   const time_point silent_until = heard + settings.silence();
   if (!link_ended_at_ || witness) return silent_until;
-  if (!witness_ended_at_) {
-    // The end of the witness may be on its way, and the node alive.
-    return has_witness_ ? silent_until : *link_ended_at_ + settings.reconnect_grace;
-  }
+  // The witness may be still to come, and the node alive.
+  if (!witness_ended_at_) return silent_until;
   // The last packets of a dead process may get lost once.
   const auto [first, last] = std::minmax(*link_ended_at_, *witness_ended_at_);
   if (last - first > settings.reconnect_grace) return silent_until;

@@ -200,14 +200,13 @@ ELASTIC_DECL auto rendezvous_coordinator::connect(connection link,
   // The node knows before the server does that its former connections are useless.
   for (const connection former : node.contact.connections()) drop(former);
   nodes_[link] = request.node;
-  node.contact.begin(link, request.has_witness, now);
+  node.contact.begin(link, now);
   node.ends = ends_[link];
   note_arrival(request.node, node);
   node.hosts = request.hosts;
   node.former = request.former;
   node.has_reports = request.has_reports;
-  node.knows_hold = !request.name.empty();
-  node.name = node.knows_hold ? request.name : as_node_name(request.node.host);
+  node.name = request.name;
   wake_at(now + settings_.silence());
   return node;
 }
@@ -355,17 +354,11 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   wake_at(former_.over_at());
 }
 
-ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::int64_t after,
-                                                       time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::int64_t after) {
   begin_at(after + 1);
   if (has_made_round_) return;
   if (node.hosts) former_.host_joined();
-  if (node.former) {
-    former_.joined(*node.former);
-  } else if (after >= 0) {
-    former_.reported_round(after, settings_.silence(), now);
-    wake_at(former_.over_at());
-  }
+  if (node.former) former_.joined(*node.former);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
@@ -401,9 +394,11 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   entry.own_addresses = request.addresses;
   joining_.insert(node);
   wake_at(*entry.join_deadline);
-  note_account(entry, request.after, now);
+  note_account(entry, request.after);
   // The nodes of the round learned of the pause when the round ended.
-  if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
+  if (is_paused() && state_.participants.count(node) == 0) {
+    answer(node, rendezvous_messages::on_hold{"the job pauses"});
+  }
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
   // A repeated request, if this is the round that the node asked for. But the former server of an
   // inherited round may not have placed the node in it.
@@ -703,9 +698,10 @@ ELASTIC_DECL bool rendezvous_coordinator::hold_if_excluded(const node_id& node, 
   if (set_excluded(entry, true)) return true;
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, "is excluded", node, now);
-  answer_hold(node, fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name,
-                                std::ceil(std::chrono::duration<double>(why->remaining).count()),
-                                why->why));
+  const double seconds = std::ceil(std::chrono::duration<double>(why->remaining).count());
+  std::string text = fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name,
+                                 seconds, why->why);
+  answer(node, rendezvous_messages::on_hold{std::move(text)});
   return true;
 }
 
@@ -719,7 +715,8 @@ ELASTIC_DECL bool rendezvous_coordinator::set_excluded(member& entry, bool is_ex
 ELASTIC_DECL void rendezvous_coordinator::note_standby(const node_id& node, member& entry) {
   const bool stands_by = state_.redundancy_list.count(node) != 0;
   const bool knew_it = std::exchange(entry.knows_standby, stands_by);
-  if (stands_by && !knew_it) answer_hold(node, "it stands by until a round has a place for it");
+  if (!stands_by || knew_it) return;
+  answer(node, rendezvous_messages::on_hold{"it stands by until a round has a place for it"});
 }
 
 ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::excluded_names() const {
@@ -860,11 +857,9 @@ ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, con
 }
 
 ELASTIC_DECL void rendezvous_coordinator::notify_waiting(const std::string& why) {
-  for (const auto& [node, unused] : counted(state_.participants)) answer_hold(node, why);
-}
-
-ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
-  if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});
+  for (const auto& [node, unused] : counted(state_.participants)) {
+    answer(node, rendezvous_messages::on_hold{why});
+  }
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer reply) {

@@ -31,7 +31,6 @@ ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector>
       log_(std::move(log)),
       reports_(std::move(reports)) {
   greeting_.has_reports = reports_ != nullptr;
-  greeting_.has_witness = true;
 }
 
 ELASTIC_DECL rendezvous_link::~rendezvous_link() {
@@ -176,7 +175,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     log_.debug("the connection to {} broke: {}", server_, why);
     const time_point now = time_->now();
     begin_absence(now);
-    deadline = now + patience();
+    deadline = now + host_grace_;
     notify();
     const bool have_both_ended = co_await end_witness();
     if (have_both_ended) both_ended_at_ = now;
@@ -222,17 +221,13 @@ ELASTIC_DECL time_point rendezvous_link::next_limit() const {
   return lost_at_ ? std::max(*lost_at_, time_->now()) : time_point::max();
 }
 
-ELASTIC_DECL duration rendezvous_link::patience() const {
-  return greeting_.most_term > 0 ? host_grace_ : limits::rendezvous_reconnect_timeout;
-}
-
 ELASTIC_DECL void rendezvous_link::warn_of_absence() {
   if (std::exchange(has_warned_, true)) return;
   if (!was_connected_) {
     return log_.warning("waiting for {} ({})", server_, last_problem_);
   }
   log_.warning("{} is gone ({}): waiting up to {} s for its return", server_, last_problem_,
-               std::chrono::duration<double>(patience()).count());
+               std::chrono::duration<double>(host_grace_).count());
 }
 
 ELASTIC_DECL std::string rendezvous_link::obstacle() const {
@@ -245,9 +240,8 @@ ELASTIC_DECL std::string rendezvous_link::absence() const {
   if (!was_connected_) {
     return fmt::format("could not reach {}: {}", server_, last_problem_);
   }
-  return fmt::format("lost {}, and nobody served it again within {} s{}: {}", server_,
-                     std::chrono::duration<double>(patience()).count(),
-                     greeting_.most_term > 0 ? " (host_grace)" : "", last_problem_);
+  return fmt::format("lost {}, and nobody served it again within {} s (host_grace): {}", server_,
+                     std::chrono::duration<double>(host_grace_).count(), last_problem_);
 }
 
 ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<channel_pointer> {
@@ -439,7 +433,6 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
 }
 
 ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
-  if (greeting_.most_term == 0) co_await time_->sleep_until(time_point::max());
   for (duration pause = first_pause;; pause = std::min<duration>(pause * 2, longest_pause)) {
     try {
       co_await attend_witness();

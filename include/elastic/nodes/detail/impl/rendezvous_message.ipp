@@ -27,9 +27,10 @@ inline void round_row(record_rows& rows, std::int64_t& round, const char* name =
   rows.number(name, round, least, std::numeric_limits<std::int64_t>::max() - 1);
 }
 
-/// Earlier releases send none. A server continues from the greatest term that it hears.
-inline void term_row(record_rows& rows, const char* name, std::int64_t& term) {
-  rows.number(name, term, 0, std::numeric_limits<std::int64_t>::max() / 2, presence::lenient);
+/// A server continues from the greatest term that it hears.
+inline void term_row(record_rows& rows, const char* name, std::int64_t& term,
+                     std::int64_t least = 1) {
+  rows.number(name, term, least, std::numeric_limits<std::int64_t>::max() / 2);
 }
 
 /// 32 hexadecimal digits.
@@ -92,23 +93,20 @@ inline void describe(rendezvous_messages::hello& message, record_rows& rows) {
   rows.number("version", message.version, 1, std::numeric_limits<int>::max());
   node_rows(rows, message.run_id, message.node);
   // The coordinator refuses another version, in a sentence that names both.
-  if (!rows.reads() || message.version == message.current_version) {
-    node_number_row(rows, message.node.number);
-  }
+  if (rows.reads() && message.version != message.current_version) return;
+  node_number_row(rows, message.node.number);
   rows.number("min_nodes", settings.min_nodes, 1, limits::nodes);
   rows.number("max_nodes", settings.max_nodes, 1, limits::nodes);
   rows.milliseconds("last_call_ms", settings.last_call_timeout);
-  rows.flag("hosts", message.hosts, presence::lenient);
-  term_row(rows, "most_term", message.most_term);
+  rows.flag("hosts", message.hosts);
+  term_row(rows, "most_term", message.most_term, 0);
   if (rows.has_group("last_round", message.former.has_value())) {
     if (rows.reads()) message.former.emplace();
     describe(*message.former, rows);
   }
   rows.flag("reports", message.has_reports, presence::sparse);
-  rows.flag("witness", message.has_witness, presence::sparse);
-  const bool has_name =
-      rows.text("name", message.name, limits::node_name_bytes, presence::sparse);
-  if (has_name && !is_node_name(message.name)) {
+  const bool is_read = rows.text("name", message.name, limits::node_name_bytes);
+  if (is_read && !is_node_name(message.name)) {
     rows.refuse(fmt::format("has \"name\" that is not 1 to {} letters, digits and signs",
                             limits::node_name_bytes));
   }
@@ -212,7 +210,7 @@ inline void describe(rendezvous_messages::placed& message, record_rows& rows) {
   rows.number("world", message.world, 1, limits::nodes);
   rows.number("restarts", message.restarts, 0, limits::job_restarts);
   term_row(rows, "term", message.term);
-  rows.number("host_rank", message.host_rank, -1, limits::nodes - 1, presence::lenient);
+  rows.number("host_rank", message.host_rank, -1, limits::nodes - 1);
   exclusion_row(rows, message.excluded);
   master_rows(rows, message.master);
 }
