@@ -1,9 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/base/asio.hpp>
-#include <elastic/base/task.hpp>
-#include <elastic/base/time.hpp>
-#include <elastic/file/file_keys.hpp>
 #include <support/catch.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
@@ -57,24 +53,6 @@ TEST_CASE("file rendezvous: a lock that others may read is warned of once", "[in
   job.finish();
   node->check_success();
   CHECK(elastic::test::occurrences((*node)->err(), "chmod go-r " + lock) == 1);
-}
-
-TEST_CASE("file rendezvous: a job of an earlier release is named", "[integration][file]") {
-  temporary_directory place;
-  elastic::file_keys keys(place / "job", std::make_shared<elastic::system_time>());
-  asio::io_context context;
-  const auto leave_state = [&]() -> elastic::task<void> {
-    co_await keys.prepare();
-    std::string key = "rendezvous";
-    std::string value = "gASV";
-    co_await keys.put(std::move(key), std::move(value));
-  };
-  asio::co_spawn(context, leave_state(), [](std::exception_ptr failure) {
-    if (failure) std::rethrow_exception(failure);
-  });
-  context.run();
-  job_of_nodes job("2", in(place.path()), quick);
-  job.node()->check_failure(2, "is the state of a job of an earlier release");
 }
 
 #if defined(ELASTIC_HAS_TLS)

@@ -62,13 +62,6 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
 /// otherwise empty.
 ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters);
 
-/// Refuses a registry at which nodes of a release before 0.1 have met.
-/// @param key     where that release kept its state
-/// @param remedy  what makes the registry usable: "remove the directory"
-/// Errors: `errc::invalid_argument`; those of the registry.
-ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,
-                                            std::string remedy);
-
 }  // namespace detail
 
 }  // namespace elastic

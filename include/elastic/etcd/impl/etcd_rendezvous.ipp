@@ -151,15 +151,12 @@ inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {
   return hosts;
 }
 
-/// The prefix of all keys of a job over the v3 API.
-inline std::string v3_root(const rendezvous_parameters& parameters) {
-  return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"), parameters.run_id);
-}
-
-/// The keys about a job's leader, over the v3 API.
+/// The keys of a job, over the v3 API.
 inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
                                                const rendezvous_parameters& parameters) {
-  return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/");
+  std::string root = fmt::format("{}/{}/job/", conf_text(parameters, "etcd_prefix", "/elastic"),
+                                 parameters.run_id);
+  return new_shared<etcd_keys>(std::move(client), std::move(root));
 }
 
 /// @param prepare  called before the first round
@@ -173,11 +170,6 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   place.prepare = [options, parameters, prepare]() -> task<void> {
     const auto client = new_shared<etcd_client>(options);
     co_await prepare(client);
-    const std::string root = v3_root(parameters);
-    const auto former = new_shared<etcd_keys>(client, root + "rendezvous/");
-    const std::string key = "state";
-    const std::string remedy = fmt::format("remove all keys that begin with '{}'", root);
-    co_await refuse_former_state(former, key, remedy);
     parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
   };
   etcd_options again = options;

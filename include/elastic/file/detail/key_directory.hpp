@@ -38,7 +38,7 @@ class key_directory {
   ELASTIC_DECL void prepare() const;
 
   /// Which of the lock and the keys' files users can read that cannot write them, one after the
-  /// other: files of a former release, or files whose mode was changed. Empty: none.
+  /// other: files whose mode was changed. Empty: none.
   ELASTIC_DECL std::vector<std::string> exposed_files() const;
 
   /// Whether the kernel reports every change, because only this host can make one.

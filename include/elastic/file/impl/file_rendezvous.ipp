@@ -34,13 +34,10 @@ inline task<void> prepare_keys(std::shared_ptr<file_keys> keys, logger log) {
       fmt::join(exposed, ", "), fmt::join(exposed, " "));
 }
 
-/// Makes the job's directory, and refuses one of a former release.
+/// Makes the job's directory.
 inline task<void> prepare_directory(std::string directory, rendezvous_parameters parameters) {
   const auto keys = new_shared<file_keys>(directory, parameters.time);
   co_await prepare_keys(keys, parameters.log);
-  const std::string former = "rendezvous";
-  const std::string remedy = "remove the directory";
-  co_await refuse_former_state(keys, former, remedy);
   parameters.log.info("meeting in the directory '{}'", directory);
 }
 

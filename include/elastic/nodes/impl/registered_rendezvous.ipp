@@ -87,17 +87,6 @@ ELASTIC_DECL std::string compared_job(const rendezvous_parameters& parameters) {
   return std::string(job_of_role(parameters.run_id));
 }
 
-ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,
-                                            std::string remedy) {
-  const std::string place = keys->place_of(key);
-  const versioned_keys::entry found = co_await keys->get(std::move(key));
-  if (!found.value) co_return;
-  throw error(errc::invalid_argument,
-              fmt::format("{} is the state of a job of an earlier release: let that job end, {}, "
-                          "and start all nodes with one release",
-                          place, remedy));
-}
-
 }  // namespace detail
 
 ELASTIC_DECL std::vector<std::string_view> registered_settings() {
