@@ -1,55 +1,64 @@
-# elastic::compiled: the same library, compiled once; elastic::compiled_boost on Boost.Asio. A
-# module is one translation unit, because the headers that a unit includes cost more than the
-# definitions of a small module. A large module is split into units of about the same size, so that
-# two cores have the same to do and none of them needs much memory.
+# elastic::compiled: the same library, compiled once; elastic::compiled_boost on Boost.Asio. Its
+# translation units take about the same time, so that no core waits for another. Each unit first
+# reads headers, which takes as long as the definitions of a small module: fewer units take less in
+# all, but more memory each.
 #
 # Static, or shared if BUILD_SHARED_LIBS says so. In another project it is built if something links
 # it.
-set(elastic_unit_bytes 100000)
+set(elastic_units 18)
+# How long each file of definitions takes, apart from its headers: benchmarks/compile.py --seconds.
+set(elastic_costs "${CMAKE_CURRENT_SOURCE_DIR}/cmake/compile_milliseconds.txt")
 
-set(elastic_include "${CMAKE_CURRENT_SOURCE_DIR}/include")
-file(GLOB_RECURSE elastic_definitions CONFIGURE_DEPENDS RELATIVE "${elastic_include}"
-  "${elastic_include}/elastic/*.ipp")
-
-# Writes the units of a module's definitions, and appends their names to elastic_sources.
-function(elastic_write_units module)
+# Writes the units, and sets elastic_sources to their names.
+function(elastic_write_units)
+  set(include "${CMAKE_CURRENT_SOURCE_DIR}/include")
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${include}" "${include}/elastic/*.ipp")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${elastic_costs}")
+  file(STRINGS "${elastic_costs}" lines REGEX "^elastic/")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([^ ]+) +([0-9]+)$" line "${line}")
+    set("cost_of_${CMAKE_MATCH_1}" "${CMAKE_MATCH_2}")
+  endforeach()
+  # A file that is not measured yet counts by its size.
+  set(measured_bytes 1)
   set(all 0)
-  foreach(definitions IN LISTS ARGN)
-    file(SIZE "${elastic_include}/${definitions}" size)
-    math(EXPR all "${all} + ${size}")
-  endforeach()
-  math(EXPR count "(${all} + ${elastic_unit_bytes} - 1) / ${elastic_unit_bytes}")
-  set(before 0)
-  foreach(definitions IN LISTS ARGN)
-    math(EXPR unit "${before} * ${count} / ${all} + 1")
-    string(APPEND text_${unit} "#include <${definitions}>\n")
-    file(SIZE "${elastic_include}/${definitions}" size)
-    math(EXPR before "${before} + ${size}")
-  endforeach()
-  foreach(unit RANGE 1 ${count})
-    if(DEFINED text_${unit})
-      set(source "${CMAKE_CURRENT_BINARY_DIR}/compiled/${module}_${unit}.cpp")
-      file(CONFIGURE OUTPUT "${source}" CONTENT "${text_${unit}}" @ONLY)
-      list(APPEND elastic_sources "${source}")
+  set(new_files)
+  foreach(file IN LISTS files)
+    file(SIZE "${include}/${file}" "size_of_${file}")
+    if(DEFINED "cost_of_${file}")
+      math(EXPR measured_bytes "${measured_bytes} + ${size_of_${file}}")
+      math(EXPR all "${all} + ${cost_of_${file}}")
+    else()
+      list(APPEND new_files "${file}")
     endif()
   endforeach()
-  set(elastic_sources "${elastic_sources}" PARENT_SCOPE)
+  set(measured "${all}")
+  foreach(file IN LISTS new_files)
+    math(EXPR "cost_of_${file}" "${size_of_${file}} * ${measured} / ${measured_bytes}")
+    math(EXPR all "${all} + ${cost_of_${file}}")
+  endforeach()
+  # A unit has files that follow each other: neighbours share headers.
+  set(before 0)
+  foreach(file IN LISTS files)
+    math(EXPR unit "(${before} + ${cost_of_${file}} / 2) * ${elastic_units} / (${all} + 1) + 1")
+    string(APPEND text_${unit} "#include <${file}>\n")
+    math(EXPR before "${before} + ${cost_of_${file}}")
+  endforeach()
+  set(sources)
+  foreach(unit RANGE 1 ${elastic_units})
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/compiled/unit_${unit}.cpp")
+    file(CONFIGURE OUTPUT "${source}" CONTENT "${text_${unit}}" @ONLY)
+    list(APPEND sources "${source}")
+  endforeach()
+  # Units of an earlier configuration.
+  file(GLOB old_sources "${CMAKE_CURRENT_BINARY_DIR}/compiled/*.cpp")
+  list(REMOVE_ITEM old_sources ${sources})
+  if(old_sources)
+    file(REMOVE ${old_sources})
+  endif()
+  set(elastic_sources "${sources}" PARENT_SCOPE)
 endfunction()
-
-set(elastic_sources)
-string(REGEX REPLACE "elastic/([^/;]+)/[^;]*" "\\1" elastic_folders "${elastic_definitions}")
-list(REMOVE_DUPLICATES elastic_folders)
-foreach(module IN LISTS elastic_folders)
-  set(definitions ${elastic_definitions})
-  list(FILTER definitions INCLUDE REGEX "^elastic/${module}/")
-  elastic_write_units("${module}" ${definitions})
-endforeach()
-# Units of an earlier configuration.
-file(GLOB elastic_old_sources "${CMAKE_CURRENT_BINARY_DIR}/compiled/*.cpp")
-list(REMOVE_ITEM elastic_old_sources ${elastic_sources})
-if(elastic_old_sources)
-  file(REMOVE ${elastic_old_sources})
-endif()
+elastic_write_units()
 
 set(elastic_common_headers
   <elastic/elastic.hpp> <elastic/base/asio.hpp> <fmt/format.h> <nlohmann/json.hpp>)
@@ -64,6 +73,8 @@ function(elastic_add_compiled name file asio)
   set_target_properties(elastic_${name} PROPERTIES
     OUTPUT_NAME "${file}" EXPORT_NAME "${name}" POSITION_INDEPENDENT_CODE ON
     VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+  # Where CMAKE_UNITY_BUILD joins units, as the preset "quick" does: four of them.
+  set_target_properties(elastic_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 5)
   target_link_libraries(elastic_${name}
     PUBLIC "elastic::${asio}" PRIVATE "$<BUILD_INTERFACE:elastic_warnings>")
   target_compile_definitions(elastic_${name} PUBLIC ELASTIC_SEPARATE_COMPILATION=1)
