@@ -72,13 +72,19 @@ class machine {
 
   void greet(int number) {
     coordinator_.connected(link_of(number), {});
-    say(number, greeting_of("job", number, min_, max_));
+    const hello greeting = greeting_of("job", number, min_, max_);
+    say(number, greeting);
+    coordinator_.connected(witness_of(number), {});
+    coordinator_.received(witness_of(number), witness{greeting.run_id, greeting.node}, now_);
   }
   void say(int number, const elastic::detail::rendezvous_request& request) {
     coordinator_.received(link_of(number), request, now_);
     take_answers();
   }
-  void cut(int number) { coordinator_.disconnected(link_of(number), now_); }
+  void cut(int number) {
+    coordinator_.disconnected(link_of(number), now_);
+    coordinator_.disconnected(witness_of(number), now_);
+  }
   void pass(elastic::duration time) {
     now_ += time;
     coordinator_.advance(now_);
@@ -92,8 +98,9 @@ class machine {
 
  private:
   static rendezvous_coordinator::connection link_of(int number) {
-    return static_cast<rendezvous_coordinator::connection>(number) + 1;
+    return 2 * static_cast<rendezvous_coordinator::connection>(number) + 1;
   }
+  static rendezvous_coordinator::connection witness_of(int number) { return link_of(number) + 1; }
   void take_answers() {
     coordinator_.take_answers();
     coordinator_.take_dropped();
