@@ -4,6 +4,7 @@
 // What an agent promises to its workers, by the contract of their spec.
 
 #include <elastic/agent/worker_spec.hpp>
+#include <elastic/contract/environment.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <support/catch.hpp>
@@ -40,9 +41,8 @@ launch_config plain_job() {
   return config;
 }
 
-// Runs the job, whose workers succeed at once. Result: they.
-std::vector<std::shared_ptr<fake_process>> workers_of(const launch_config& config,
-                                                      log_recorder& log) {
+// Runs the job, whose workers succeed at once. Result: the environment of each.
+std::vector<texts> environments_of(const launch_config& config, log_recorder& log) {
   asio::io_context context;
   elastic::test::manual_time time(context);
   const auto launcher = std::make_shared<fake_launcher>();
@@ -53,7 +53,9 @@ std::vector<std::shared_ptr<fake_process>> workers_of(const launch_config& confi
   services.log = log.log();
   const elastic::run_result result = time.run(elastic::launch(config, services));
   CHECK(result.state == worker_state::succeeded);
-  return launcher->started;
+  std::vector<texts> environments;
+  for (const auto& worker : launcher->started) environments.push_back(worker->spec.environment);
+  return environments;
 }
 
 TEST_CASE("worker contract: plain gives workers what the program names, and nothing else",
@@ -63,11 +65,11 @@ TEST_CASE("worker contract: plain gives workers what the program names, and noth
   config.workers.env = {{"RANK", "${rank}"}, {"SOLVER_SIZE", "${world_size}"},
                         {"SOLVER_HOST", "${master_addr}"}};
   log_recorder log;
-  const auto workers = workers_of(config, log);
-  REQUIRE(workers.size() == 2);
-  CHECK(workers[0]->spec.environment ==
+  const auto environments = environments_of(config, log);
+  REQUIRE(environments.size() == 2);
+  CHECK(environments[0] ==
         texts{"HOME=/root", "RANK=0", "SOLVER_HOST=127.0.0.1", "SOLVER_SIZE=2"});
-  CHECK(workers[1]->spec.environment ==
+  CHECK(environments[1] ==
         texts{"HOME=/root", "RANK=1", "SOLVER_HOST=127.0.0.1", "SOLVER_SIZE=2"});
   CHECK_FALSE(log.has("OMP_NUM_THREADS"));
 }
@@ -76,10 +78,11 @@ TEST_CASE("worker contract: the workers of a plain job share a free port", "[lau
   launch_config config = plain_job();
   config.workers.env = {{"PORT", "${master_port}"}};
   log_recorder log;
-  const auto workers = workers_of(config, log);
-  REQUIRE(workers.size() == 2);
-  CHECK(std::stoi(workers[0]->variable("PORT")) > 0);
-  CHECK(workers[0]->variable("PORT") == workers[1]->variable("PORT"));
+  const auto environments = environments_of(config, log);
+  REQUIRE(environments.size() == 2);
+  CHECK(environments[0] == environments[1]);
+  const auto variables = elastic::environment_from(environments[0]);
+  CHECK(std::stoi(elastic::find_variable(variables, "PORT").value_or("")) > 0);
 }
 
 TEST_CASE("worker contract: plain refuses what needs the control channel", "[launch]") {
