@@ -141,6 +141,27 @@ TEST_CASE("rendezvous registry: a compiled library has every backend, headers th
   }
 }
 
+TEST_CASE("rendezvous registry: a job of one node that needs a server is refused without one",
+          "[rendezvous]") {
+  using elastic::detail::make_solo;
+  const std::string remedy =
+      " was not added: include <elastic/rendezvous/worker_store.hpp> and call "
+      "add_worker_store(registry)";
+  rendezvous_parameters parameters;
+  parameters.endpoint = "localhost:0";
+  CHECK_THROWS_WITH(make_solo(parameters),
+                    "the store of the workers (rendezvous_parameters::share_worker_store)" +
+                        remedy);
+  parameters.share_worker_store = false;
+  CHECK(make_solo(parameters).backend() == "c10d");
+  for (const std::string at : {"", "localhost", "localhost:29500"}) {
+    parameters.endpoint = at;
+    CHECK_THROWS_WITH(make_solo(parameters),
+                      "the server at '" + (at.empty() ? "localhost" : at) +
+                          "' (rendezvous_parameters::endpoint; port 0 needs none)" + remedy);
+  }
+}
+
 TEST_CASE("rendezvous registry: several nodes are refused by a registry without them",
           "[rendezvous]") {
   rendezvous_parameters parameters;

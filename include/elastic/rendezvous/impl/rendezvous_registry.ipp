@@ -7,6 +7,8 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 
 #include <fmt/format.h>
@@ -46,12 +48,20 @@ ELASTIC_DECL rendezvous_factory make_solo(const rendezvous_parameters& parameter
                 fmt::format("{} is {}: {}", parameters.name_of("max_nodes"), parameters.max_nodes,
                             how_to_call("nodes", "NODES", "add_nodes")));
   }
-  if (parameters.share_worker_store) {
+  const std::string place = parameters.endpoint.empty() ? "localhost" : parameters.endpoint;
+  // A list of endpoints is refused by its own error.
+  const bool is_served =
+      place.find(',') == std::string::npos && parse_endpoint(place, c10d_port).port != 0;
+  if (parameters.share_worker_store || is_served) {
+    const std::string what =
+        parameters.share_worker_store
+            ? "the store of the workers (rendezvous_parameters::share_worker_store)"
+            : fmt::format("the server at '{}' ({}; port 0 needs none)", place,
+                          parameters.name_of("endpoint"));
     throw error(errc::invalid_argument,
-                fmt::format("the store of the workers ({}) was not added: include "
-                            "<elastic/rendezvous/worker_store.hpp> and call "
-                            "add_worker_store(registry)",
-                            parameters.name_of("share_worker_store")));
+                fmt::format("{} was not added: include <elastic/rendezvous/worker_store.hpp> and "
+                            "call add_worker_store(registry)",
+                            what));
   }
   return new_shared<solo_rendezvous>(parameters);
 }
