@@ -24958,6 +24958,13 @@ inline duration static_patience(const rendezvous_parameters& parameters) {
   return parameters.seconds("timeout", std::chrono::seconds(900));
 }
 
+/// Errors: `errc::invalid_argument` for an empty run id, under which every job would meet.
+inline void check_run_id(const rendezvous_parameters& parameters) {
+  if (!parameters.run_id.empty()) return;
+  throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
+                                                  parameters.name_of("run_id")));
+}
+
 /// Errors: `errc::invalid_argument` for port 0, which the other nodes could not know.
 inline void check_port(const endpoint& address, const rendezvous_parameters& parameters) {
   if (address.port != 0) return;
@@ -41372,8 +41379,8 @@ class candidate_source final : public leader_source {
   };
 
   /// Serves one of the endpoints of the parameters if it is of this host and nobody serves it yet.
-  /// Errors: `errc::invalid_argument` for an invalid endpoint, or a setting that several endpoints
-  /// do not allow.
+  /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, or a setting that
+  /// several endpoints do not allow.
   ELASTIC_DECL explicit candidate_source(rendezvous_parameters parameters);
 
   /// The same with servers that exist. `own`, if not null, is this agent's, and runs until this
@@ -54846,10 +54853,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)) {
-  if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
-                                                    parameters_.name_of("run_id")));
-  }
+  check_run_id(parameters_);
   check_length(parameters_.name_of("run_id"), parameters_.run_id, limits::run_id_bytes);
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
@@ -64637,10 +64641,7 @@ inline std::string worker_networks(const rendezvous_parameters& parameters) {
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
-  if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
-                                                    parameters_.name_of("run_id")));
-  }
+  check_run_id(parameters_);
   take_settings();
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              c10d_port);
@@ -69724,6 +69725,7 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> addresses) {
 
 ELASTIC_DECL candidate_source::candidate_source(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), settings_(parameters_.settings()) {
+  check_run_id(parameters_);
   parameters_.secret = parameters_.chosen_secret();
   endpoints_ = parse_endpoints(parameters_.endpoint, c10d_port, limits::rendezvous_candidates);
   for (const endpoint& address : endpoints_) {

@@ -141,6 +141,23 @@ TEST_CASE("rendezvous registry: a compiled library has every backend, headers th
   }
 }
 
+TEST_CASE("rendezvous registry: c10d refuses a job without a name, however its nodes meet",
+          "[rendezvous]") {
+  const rendezvous_registry registry = every_backend();
+  rendezvous_parameters parameters;
+  parameters.backend = "c10d";
+  parameters.run_id.clear();
+  for (const int nodes : {1, 3}) {
+    parameters.min_nodes = parameters.max_nodes = nodes;
+    for (const std::string at : {"localhost:1", "a:1,b:1,c:1"}) {
+      if (nodes == 1 && at != "localhost:1") continue;
+      parameters.endpoint = at;
+      CHECK_THROWS_WITH(registry.make(parameters), "rendezvous_parameters::run_id must not be "
+                                                   "empty for the c10d rendezvous");
+    }
+  }
+}
+
 TEST_CASE("rendezvous registry: a job of one node that needs a server is refused without one",
           "[rendezvous]") {
   using elastic::detail::make_solo;

@@ -32,8 +32,8 @@ class candidate_source final : public leader_source {
   };
 
   /// Serves one of the endpoints of the parameters if it is of this host and nobody serves it yet.
-  /// Errors: `errc::invalid_argument` for an invalid endpoint, or a setting that several endpoints
-  /// do not allow.
+  /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, or a setting that
+  /// several endpoints do not allow.
   ELASTIC_DECL explicit candidate_source(rendezvous_parameters parameters);
 
   /// The same with servers that exist. `own`, if not null, is this agent's, and runs until this

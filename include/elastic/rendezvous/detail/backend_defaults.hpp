@@ -23,6 +23,13 @@ inline duration static_patience(const rendezvous_parameters& parameters) {
   return parameters.seconds("timeout", std::chrono::seconds(900));
 }
 
+/// Errors: `errc::invalid_argument` for an empty run id, under which every job would meet.
+inline void check_run_id(const rendezvous_parameters& parameters) {
+  if (!parameters.run_id.empty()) return;
+  throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
+                                                  parameters.name_of("run_id")));
+}
+
 /// Errors: `errc::invalid_argument` for port 0, which the other nodes could not know.
 inline void check_port(const endpoint& address, const rendezvous_parameters& parameters) {
   if (address.port != 0) return;

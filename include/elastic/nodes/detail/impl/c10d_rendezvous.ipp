@@ -91,10 +91,7 @@ inline std::string worker_networks(const rendezvous_parameters& parameters) {
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
-  if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
-                                                    parameters_.name_of("run_id")));
-  }
+  check_run_id(parameters_);
   take_settings();
   endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                              c10d_port);

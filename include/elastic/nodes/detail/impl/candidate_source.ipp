@@ -37,6 +37,7 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> addresses) {
 
 ELASTIC_DECL candidate_source::candidate_source(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), settings_(parameters_.settings()) {
+  check_run_id(parameters_);
   parameters_.secret = parameters_.chosen_secret();
   endpoints_ = parse_endpoints(parameters_.endpoint, c10d_port, limits::rendezvous_candidates);
   for (const endpoint& address : endpoints_) {

@@ -22,10 +22,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)) {
-  if (parameters_.run_id.empty()) {
-    throw error(errc::invalid_argument, fmt::format("{} must not be empty for the c10d rendezvous",
-                                                    parameters_.name_of("run_id")));
-  }
+  check_run_id(parameters_);
   check_length(parameters_.name_of("run_id"), parameters_.run_id, limits::run_id_bytes);
   if (parameters_.max_nodes > 1) {
     throw error(errc::invalid_argument, "a job of one node cannot have more");
