@@ -5,6 +5,7 @@
 #include <elastic/nodes/detail/message_rows.hpp>
 
 #include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/detail/node_id.hpp>
 
 #include <algorithm>
 #include <charconv>
