@@ -303,6 +303,73 @@ def check_definitions(tree):
         yield "include/" + SOURCE, 1, f"does not list what there is: {name}"
 
 
+KEYWORDS = {"return", "co_return", "co_await", "throw", "else", "new", "case", "if"}
+
+
+def events_of(lines):
+    """What a header includes, declares and calls, in that order. Names of one word are left out:
+    members often have the name of another header's function."""
+    for number, line in enumerate(lines, 1):
+        if found := re.match(r"#include <(elastic/[^>]+)>", line):
+            yield "includes", found[1], number
+            continue
+        code = code_of(line)
+        for found in re.finditer(r"(?<![.\w])(?<!->)(?<!::)(\w+_\w+)\(", code):
+            before = re.search(r"(\w+|\w>)[&*]* [&*]*$", code[:found.start()])
+            if not before or before[1] in KEYWORDS:
+                yield "calls", found[1], number
+            elif line.startswith(" "):
+                yield "has as a member", found[1], number
+            elif "ELASTIC_DECL" in line:
+                yield "shares", found[1], number
+            else:
+                yield "declares", found[1], number
+
+
+def undeclared_calls(headers, homes, start):
+    """Where a unit that includes a header calls what only a header declares that comes later."""
+    seen, known = {start}, set()
+    pending = [(start, iter(headers[start]))]
+    while pending:
+        name, events = pending[-1]
+        for kind, what, number in events:
+            if kind == "includes":
+                if what in headers and what not in seen:
+                    seen.add(what)
+                    pending.append((what, iter(headers[what])))
+                    break
+            elif kind == "calls":
+                if what not in known and len(homes[what]) == 1:
+                    yield name, number, f"calls {what}, and does not include {min(homes[what])}"
+            else:
+                known.add(what)
+        else:
+            pending.pop()
+
+
+def check_self_contained(tree):
+    """A header can be the first that a unit includes: it, and its definitions, include the headers
+    of the functions that they call."""
+    headers = {name: list(events_of(lines))
+               for name, lines in tree.headers((".hpp", ".ipp")).items() if name != SOURCE}
+    members = {what for events in headers.values() for kind, what, _ in events
+               if kind == "has as a member"}
+    homes = {}
+    for name, events in headers.items():
+        for kind, what, _ in events:
+            if kind == "shares" and name.endswith(".hpp") and what not in members:
+                homes.setdefault(what, set()).add(name)
+    headers = {name: [event for event in events if event[0] == "includes" or event[1] in homes]
+               for name, events in headers.items()}
+    found = {}
+    for start in headers:
+        if start.endswith(".hpp"):
+            for call in undeclared_calls(headers, homes, start):
+                found.setdefault(call, start)
+    for (name, number, message), start in sorted(found.items()):
+        yield "include/" + name, number, f"{message} (a unit that begins with {start})"
+
+
 def module_targets():
     """How the file of the CMake targets adds the opt-in modules: "etcd torch" links both."""
     return [" ".join([module, *(layer for layer in layers if layer in OPT_IN_LAYERS)])
@@ -487,9 +554,9 @@ def check_table_of_layers(tree):
             yield DESIGN, number, f"{module} may include {', '.join(layers)}, it says {listed}"
 
 
-CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_modules,
-          check_banned, check_awaited_conditions, check_debris, check_links, check_python,
-          check_rules, check_table_of_layers]
+CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions,
+          check_self_contained, check_modules, check_banned, check_awaited_conditions, check_debris,
+          check_links, check_python, check_rules, check_table_of_layers]
 
 
 def findings(root):
@@ -510,11 +577,16 @@ CLEAN = {
     "include/elastic/base/time.hpp": START + "// not asio::detached\nnow = steady_clock::now();\n"
     "task<void> f() {\n  const bool b = c;\n  if (co_await g()) co_return;\n}\n",
     "include/elastic/base/extra.hpp": START + "\n// Opt-in: large.\n",
-    "include/elastic/process.hpp": START + "\n#include <elastic/process/child.hpp>\n",
-    "include/elastic/src.hpp": START + "#include <elastic/process/impl/child.ipp>\n",
+    "include/elastic/process.hpp": START + "\n#include <elastic/process/child.hpp>\n"
+                                   "#include <elastic/process/clock.hpp>\n",
+    "include/elastic/src.hpp": START + "#include <elastic/process/impl/child.ipp>\n"
+                               "#include <elastic/process/impl/clock.ipp>\n",
     "include/elastic/process/impl/child.ipp": START + "#include <elastic/process/child.hpp>\n",
     "include/elastic/process/child.hpp":
         START + "#include <elastic/base/detail/ring.hpp>\nwaitid(1);\n" + DEFINED,
+    "include/elastic/process/clock.hpp":
+        START + "ELASTIC_DECL int read_time();\n" + DEFINED.replace("child", "clock"),
+    "include/elastic/process/impl/clock.ipp": START + "#include <elastic/process/clock.hpp>\n",
     "docs/page.md": "# A page\n\n[here](#a-page), [there](../include/elastic/base.hpp)\n\n"
                     "| rule | carried by |\n| --- | --- |\n| one | `steady_clock::now` |\n",
 }
@@ -585,6 +657,8 @@ VIOLATIONS = [
     ("include/elastic/base/impl/time.ipp", START + "#include <elastic/base/time.hpp>\n",
      "does not list what there is"),
     ("include/elastic/process/impl/stray.ipp", START, "there is no header"),
+    ("include/elastic/process/impl/child.ipp", "void start() {\n  read_time();\n}\n",
+     "calls read_time"),
     (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
     (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
     (PAGE, "```python\nfor step in steps:\n        one()\n    two()\n```\n", "this is no Python"),

@@ -44,8 +44,11 @@ def build():
                     f"-DCMAKE_CXX_COMPILER_LAUNCHER={shutil.which('ccache') or ''}",
                     "-DELASTIC_BUILD_EXAMPLES=OFF", "-DELASTIC_BUILD_BENCHMARKS=OFF"],
                    check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", BUILD, "--target", "fuzzer", "-j", str(os.cpu_count())],
-                   check=True, stdout=subprocess.DEVNULL)
+    compilation = subprocess.run(
+        ["cmake", "--build", BUILD, "--target", "fuzzer", "-j", str(os.cpu_count())],
+        stdout=subprocess.PIPE, text=True)
+    if compilation.returncode != 0:
+        sys.exit(compilation.stdout)
     return BUILD / "tests" / "fuzz" / "fuzzer"
 
 
