@@ -45,16 +45,16 @@ int work() {
   }
 }
 
-// Observes the workers: hung ones, and the start of the second attempt.
-struct watcher : elastic::worker_observer {
+// Follows the workers: hung ones, and the start of the second attempt.
+struct watcher : elastic::agent_part {
   elastic::local_agent* agent = nullptr;
   bool is_second_attempt = false;
   bool is_stopping = false;
-  void hung(const elastic::worker_observer::hung_worker& found) override {
+  void hung(const elastic::agent_part::hung_worker& found) override {
     std::printf("rank %d is hung: %s\n", found.rank, found.reason.c_str()), std::fflush(stdout);
     is_second_attempt = true;
   }
-  void progress(const elastic::worker_observer::worker_progress& made) override {
+  void progressed(const elastic::worker_progress& made) override {
     if (is_second_attempt && made.step == 1) heard_[made.rank] = true;
     if (is_stopping || !heard_[0] || !heard_[1]) return;
     is_stopping = true;
@@ -75,11 +75,11 @@ elastic::task<void> supervise(int& code) {
   config.workers.nproc_per_node = 2;
   config.workers.max_restarts = 1;
   config.workers.preempt_grace = 30s;
-  const auto observer = std::make_shared<watcher>();
+  const auto guest = std::make_shared<watcher>();
   elastic::agent_services services;
-  services.observer = observer;
+  add_part(services, "watcher", guest);
   const auto agent = elastic::make_agent(config, services);
-  observer->agent = agent.get();
+  guest->agent = agent.get();
   const elastic::run_result result = co_await agent->run();
   std::printf("%s: %s\n", to_string(result.state).data(), result.reason.c_str());
   code = result.state == elastic::worker_state::stopped ? 0 : 1;

@@ -23,11 +23,11 @@
 #include <elastic/wire.hpp>
 #include <program/backends.hpp>
 #include <program/chaos/chaos_monkey.hpp>
+#include <program/code_release.hpp>
 #include <program/commands/command_word.hpp>
 #include <program/commands/commands.hpp>
 #include <program/debugger/debugger_launcher.hpp>
 #include <program/debugger/silent_job.hpp>
-#include <program/lean_observer.hpp>
 #include <program/missing_module.hpp>
 #include <program/output/merged_output.hpp>
 #include <program/preflight.hpp>
@@ -61,14 +61,15 @@ std::shared_ptr<elastic::job_journal> make_journal(const std::string& node_name,
   return std::make_shared<elastic::job_journal>(std::move(options));
 }
 
-/// Null if the user does not want one, or stderr cannot show it.
-std::shared_ptr<elastic::worker_observer> make_progress_bar(const elastic::program_config& config) {
+/// Adds a progress bar if the user wants one and stderr can show it.
+void add_progress_bar(const elastic::program_config& config, elastic::agent_services& services) {
   const std::string terminal =
       elastic::find_variable(config.job.workers.environment, "TERM").value_or("");
   if (!config.progress || !elasticrun::progress_bar::can_show(STDERR_FILENO, terminal)) {
-    return nullptr;
+    return;
   }
-  return std::make_shared<elasticrun::progress_bar>(std::make_shared<elastic::system_time>());
+  const auto time = std::make_shared<elastic::system_time>();
+  add_part(services, "progress bar", std::make_shared<elasticrun::progress_bar>(time));
 }
 
 elastic::agent_services make_services(const elastic::program_config& config,
@@ -92,7 +93,7 @@ elastic::agent_services make_services(const elastic::program_config& config,
 /// its address is wrong.
 std::shared_ptr<elasticrun::kubeflow_reporter> make_kubeflow_reporter(
     const elastic::program_config& config, const asio::any_io_executor& executor,
-    const elastic::agent_services& services) {
+    elastic::agent_services& services) {
   const elastic::logger& log = services.log;
   try {
     const auto server = elasticrun::find_kubeflow_server(config.job.workers.environment);
@@ -103,8 +104,9 @@ std::shared_ptr<elasticrun::kubeflow_reporter> make_kubeflow_reporter(
           "unencrypted; use https");
     }
     auto reporter = std::make_shared<elasticrun::kubeflow_reporter>(
-        executor, *server, std::make_shared<elastic::system_time>(), log, services.observer);
+        executor, *server, std::make_shared<elastic::system_time>(), log);
     services.journal->add(reporter->monitor());
+    add_part(services, "Kubeflow Trainer", reporter);
     return reporter;
   } catch (const std::exception& failure) {
     log.warning("Kubeflow Trainer is not told how far the job is: {}", failure.what());
@@ -115,10 +117,12 @@ std::shared_ptr<elasticrun::kubeflow_reporter> make_kubeflow_reporter(
 /// Null if the user wants no faults.
 std::shared_ptr<elasticrun::chaos_monkey> make_chaos(const elastic::program_config& config,
                                                      const asio::any_io_executor& executor,
-                                                     const elastic::agent_services& services) {
+                                                     elastic::agent_services& services) {
   if (config.chaos.empty()) return nullptr;
-  return std::make_shared<elasticrun::chaos_monkey>(executor, config.chaos, services,
-                                                    [] { std::raise(SIGKILL); });
+  auto chaos = std::make_shared<elasticrun::chaos_monkey>(executor, config.chaos, services,
+                                                          [] { std::raise(SIGKILL); });
+  add_part(services, "chaos", chaos);
+  return chaos;
 }
 
 elasticrun::chaos_monkey::worker_signal signal_of(std::shared_ptr<elastic::local_agent> agent) {
@@ -164,8 +168,7 @@ void report(const elastic::program_config& config, const elastic::run_result& re
   elastic::leave_error_file(workers.environment, elastic::launcher_error_text(result), log);
 }
 
-/// Runs the job as every program does, together with the tasks that only elasticrun has. Each
-/// observer forwards to the one before it.
+/// Runs the job as every program does, together with the tasks that only elasticrun has.
 elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   if (const std::optional<int> rank = config.debugger.rank) {
@@ -177,21 +180,18 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   elastic::agent_services services = make_services(config, executor, log);
   debug_worker(config, executor, services);
   const auto merged = merge_output(config, executor, services);
-  const auto lean = std::make_shared<elasticrun::lean_observer>(
-      executor, std::make_shared<elastic::system_time>(), make_progress_bar(config));
-  services.observer = lean;
+  add_progress_bar(config, services);
+  const auto time = std::make_shared<elastic::system_time>();
+  add_part(services, "code release", std::make_shared<elasticrun::code_release>(time));
   const auto kubeflow = make_kubeflow_reporter(config, executor, services);
-  if (kubeflow) services.observer = kubeflow;
   elastic::add_status(config.program);
   const elastic::program_run program(config.job, config.program, services);
   services = program.services();
   const auto chaos = make_chaos(config, executor, services);
-  if (chaos) services.observer = chaos;
   const std::shared_ptr<elastic::local_agent> agent =
       elastic::make_agent(config.job, services);
 
   std::vector<elastic::task<void>> companions;
-  companions.push_back(lean->run());
   companions.push_back(elasticrun::report_unused_signals(config.job.signals, log));
   // The last lines are shown when the agent has ended.
   if (merged) companions.push_back(elastic::with_cleanup(merged->run(), merged->finish()));

@@ -61,8 +61,9 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 SHARED = {
-    "agent": ["agent_journal", "agent_telemetry", "async_run", "command_reply", "inbox_service",
-              "line_template", "pending_command", "request_inbox", "role_link", "run_files"],
+    "agent": ["agent_journal", "agent_parts", "agent_telemetry", "async_run", "command_reply",
+              "inbox_service", "line_template", "pending_command", "request_inbox", "role_link",
+              "run_files"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tasks", "asio_tcp", "base64",
              "blocking", "concurrent_run", "descriptor_share", "endless", "executor_work",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/failure_report_json.hpp>

@@ -77,6 +77,7 @@
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 #include <elastic/agent/detail/impl/agent_journal.ipp>
+#include <elastic/agent/detail/impl/agent_parts.ipp>
 #include <elastic/agent/detail/impl/agent_run.ipp>
 #include <elastic/agent/detail/impl/agent_step.ipp>
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
@@ -102,7 +103,7 @@
 #include <elastic/agent/detail/impl/worker_orders.ipp>
 #include <elastic/agent/detail/impl/worker_stop.ipp>
 #include <elastic/agent/detail/impl/worker_watch.ipp>
-#include <elastic/agent/impl/agent_extension.ipp>
+#include <elastic/agent/impl/agent_part.ipp>
 #include <elastic/agent/impl/agent_services.ipp>
 #include <elastic/agent/impl/failure_report.ipp>
 #include <elastic/agent/impl/failure_report_json.ipp>
@@ -155,7 +156,7 @@
 #include <elastic/wire/detail/impl/pmi_node.ipp>
 #include <elastic/wire/detail/impl/pmi_request.ipp>
 #include <elastic/wire/detail/impl/pmi_session.ipp>
-#include <elastic/wire/detail/impl/wire_extension.ipp>
+#include <elastic/wire/detail/impl/wire_part.ipp>
 #include <elastic/wire/detail/impl/wire_place.ipp>
 #include <elastic/wire/impl/add_wire.ipp>
 #include <elastic/wire/impl/wire_terms.ipp>
@@ -435,8 +436,8 @@
 #include <elastic/python/detail/impl/planned_restart.ipp>
 #include <elastic/python/detail/impl/python_command.ipp>
 #include <elastic/python/detail/impl/standby_environment.ipp>
-#include <elastic/python/detail/impl/standby_extension.ipp>
 #include <elastic/python/detail/impl/standby_message.ipp>
+#include <elastic/python/detail/impl/standby_part.ipp>
 #include <elastic/python/detail/impl/standby_plan.ipp>
 #include <elastic/python/detail/impl/standby_process.ipp>
 #include <elastic/python/detail/impl/stored_archive.ipp>
@@ -464,7 +465,7 @@
 #include <elastic/diagnosis/detail/impl/wait_graph.ipp>
 #endif
 #if defined(ELASTIC_WITH_INSPECTION)
-#include <elastic/inspection/detail/impl/diagnosis_extension.ipp>
+#include <elastic/inspection/detail/impl/diagnosis_part.ipp>
 #include <elastic/inspection/detail/impl/inspected_workers.ipp>
 #include <elastic/inspection/detail/impl/inspection_answer.ipp>
 #include <elastic/inspection/detail/impl/kept_recorders.ipp>

@@ -12,4 +12,4 @@
 #include <elastic/telemetry/journal_record.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>

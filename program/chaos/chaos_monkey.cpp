@@ -24,13 +24,11 @@ chaos_monkey::chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan pla
       log_(services.log),
       journal_(services.journal),
       kill_node_(std::move(kill_node)),
-      next_(services.observer),
       has_started_(std::move(strand)) {
   if (!time_) time_ = std::make_shared<elastic::system_time>();
 }
 
-void chaos_monkey::started(const elastic::worker_observer::started_workers& job) {
-  if (next_) next_->started(job);
+void chaos_monkey::started(const elastic::agent_part::started_workers& job) {
   job_ = job;
   if (!has_started_.is_set()) {
     log_.warning("chaos: this job is disturbed on purpose: {}", to_text(plan_));
@@ -48,7 +46,7 @@ void chaos_monkey::started(const elastic::worker_observer::started_workers& job)
   }
 }
 
-void chaos_monkey::report_recovery(const elastic::worker_observer::started_workers& job,
+void chaos_monkey::report_recovery(const elastic::agent_part::started_workers& job,
                                    elastic::duration took) {
   const bool is_replacement = job.stayed > 0 || !job.replaced.empty();
   ++(is_replacement ? replacements_ : restarts_);
@@ -73,14 +71,6 @@ void chaos_monkey::report_recovery(const elastic::worker_observer::started_worke
   }
   log_.warning("chaos: {} {:.3f} s after the last fault (round {}, restarts {}{})", how,
                std::chrono::duration<double>(took).count(), job.round, job.restarts, tally);
-}
-
-void chaos_monkey::progress(const elastic::worker_observer::worker_progress& made) {
-  if (next_) next_->progress(made);
-}
-
-void chaos_monkey::hung(const elastic::worker_observer::hung_worker& worker) {
-  if (next_) next_->hung(worker);
 }
 
 elastic::task<void> chaos_monkey::run(worker_signal signal) {

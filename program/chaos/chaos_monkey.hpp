@@ -8,7 +8,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/cli/chaos_plan.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <program/chaos/chaos_schedule.hpp>
 
 #include <functional>
@@ -25,22 +25,20 @@ class network_cut;
 ///
 ///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, services,
 ///                                                 [] { std::raise(SIGKILL); });
-///     services.observer = chaos;
+///     add_part(services, "chaos", chaos);
 ///     … co_await race(keep_result(agent.run(), result), chaos->run(signal_of(agent)));
 ///
 /// A cut disconnects every TCP connection and port of this process.
 ///
-/// Thread-safety: one strand at a time, on which the agent calls its observer, too.
-class chaos_monkey final : public elastic::worker_observer {
+/// Thread-safety: one strand at a time, on which the agent calls its parts, too.
+class chaos_monkey final : public elastic::agent_part {
  public:
-  /// @param services   the agent's time, log, journal and observer; the observer gets every event
+  /// @param services   the agent's time, log and journal
   /// @param kill_node  ends this process as the loss of its node would
   chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan plan,
                const elastic::agent_services& services, std::function<void()> kill_node);
 
-  void started(const elastic::worker_observer::started_workers& job) override;
-  void progress(const elastic::worker_observer::worker_progress& made) override;
-  void hung(const elastic::worker_observer::hung_worker& worker) override;
+  void started(const elastic::agent_part::started_workers& job) override;
 
   /// Sends a signal to one worker of the job, for a reason: as `local_agent::signal_rank`.
   using worker_signal = std::function<void(int rank, int number, std::string reason)>;
@@ -60,7 +58,7 @@ class chaos_monkey final : public elastic::worker_observer {
   void inject(const worker_signal& signal, const chaos_step& step, active_cut& cut);
   void cut_network(active_cut& cut, const chaos_step& step);
   void restore_network(active_cut& cut, const chaos_step& step);
-  void report_recovery(const elastic::worker_observer::started_workers& job,
+  void report_recovery(const elastic::agent_part::started_workers& job,
                        elastic::duration took);
   void report(const std::string& text);
 
@@ -69,11 +67,10 @@ class chaos_monkey final : public elastic::worker_observer {
   elastic::logger log_;
   std::shared_ptr<elastic::job_journal> journal_;
   std::function<void()> kill_node_;
-  std::shared_ptr<elastic::worker_observer> next_;
   elastic::event_flag has_started_;
   elastic::time_point start_time_{};
   /// The job as of the last start of its workers.
-  elastic::worker_observer::started_workers job_;
+  elastic::agent_part::started_workers job_;
   std::optional<elastic::time_point> last_fault_time_;
   /// How often a fault led to replaced workers, and how often to a restart of all.
   int replacements_ = 0;

@@ -140,7 +140,7 @@ bool is_worker(const elastic::detail::viewed_worker& worker, const std::string& 
 }
 
 void add_workers(const elastic::detail::job_view& view, const std::vector<int>& ranks,
-                 std::vector<elastic::agent_extension::attempt_worker>& workers) {
+                 std::vector<elastic::agent_part::attempt_worker>& workers) {
   for (const elastic::detail::viewed_worker& each : view.workers()) {
     const bool is_wanted =
         ranks.empty() || std::find(ranks.begin(), ranks.end(), each.rank) != ranks.end();
@@ -153,7 +153,7 @@ void add_workers(const elastic::detail::job_view& view, const std::vector<int>& 
 
 elastic::task<int> stacks_of_journals(stacks_query query,
                                       std::function<void(std::string_view)> out) {
-  std::vector<elastic::agent_extension::attempt_worker> workers;
+  std::vector<elastic::agent_part::attempt_worker> workers;
   bool has_ended = true;
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
     for (const elastic::detail::job_view& view :

@@ -131,27 +131,21 @@ std::optional<std::string> kubeflow_status(const elastic::detail::job_view& view
 
 kubeflow_reporter::kubeflow_reporter(asio::any_io_executor strand, kubeflow_server server,
                                      std::shared_ptr<elastic::time_source> time,
-                                     elastic::logger log,
-                                     std::shared_ptr<elastic::worker_observer> next)
+                                     elastic::logger log)
     : server_(std::move(server)),
       time_(std::move(time)),
       log_(std::move(log)),
-      monitor_(std::make_shared<elastic::job_monitor>(time_, std::move(next))),
+      monitor_(std::make_shared<elastic::job_monitor>(time_)),
       changed_(std::move(strand)) {}
 
-void kubeflow_reporter::started(const elastic::worker_observer::started_workers& job) {
-  monitor_->started(job);
+void kubeflow_reporter::started(const elastic::agent_part::started_workers& job) {
   is_first_node_ = job.group_rank == 0;
 }
 
-void kubeflow_reporter::progress(const elastic::worker_observer::worker_progress& made) {
-  monitor_->progress(made);
+void kubeflow_reporter::progressed(const elastic::worker_progress& made) {
+  monitor_->progressed(made);
   if (made.rank == 0) metrics_ = made.metrics;
   if (is_first_node_) changed_.set();
-}
-
-void kubeflow_reporter::hung(const elastic::worker_observer::hung_worker& worker) {
-  monitor_->hung(worker);
 }
 
 elastic::task<void> kubeflow_reporter::run() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -9,7 +10,6 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/status/job_monitor.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
 
 #include <cstdint>
 #include <map>
@@ -49,22 +49,19 @@ std::optional<std::string> kubeflow_status(const elastic::detail::job_view& view
                                            std::int64_t now_us);
 
 /// Reports the progress of a job to Kubeflow Trainer, at most once per `limits::kubeflow_pause`. It
-/// is an observer of the agent, and its `monitor` a sink of the journal. The job never waits for a
+/// is a part of the agent, and its `monitor` a sink of the journal. The job never waits for a
 /// report.
 ///
-/// Thread-safety: one strand at a time, on which the agent calls its observer, too.
-class kubeflow_reporter final : public elastic::worker_observer {
+/// Thread-safety: one strand at a time, on which the agent calls its parts, too.
+class kubeflow_reporter final : public elastic::agent_part {
  public:
-  /// @param next  an observer that is notified first; may be null
   kubeflow_reporter(asio::any_io_executor strand, kubeflow_server server,
-                    std::shared_ptr<elastic::time_source> time, elastic::logger log,
-                    std::shared_ptr<elastic::worker_observer> next = {});
+                    std::shared_ptr<elastic::time_source> time, elastic::logger log);
 
   const std::shared_ptr<elastic::job_monitor>& monitor() const { return monitor_; }
 
-  void started(const elastic::worker_observer::started_workers& job) override;
-  void progress(const elastic::worker_observer::worker_progress& made) override;
-  void hung(const elastic::worker_observer::hung_worker& worker) override;
+  void started(const elastic::agent_part::started_workers& job) override;
+  void progressed(const elastic::worker_progress& made) override;
 
   /// Reports progress. Logs the first failure, and continues to try.
   /// Cancellation: all types; only a cancellation ends it.

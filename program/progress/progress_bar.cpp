@@ -24,12 +24,12 @@ bool progress_bar::can_show(int descriptor, std::string_view terminal_name) {
          ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row >= 3 && size.ws_col >= 20;
 }
 
-void progress_bar::started(const elastic::worker_observer::started_workers& job) {
+void progress_bar::started(const elastic::agent_part::started_workers& job) {
   line_.started(job);
   if (rows_ > 0) draw();
 }
 
-void progress_bar::progress(const elastic::worker_observer::worker_progress& made) {
+void progress_bar::progressed(const elastic::worker_progress& made) {
   const elastic::time_point now = time_->now();
   line_.progress(made, now);
   constexpr std::chrono::milliseconds pause(100);

@@ -4,7 +4,7 @@
 
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/console_target.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <program/progress/progress_line.hpp>
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace elasticrun {
 /// if it never runs, the command `reset` does.
 ///
 /// Thread-safety: one strand at a time, the agent's.
-class progress_bar final : public elastic::worker_observer {
+class progress_bar final : public elastic::agent_part {
  public:
   /// @param descriptor  a terminal (see `can_show`); must outlive this object
   explicit progress_bar(std::shared_ptr<elastic::time_source> time, int descriptor = STDERR_FILENO);
@@ -30,8 +30,8 @@ class progress_bar final : public elastic::worker_observer {
 
   /// Whether a descriptor is a terminal that is large enough and understands the escape sequences.
   static bool can_show(int descriptor, std::string_view terminal_name);
-  void started(const elastic::worker_observer::started_workers& job) override;
-  void progress(const elastic::worker_observer::worker_progress& made) override;
+  void started(const elastic::agent_part::started_workers& job) override;
+  void progressed(const elastic::worker_progress& made) override;
 
   /// Releases the row.
   void hide();

@@ -11,16 +11,16 @@
 
 namespace elasticrun {
 
-void progress_line::started(const elastic::worker_observer::started_workers& job) {
+void progress_line::started(const elastic::agent_part::started_workers& job) {
   job_ = job;
   workers_.clear();
   samples_.clear();
 }
 
-void progress_line::progress(const elastic::worker_observer::worker_progress& made,
+void progress_line::progress(const elastic::worker_progress& made,
                              elastic::time_point now) {
   workers_[made.local_rank] = made;
-  const elastic::worker_observer::worker_progress& last = slowest();
+  const elastic::worker_progress& last = slowest();
   if (!samples_.empty() && last.step <= samples_.back().step) return;
   samples_.push_back({now, last.step});
   // Enough samples for a steady rate, but few enough to follow its changes.
@@ -39,7 +39,7 @@ std::string progress_line::text(std::size_t width) const {
   return line;
 }
 
-const elastic::worker_observer::worker_progress& progress_line::slowest() const {
+const elastic::worker_progress& progress_line::slowest() const {
   const auto is_slower = [](const auto& left, const auto& right) {
     return left.second.step < right.second.step;
   };
@@ -56,7 +56,7 @@ std::vector<std::string> progress_line::parts() const {
     parts.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));
   }
   if (workers_.empty()) return parts;
-  const elastic::worker_observer::worker_progress& last = slowest();
+  const elastic::worker_progress& last = slowest();
   parts.push_back(steps(last));
   parts.push_back(speed(last));
   std::string metrics;
@@ -68,13 +68,13 @@ std::vector<std::string> progress_line::parts() const {
   return parts;
 }
 
-std::string progress_line::steps(const elastic::worker_observer::worker_progress& made) {
+std::string progress_line::steps(const elastic::worker_progress& made) {
   if (made.total <= 0) return fmt::format("step {}", made.step);
   const double share = 100.0 * static_cast<double>(made.step) / static_cast<double>(made.total);
   return fmt::format("step {}/{} {:.0f}%", made.step, made.total, std::floor(share));
 }
 
-std::string progress_line::speed(const elastic::worker_observer::worker_progress& made) const {
+std::string progress_line::speed(const elastic::worker_progress& made) const {
   if (samples_.size() < 2) return {};
   const std::chrono::duration<double> took = samples_.back().time - samples_.front().time;
   const auto taken = static_cast<double>(samples_.back().step - samples_.front().step);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/time.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/agent/agent_part.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace elasticrun {
 /// take each step together.
 class progress_line {
  public:
-  void started(const elastic::worker_observer::started_workers& job);
-  void progress(const elastic::worker_observer::worker_progress& made, elastic::time_point now);
+  void started(const elastic::agent_part::started_workers& job);
+  void progress(const elastic::worker_progress& made, elastic::time_point now);
 
   /// Whether a worker of the current attempt has reported a step.
   bool has_progress() const { return !workers_.empty(); }
@@ -37,19 +37,19 @@ class progress_line {
     std::int64_t step;
   };
 
-  const elastic::worker_observer::worker_progress& slowest() const;
+  const elastic::worker_progress& slowest() const;
   std::vector<std::string> parts() const;
-  static std::string steps(const elastic::worker_observer::worker_progress& made);
+  static std::string steps(const elastic::worker_progress& made);
 
   /// The steps per second, and the remaining time at this rate.
-  std::string speed(const elastic::worker_observer::worker_progress& made) const;
+  std::string speed(const elastic::worker_progress& made) const;
 
   /// "1:02:03", "12 days".
   static std::string clock_text(double seconds);
 
-  elastic::worker_observer::started_workers job_;
+  elastic::agent_part::started_workers job_;
   /// The last report of each worker, by local rank.
-  std::map<int, elastic::worker_observer::worker_progress> workers_;
+  std::map<int, elastic::worker_progress> workers_;
   /// The recent steps of the slowest worker, the oldest first.
   std::deque<sample> samples_;
 };

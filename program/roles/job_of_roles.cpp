@@ -97,15 +97,15 @@ elastic::role role_of(const role_entry& entry, const elastic::launch_config& con
   return role;
 }
 
-/// The same extensions as for a job of one role; replicas use only some of their calls.
-elastic::agent_extension::factory extension_of(const elastic::program_config& config) {
+/// The same parts as for a job of one role; replicas use only some of their calls.
+std::vector<elastic::agent_services::part> parts_of(const elastic::program_config& config) {
   elastic::agent_services services;
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   elastic::job_diagnosis diagnosis = config.diagnosis;
   diagnosis.node_name = config.job.rendezvous.node_name;
   elastic::add_diagnosis(services, std::move(diagnosis));
   if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
-  return services.extension;
+  return services.parts;
 }
 
 /// Whether the rendezvous of a role can refuse nodes with a different job file.
@@ -186,7 +186,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
     if (can_compare(role)) {
       role.config.rendezvous.conf.emplace("fingerprint", file.fingerprint);
     }
-    role.extension = extension_of(line.config);
+    role.parts = parts_of(line.config);
     check_faults(entry, line.config.chaos);
     job.options.roles.push_back(std::move(role));
     job.chaos.push_back(line.config.chaos);
@@ -202,8 +202,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
 
 namespace {
 
-/// The extensions that the job needs. That for faults comes after that for the status, because it
-/// wraps the other one's observer.
+/// The extensions that the job needs.
 std::shared_ptr<elastic::role_extension> extension_of(const job_of_roles& job) {
   std::vector<std::shared_ptr<elastic::role_extension>> parts;
   if (role_status::is_needed(job.options, job.program)) {

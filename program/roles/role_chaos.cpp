@@ -27,7 +27,7 @@ void role_chaos::prepare(std::size_t role, elastic::agent_services& services) {
                                                   [] { std::raise(SIGKILL); });
     tasks_->spawn(disturb(whom));
   }
-  services.observer = whom->monkey;
+  add_part(services, "chaos", whom->monkey);
 }
 
 void role_chaos::begin_role(std::size_t role, worker_signal signal) {

@@ -79,7 +79,7 @@ void role_status::begin(asio::any_io_executor executor, const elastic::agent_ser
       services.time ? services.time->wall_now() : elastic::system_time().wall_now();
   view_.began_us =
       std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count();
-  monitor_ = std::make_shared<elastic::roles_monitor>(view_, services.time, services.observer);
+  monitor_ = std::make_shared<elastic::roles_monitor>(view_, services.time);
   options_->roles = monitor_;
   options_->commands = std::move(commands);
   options_->time = services.time;

@@ -96,10 +96,10 @@ class stage {
   }
 
   task<worker_inspection> inspect(duration within = limits::inspection_time) {
-    agent_extension::attempt_worker worker;
+    agent_part::attempt_worker worker;
     worker.rank = 3;
     worker.pid = process_->pid();
-    std::vector<agent_extension::attempt_worker> workers;
+    std::vector<agent_part::attempt_worker> workers;
     workers.push_back(worker);
     system_time time;
     task<std::vector<worker_inspection>> inspecting =

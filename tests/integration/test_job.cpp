@@ -7,7 +7,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/launch/job.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -35,9 +35,9 @@ using elastic::worker_state;
 using words = std::vector<std::string>;
 
 /// Calls somebody when the workers run.
-struct starter final : elastic::worker_observer {
+struct starter final : elastic::agent_part {
   std::function<void()> on_start = [] {};
-  void started(const elastic::worker_observer::started_workers&) override { on_start(); }
+  void started(const elastic::agent_part::started_workers&) override { on_start(); }
 };
 
 /// A program with one job of puppets, each of which does `acts`.
@@ -51,7 +51,7 @@ class program {
     config.workers.environment[remains_.name] = remains_.value;
     config.workers.shutdown_timeout = std::chrono::hours(1);
     config.standalone = true;
-    services.observer = observer;
+    add_part(services, "observer", observer);
   }
   program(const program&) = delete;
   program& operator=(const program&) = delete;

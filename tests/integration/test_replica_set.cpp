@@ -3,13 +3,13 @@
 
 // Replicas of one program, with real processes: each restarts on its own.
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/roles/replica_set.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -39,7 +39,7 @@ using elastic::worker_state;
 using words = std::vector<std::string>;
 
 /// Tells of each start.
-struct starts final : elastic::worker_observer {
+struct starts final : elastic::agent_part {
   std::vector<started_workers> all;
   std::function<void(const started_workers&)> on_start = [](const started_workers&) {};
   void started(const started_workers& start) override {
@@ -74,7 +74,7 @@ class program {
     workers.shutdown_timeout = std::chrono::hours(1);
     workers.log_dir = files / "logs";
     workers.redirects = elastic::stream_selection(elastic::std_streams::both);
-    services.observer = observer;
+    add_part(services, "observer", observer);
   }
   program(const program&) = delete;
   program& operator=(const program&) = delete;
@@ -464,18 +464,16 @@ TEST_CASE("replicas: a pause takes the place of a wait for the next start",
 }
 
 /// Breaks when it is asked for stacks.
-struct broken_extension final : elastic::agent_extension {
-  elastic::task<job_command::outcome> carry_out(job_command) override {
+struct broken_part final : elastic::agent_part {
+  elastic::task<std::optional<job_command::outcome>> carry_out(job_command) override {
     throw elastic::error(elastic::errc::file_access, "no stacks");
-    co_return job_command::outcome();
+    co_return std::nullopt;
   }
 };
 
 TEST_CASE("replicas: what breaks beside them ends the run", "[integration][roles]") {
   program host(2, "exec $PUPPET hang");
-  host.services.extension = [](elastic::agent_extension::context) {
-    return std::make_unique<broken_extension>();
-  };
+  add_part(host.services, "stacks", std::make_shared<broken_part>());
   std::string answer;
   host.observer->on_start = [&](const auto&) {
     job_command command;

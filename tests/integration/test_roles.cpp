@@ -8,7 +8,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/roles/role_group.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -49,7 +49,7 @@ using elastic::worker_state;
 using words = std::vector<std::string>;
 
 /// Calls somebody when the workers of so many roles run.
-struct starter final : elastic::worker_observer {
+struct starter final : elastic::agent_part {
   int roles = 0;
   std::function<void()> on_start = [] {};
   void started(const started_workers&) override {
@@ -67,7 +67,7 @@ class program {
  public:
   program() {
     options.log_dir = files / "logs";
-    services.observer = observer;
+    add_part(services, "observer", observer);
   }
   program(const program&) = delete;
   program& operator=(const program&) = delete;
@@ -576,7 +576,7 @@ class two_nodes {
     std::vector<std::optional<roles_result>> results(2);
     std::exception_ptr failure;
     elastic::agent_services services;
-    services.observer = observer;
+    add_part(services, "observer", observer);
     observer->on_start = [&] { groups[0]->stop({.reason = "enough"}); };
     for (auto& result : results) {
       groups.push_back(std::make_unique<role_group>(context_.get_executor(), options_, services));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
@@ -11,7 +11,6 @@
 #include <elastic/process/detail/console_writer.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
 #include <elastic/testing/event_recorder.hpp>
 #include <elastic/testing/output_recorder.hpp>
 #include <elastic/worker/record.hpp>
@@ -73,13 +72,17 @@ class agent_stage {
   std::shared_ptr<log_recorder> log;
   std::shared_ptr<event_handler> events;
   std::shared_ptr<metric_handler> metrics;
-  std::shared_ptr<worker_observer> observer;
   std::shared_ptr<job_journal> journal = std::make_shared<job_journal>(job_journal::options{});
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
-  agent_extension::factory extension;
+  std::vector<agent_services::part> parts;
   bool job_may_grow = false;
   /// Cancels the coroutine that runs the agent.
   asio::cancellation_signal cancel;
+
+  /// Adds a guest that this test owns, too.
+  void attach(std::shared_ptr<agent_part> guest) {
+    parts.push_back({"guest", [guest = std::move(guest)](const auto&) { return guest; }});
+  }
 
   /// The agent. The first call creates it from the present set-up.
   local_agent& agent() {
@@ -93,11 +96,10 @@ class agent_stage {
       options.services.time = time.share();
       options.services.events = events;
       options.services.metrics = metrics;
-      options.services.observer = observer;
       options.services.journal = journal;
       options.services.console_err = console_err;
       options.services.log = log->log();
-      options.services.extension = extension;
+      options.services.parts = parts;
       options.job_may_grow = job_may_grow;
       agent_.emplace(std::move(options));
     }

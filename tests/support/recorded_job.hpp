@@ -6,7 +6,7 @@
 #include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/status/detail/node_report.hpp>
 #include <elastic/telemetry/journal_record.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <support/run_program.hpp>
 
 #include <cstddef>
@@ -34,7 +34,7 @@ inline std::vector<journal_record> recorded_journal(const std::string& name) {
 inline void report_recorded_steps(detail::job_view& view, const journal_record& started) {
   for (std::int64_t step = 1; step <= 10; ++step) {
     for (int local_rank = 0; local_rank < 4; ++local_rank) {
-      worker_observer::worker_progress progress;
+      worker_progress progress;
       progress.rank = local_rank;
       progress.local_rank = local_rank;
       const bool is_slow = local_rank == 3;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -12,13 +12,13 @@
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace elastic {
 
@@ -52,6 +52,13 @@ struct agent_services {
     std::optional<std::uint64_t> open_files = {};
   };
 
+  /// A guest of an agent.
+  struct part {
+    /// The name for people, which no other part has: "diagnosis".
+    std::string name;
+    agent_part::factory make;
+  };
+
   /// The rendezvous backends that a launch_config can name; a local_agent has a rendezvous and does
   /// not use them. Default: a `rendezvous_registry()`.
   std::shared_ptr<const rendezvous_registry> backends = {};
@@ -77,9 +84,6 @@ struct agent_services {
   /// Counts the requests to the stores of this node; `make_agent` passes it to the rendezvous.
   /// Default: requests are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
-  /// Receives the progress of workers, and learns of each hung worker before it is killed. Default:
-  /// none.
-  std::shared_ptr<worker_observer> observer = {};
   /// Decides where the workers' output goes. Default: as in the launch_config, or else what
   /// torchrun does.
   std::shared_ptr<logs_specs> logs = {};
@@ -90,11 +94,21 @@ struct agent_services {
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
-  /// Creates what an opt-in module adds to the agent. Default: nothing is added.
-  agent_extension::factory extension = {};
+  /// The guests of the agent, in the order in which it calls them: see `add_part`. An agent takes
+  /// the list when it is constructed; later changes have no effect on it. Default: none.
+  std::vector<part> parts = {};
   /// Default: silent.
   logger log = {};
 };
+
+/// Adds a part to the end of `agent_services::parts`.
+/// Errors: `errc::invalid_argument` if there is a part of this name.
+ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make);
+
+/// The same for a part that the caller owns, too, and that every agent with these services gets.
+/// Errors: the same; `errc::invalid_argument` if it is null.
+ELASTIC_DECL void add_part(agent_services& services, std::string name,
+                           std::shared_ptr<agent_part> shared);
 
 /// Fills in a default for each empty service that an agent needs: the launchers, the time, the
 /// journal and the consoles. Optional services stay empty.

@@ -93,7 +93,7 @@ struct run_result {
   /// How often the workers were restarted after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
-  /// How the workers of this node were started in all attempts; empty unless an agent_extension
+  /// How the workers of this node were started in all attempts; empty unless an agent_part
   /// starts them.
   worker_starts starts;
   /// The ranks of this node that were replaced while other workers of the job continued.

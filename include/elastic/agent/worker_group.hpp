@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
-#include <elastic/agent/detail/group_owner.hpp>
+#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/hang_hooks.hpp>
 #include <elastic/agent/detail/process_builder.hpp>
 #include <elastic/agent/detail/role_link.hpp>
@@ -39,7 +39,6 @@
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/telemetry/detail/output_tails.hpp>
 #include <elastic/telemetry/job_event.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
 
 #include <sys/types.h>
 
@@ -134,8 +133,13 @@ class worker_group {
   /// call.
   void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
-  /// Sets how the group calls its owner. Call this before `start`.
-  ELASTIC_DECL void attach(detail::group_owner owner);
+  /// Adds a guest of the group: it is asked how to start workers, and told what happens to them.
+  /// Nobody calls its functions about rounds and commands: those are an agent's. Call this before
+  /// `start`.
+  ELASTIC_DECL void attach(std::shared_ptr<agent_part> part);
+
+  /// Replaces all guests by those of an agent. Call this before `start`.
+  ELASTIC_DECL void attach(std::shared_ptr<detail::agent_parts> parts);
 
   /// From now on the workers are replicas: they form no world, and the end of one does not affect
   /// the others. Instead, `call`, which must not throw, is called with it. Call this before
@@ -170,7 +174,7 @@ class worker_group {
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
   /// The workers that were started in this attempt.
-  ELASTIC_DECL std::vector<agent_extension::attempt_worker> attempt_workers() const;
+  ELASTIC_DECL std::vector<agent_part::attempt_worker> attempt_workers() const;
 
   /// Starts every worker for a round. The workers of the previous round must have been stopped
   /// (`stop`).
@@ -270,8 +274,8 @@ class worker_group {
   /// What the workers have reported in this attempt.
   const worker_reports& reports() const { return attempt_.reports; }
 
-  /// Tells the observer that the workers run.
-  ELASTIC_DECL void announce(const worker_observer::started_workers& start);
+  /// Tells the guests that the workers run.
+  void announce(const agent_part::started_workers& start) { parts_->started(start); }
 
   /// Passes a signal on to every running worker, and to those that are being started as soon as
   /// they run.
@@ -337,7 +341,7 @@ class worker_group {
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(const worker_channels::hung_worker& found);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
-  ELASTIC_DECL detail::hang_hook_call hook_for(worker_observer::hung_worker hung) const;
+  ELASTIC_DECL detail::hang_hook_call hook_for(agent_part::hung_worker hung) const;
 
   using sights = std::vector<std::optional<detail::worker_sight>>;
   ELASTIC_DECL task<sights> look_at_workers();
@@ -353,18 +357,6 @@ class worker_group {
   ELASTIC_DECL void take(int local_rank, const worker_messages::progress& progress);
   ELASTIC_DECL void take(int local_rank, const worker_messages::no_restart& wish);
   ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
-
-  template <class Call>
-  void notify_observer(Call call) {
-    if (!observer_) return;
-    try {
-      call(*observer_);
-    } catch (const std::exception& failure) {
-      log_.warning("the observer of workers failed: {}", failure.what());
-    } catch (...) {
-      log_.warning("the observer of workers failed");
-    }
-  }
 
   ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
                                     job_event::suspicion suspicion = job_event::suspicion::none);
@@ -502,7 +494,6 @@ class worker_group {
   detail::worker_leftovers leftovers_;
   std::shared_ptr<logs_specs> logs_;
   logger log_;
-  std::shared_ptr<worker_observer> observer_;
   /// Null: nothing is reported.
   std::shared_ptr<job_journal> journal_;
   /// Null: output is not offered to viewers.
@@ -510,7 +501,7 @@ class worker_group {
   /// Null: the job has no other roles.
   std::shared_ptr<detail::role_link> roles_;
   std::optional<stop_plan> on_failure_;
-  detail::group_owner owner_;
+  std::shared_ptr<detail::agent_parts> parts_;
   std::function<void()> on_start_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;

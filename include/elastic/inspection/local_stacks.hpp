@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
@@ -17,7 +17,7 @@ namespace elastic {
 /// @param workers  processes of this user; must exist until the task is awaited
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<std::string> local_stacks(
-    named<std::vector<agent_extension::attempt_worker>> workers);
+    named<std::vector<agent_part::attempt_worker>> workers);
 
 }  // namespace elastic
 

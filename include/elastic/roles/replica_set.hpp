@@ -49,7 +49,7 @@ class replica_set {
   /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
   ///                  applies to all of them together, the delay before a restart to each alone.
   ///                  The rendezvous is not used
-  /// @param services  as for an agent; an agent_extension only starts processes and carries out
+  /// @param services  as for an agent; an agent_part only starts processes and carries out
   ///                  commands
   /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for
   /// `on_failure::replace`, a node check, and output filters, which replicas do not support.
@@ -115,7 +115,7 @@ class replica_set {
   /// Carries out a command while the set runs. `pause` makes the replicas save a checkpoint and
   /// stops them; `resume` restarts them with the same numbers, and the restarts used so far still
   /// count. A set with a replica that has succeeded cannot be paused, because `resume` would run
-  /// that replica again. `drain` stops the set. `stacks` needs the agent_extension of
+  /// that replica again. `drain` stops the set. `stacks` needs the agent_part of
   /// `add_diagnosis`.
   ///
   /// Result: the outcome when the command is done, or why it was not carried out, at the latest

@@ -18,9 +18,9 @@ class roles_monitor;
 /// several nodes, reports to the node that shows the whole job. `make_agent` connects the monitor
 /// with the rendezvous.
 ///
-/// The monitor follows the journal (which is added if the services have none), wraps the observer,
-/// handles the reports of nodes, and reads the counters of this node's stores. It is for programs
-/// that serve the view by other means; others call `add_status`.
+/// The monitor follows the journal (which is added if the services have none), is a part of the
+/// agent, handles the reports of nodes, and reads the counters of this node's stores. It is for
+/// programs that serve the view by other means; others call `add_status`.
 /// @param meeting  the `rendezvous` of the launch_config, for the name of the node
 /// Result: the monitor; that of the services if they have one.
 /// Errors: `errc::invalid_argument` if the `reports` of the services do not belong to a
@@ -29,8 +29,7 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                                                       const rendezvous_parameters& meeting);
 
 /// The same for a role of a job of several, each time that a new agent, or a new set of replicas,
-/// runs it: adds its monitor and its tails. The observer of the roles_monitor replaces that of the
-/// services.
+/// runs it: adds its monitor and its tails.
 /// @param role  its place
 ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting,
                               roles_monitor& roles, std::size_t role);

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/telemetry/detail/report_exchange.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -26,21 +27,20 @@ namespace detail {
 class report_feed;
 }  // namespace detail
 
-/// The view of a running job. Add it to the job's journal, and make it the agent's observer. A
-/// program with its own HTTP server passes the view to `job_json` and `metrics_text`.
+/// The view of a running job. Add it to the job's journal, and to the parts of the agent
+/// (`add_part`). A program with its own HTTP server passes the view to `job_json` and
+/// `metrics_text`.
 ///
 /// As `rendezvous_parameters::reports`, it sends reports about this node to the node that serves
 /// the rendezvous; on that node, its view contains the whole job.
 ///
 /// Thread-safety: any thread.
 class job_monitor final : public journal_sink,
-                          public worker_observer,
+                          public agent_part,
                           public detail::report_exchange {
  public:
   /// @param time  null: `system_time`
-  /// @param next  an observer that is called first; may be null
-  ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {},
-                                    std::shared_ptr<worker_observer> next = {});
+  ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {});
   ELASTIC_DECL ~job_monitor() override;
 
   /// The current state of the job. A view is immutable; a change replaces it by a new one.
@@ -80,9 +80,7 @@ class job_monitor final : public journal_sink,
   // ---- what is told -----------------------------------------------------------------------------
 
   ELASTIC_DECL void take(const journal_record& record) override;
-  ELASTIC_DECL void started(const worker_observer::started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_observer::worker_progress& made) override;
-  ELASTIC_DECL void hung(const worker_observer::hung_worker& worker) override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
 
   ELASTIC_DECL void demanded(detail::report_demand demand) override;
   ELASTIC_DECL std::string next_report() override;
@@ -102,7 +100,6 @@ class job_monitor final : public journal_sink,
   ELASTIC_DECL void note_change();
 
   std::shared_ptr<time_source> time_;
-  std::shared_ptr<worker_observer> next_;
   mutable std::mutex mutex_;
   detail::job_view view_;
   /// The copy of `view_` that viewers have; null: it has changed since.

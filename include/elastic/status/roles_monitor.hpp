@@ -7,7 +7,7 @@
 #include <elastic/status/detail/viewed_roles.hpp>
 #include <elastic/status/job_monitor.hpp>
 #include <elastic/telemetry/detail/output_tails.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,10 +31,8 @@ class roles_monitor {
  public:
   /// @param begin  the roles before any of them has started
   /// @param time   null: `system_time`
-  /// @param next   an observer of the workers that is called first; may be null
   ELASTIC_DECL explicit roles_monitor(detail::viewed_roles begin,
-                                      std::shared_ptr<time_source> time = {},
-                                      std::shared_ptr<worker_observer> next = {});
+                                      std::shared_ptr<time_source> time = {});
   ELASTIC_DECL ~roles_monitor();
   roles_monitor(const roles_monitor&) = delete;
   roles_monitor& operator=(const roles_monitor&) = delete;

@@ -4,6 +4,7 @@
 // An agent with a rendezvous of one's own, here of one node.
 
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/event_flag.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/memory_store.hpp>
 

@@ -7,7 +7,7 @@
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/roles/replica_set.hpp>
 #include <elastic/roles/role_group.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -116,10 +116,10 @@ class runner_of final : public runner {
 };
 
 /// Calls somebody when the workers run.
-struct starter final : elastic::worker_observer {
+struct starter final : elastic::agent_part {
   std::function<void()> on_start = [] {};
   int starts = 0;
-  void started(const elastic::worker_observer::started_workers&) override {
+  void started(const elastic::agent_part::started_workers&) override {
     ++starts;
     on_start();
   }
@@ -138,7 +138,7 @@ class host {
     workers.shutdown_timeout = std::chrono::hours(1);
     workers.log_dir = "/dev/null";
     config.standalone = true;
-    services.observer = observer;
+    add_part(services, "observer", observer);
   }
   host(const host&) = delete;
   host& operator=(const host&) = delete;

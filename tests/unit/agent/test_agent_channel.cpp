@@ -6,7 +6,7 @@
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/launch/job_outcome.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
@@ -136,25 +136,25 @@ TIME_TEST("agent channel: progress that a library reports by itself is no heartb
 }
 
 /// Notes what it is told, or throws.
-struct noting_observer final : elastic::worker_observer {
+struct noting_observer final : elastic::agent_part {
   std::vector<std::string> reports;
   bool throws = false;
-  void progress(const elastic::worker_observer::worker_progress& report) override {
+  void progressed(const elastic::worker_progress& report) override {
     reports.push_back(fmt::format("rank {}: {} of {} '{}' loss {}", report.rank, report.step,
                                   report.total, report.text, report.metrics.at("loss")));
   }
-  void hung(const elastic::worker_observer::hung_worker& worker) override {
+  void hung(const elastic::agent_part::hung_worker& worker) override {
     reports.push_back(fmt::format("rank {} pid {}: {}", worker.rank, worker.pid, worker.reason));
     if (throws) throw std::runtime_error("no");
   }
 };
 
-TIME_TEST("agent channel: an observer hears of progress, and of a hung worker before its end",
+TIME_TEST("agent channel: a part hears of progress, and of a hung worker before its end",
           "[agent]") {
   const auto observer = std::make_shared<noting_observer>();
   observer->throws = true;
   agent_stage stage(time);
-  stage.observer = observer;
+  stage.attach(observer);
   stage.start();
   co_await stage.quiet();
   peer peer_0(stage.worker(0));
@@ -164,7 +164,7 @@ TIME_TEST("agent channel: an observer hears of progress, and of a hung worker be
   CHECK(observer->reports ==
         std::vector<std::string>{"rank 0: 3 of 9 'warm' loss 0.5",
                                  "rank 0 pid 1000: no heartbeat for 2 s (allowed 2 s)"});
-  CHECK(stage.log->has("the observer of workers failed: no"));
+  CHECK(stage.log->has("a part of the agent failed: no"));
   CHECK(stage.result().state == worker_state::failed);
 }
 

@@ -9,7 +9,7 @@
 #include <elastic/agent/run_result.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/store/prefix_store.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
@@ -55,9 +55,9 @@ struct survivor : channel_peer {
   }
 };
 
-struct start_recorder final : elastic::worker_observer {
-  std::vector<elastic::worker_observer::started_workers> starts;
-  void started(const elastic::worker_observer::started_workers& start) override {
+struct start_recorder final : elastic::agent_part {
+  std::vector<elastic::agent_part::started_workers> starts;
+  void started(const elastic::agent_part::started_workers& start) override {
     starts.push_back(start);
   }
 };
@@ -70,7 +70,7 @@ struct play {
     stage.workers.on_failure = elastic::on_failure::replace;
     stage.workers.rejoin_timeout = 10s;
     stage.events = events;
-    stage.observer = observer;
+    stage.attach(observer);
   }
 
   /// The process that was started as the `number`th says that it can rejoin.

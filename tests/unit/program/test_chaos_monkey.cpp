@@ -38,7 +38,7 @@ struct play {
     services.journal = stage.journal;
     monkey = std::make_shared<chaos_monkey>(time.context().get_executor(),
                                             elastic::parse_chaos_plan(plan), services, [] {});
-    stage.observer = monkey;
+    stage.attach(monkey);
     stage.workers.nproc_per_node = 3;
     stage.workers.max_restarts = 3;
     stage.start();

@@ -80,7 +80,7 @@ class generated_job {
     stage_.journal = std::make_shared<elastic::job_journal>(std::move(journal));
     monitor_ = std::make_shared<elastic::job_monitor>(time.share());
     stage_.journal->add(monitor_);
-    stage_.observer = monitor_;
+    stage_.attach(monitor_);
     stage_.launcher->on_start = [this](elastic::test::fake_process& started) {
       started.on_signal = elastic::test::fake_process::exit_after(stage_.time, stop_);
     };

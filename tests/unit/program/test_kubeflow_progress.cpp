@@ -16,7 +16,7 @@
 
 namespace kubeflow_progress_tests {
 
-using elastic::worker_observer;
+using elastic::worker_progress;
 using elastic::detail::job_view;
 using elastic::test::journal_story;
 using elasticrun::find_kubeflow_server;
@@ -85,7 +85,7 @@ job_view view_at(std::int64_t step, std::int64_t total) {
   journal_story story;
   story.begin().start(0, 2);
   job_view view = elastic::detail::view_of(story.records);
-  worker_observer::worker_progress progress;
+  worker_progress progress;
   progress.step = step;
   progress.total = total;
   view.take(progress, story.now_us);
@@ -104,7 +104,7 @@ TEST_CASE("kubeflow: what it is told", "[program]") {
   CHECK(status(view) == nlohmann::json::parse(R"({"progressPercentage": 33,
       "metrics": [{"name": "step", "value": "100"}, {"name": "a\"b", "value": "0.25"}],
       "lastUpdatedTime": "2023-11-14T22:13:20Z"})"));
-  worker_observer::worker_progress progress;
+  worker_progress progress;
   progress.step = 110;
   progress.total = 300;
   view.take(progress, journal_story().now_us + 23'000'000);
@@ -125,7 +125,7 @@ TEST_CASE("kubeflow: only the first node tells it, and only of steps", "[program
     if (record.event.group_rank) record.event.group_rank = 1;
   }
   job_view view = elastic::detail::view_of(story.records);
-  view.take(worker_observer::worker_progress(), story.now_us);
+  view.take(worker_progress(), story.now_us);
   CHECK_FALSE(kubeflow_status(view, {}, 0));
 }
 

@@ -12,17 +12,17 @@ namespace progress_line_tests {
 
 using namespace std::chrono_literals;
 using elastic::time_point;
-using elastic::worker_observer;
+using elastic::worker_progress;
 using elasticrun::progress_line;
 
 constexpr std::size_t full_width = 200;
 constexpr time_point start{};
 
-worker_observer::started_workers job() { return {2, 8, 0, 2, 1, 3}; }
+elastic::agent_part::started_workers job() { return {2, 8, 0, 2, 1, 3}; }
 
-worker_observer::worker_progress report_of(int local_rank, std::int64_t step,
+worker_progress report_of(int local_rank, std::int64_t step,
                                            std::int64_t total = 0) {
-  worker_observer::worker_progress report;
+  worker_progress report;
   report.local_rank = local_rank;
   report.step = step;
   report.total = total;
@@ -70,7 +70,7 @@ TEST_CASE("progress line: the rate and the time that is left follow from the las
 TEST_CASE("progress line: metrics and words of the worker stand at its end", "[program]") {
   progress_line line;
   line.started({0, 1, 0, 1, 0, 0});
-  worker_observer::worker_progress report = report_of(0, 7);
+  worker_progress report = report_of(0, 7);
   report.metrics = {{"loss", 0.30714}, {"lr", 1e-5}};
   report.text = "warming up";
   line.progress(report, start);

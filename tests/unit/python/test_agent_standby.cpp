@@ -39,12 +39,12 @@ TEST_CASE("warm_standby: an agent has the standbys of one set of terms", "[stand
   agent_services services;
   warm_standby terms;
   add_warm_standbys(services, terms);
-  REQUIRE(services.extension);
+  REQUIRE(services.parts.size() == 1);
   CHECK_THROWS_AS(add_warm_standbys(services, terms), error);
   agent_services others;
   terms.modules = {"not a module"};
   CHECK_THROWS_AS(add_warm_standbys(others, terms), error);
-  CHECK_FALSE(others.extension);
+  CHECK(others.parts.empty());
 }
 
 TIME_TEST("warm_standby: the services of an agent serve the next one, too", "[agent][standby]") {
@@ -54,7 +54,7 @@ TIME_TEST("warm_standby: the services of an agent serve the next one, too", "[ag
   for (int run = 0; run < 2; ++run) {
     stage.emplace(time);
     stage->workers.nproc_per_node = 1;
-    stage->extension = services.extension;
+    stage->parts = services.parts;
     stage->start();
     co_await stage->quiet();
     stage->worker(0).exit(0);
@@ -115,7 +115,7 @@ class standby_stage : public agent_stage {
     terms.modules = {"torch"};
     agent_services services;
     add_warm_standbys(services, terms);
-    extension = services.extension;
+    parts = services.parts;
     launcher->on_start = [this](fake_process& process) {
       const bool is_standby = process.variable("ELASTIC_STANDBY") != "<not set>";
       sockets.emplace_back(is_standby ? ::fcntl(process.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);

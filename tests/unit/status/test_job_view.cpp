@@ -21,7 +21,7 @@
 namespace job_view_tests {
 
 using elastic::job_event;
-using elastic::worker_observer;
+using elastic::worker_progress;
 using elastic::detail::agent_activity;
 using elastic::detail::attempt_end;
 using elastic::detail::job_view;
@@ -33,8 +33,8 @@ using elastic::test::contains_text;
 using elastic::test::journal_story;
 using condition = elastic::detail::viewed_worker::condition;
 
-worker_observer::worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) {
-  worker_observer::worker_progress progress;
+worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) {
+  worker_progress progress;
   progress.rank = local_rank;
   progress.local_rank = local_rank;
   progress.step = step;

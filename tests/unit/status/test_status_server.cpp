@@ -546,11 +546,11 @@ TEST_CASE("status server: progress comes by itself", "[status]") {
   peer.get("/api/v1/events");
   CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
   CHECK_THAT(peer.read_to("\n\n"), contains_text("agent_started"));
-  elastic::worker_observer::worker_progress progress;
+  elastic::worker_progress progress;
   progress.local_rank = 1;
   progress.step = 5;
   progress.total = 9;
-  status_stage.monitor->progress(progress);
+  status_stage.monitor->progressed(progress);
   CHECK_THAT(peer.read_to("event: progress\n"), contains_text("event: progress\n"));
   CHECK_THAT(peer.read_to("\n\n"), contains_text("\"workers\": [[1,5,9,0]]"));
 }

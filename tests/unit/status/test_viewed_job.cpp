@@ -203,7 +203,7 @@ TEST_CASE("report feed: tells everything once, then what is new", "[status]") {
   CHECK(pieces[0].workers.size() == 2);
   CHECK(pieces[0].workers[1].pid == 101);
   CHECK(pieces_of(feed, view, true).empty());
-  elastic::worker_observer::worker_progress step;
+  elastic::worker_progress step;
   step.local_rank = 1;
   step.step = 5;
   view.take(step, story.now_us);
@@ -528,9 +528,9 @@ TEST_CASE("job monitor: tells the node that serves as much as that wants to hear
   CHECK(nodes.host->view()->whole().nodes()[1].workers.size() == 2);
   CHECK(nodes.peer->view()->is_shown_elsewhere());
   // Steps are not asked for.
-  elastic::worker_observer::worker_progress step;
+  elastic::worker_progress step;
   step.step = 5;
-  nodes.peer->progress(step);
+  nodes.peer->progressed(step);
   CHECK(nodes.carry() == 0);
   nodes.host->begin_following();
   CHECK(nodes.host->demand() == report_demand::progress);

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/epoch_record.hpp>
-#include <elastic/agent/detail/group_owner.hpp>
+#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/pending_command.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
@@ -71,9 +70,10 @@ class agent_run {
   ELASTIC_DECL task<run_result> run();
 
  private:
-  ELASTIC_DECL std::unique_ptr<agent_extension> make_extension(asio::any_io_executor strand,
-                                                               const agent_services& services);
-  ELASTIC_DECL agent_services by_extension(agent_services services);
+  /// The first part of the agent: the agent itself.
+  class own_part;
+
+  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(const agent_services& services);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
@@ -106,8 +106,6 @@ class agent_run {
   ELASTIC_DECL task<void> kill_at_fence();
   ELASTIC_DECL agent_view look() const;
   ELASTIC_DECL const std::optional<std::string>& bad_node() const;
-  // How the workers call this run.
-  ELASTIC_DECL group_owner owner();
   ELASTIC_DECL const rendezvous_change* round_end() const;
   ELASTIC_DECL restart_ledger::decision decide(const rendezvous_change& change) const;
 
@@ -136,7 +134,7 @@ class agent_run {
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> report_missing();
   ELASTIC_DECL task<void> until_round_ends();
-  ELASTIC_DECL task<void> wait_for_extension(duration timeout);
+  ELASTIC_DECL task<void> wait_for_parts(duration timeout);
   ELASTIC_DECL task<void> run_beside_workers();
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
   ELASTIC_DECL void take_change(rendezvous_change change);
@@ -185,12 +183,13 @@ class agent_run {
   /// Until the first round, this is the handler that is being tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
-  std::unique_ptr<agent_extension> extension_;
+  asio::any_io_executor strand_;
+  /// Never null.
+  std::shared_ptr<agent_parts> parts_;
   agent_services services_;
-  /// Totals of all attempts; nothing is counted unless an extension starts workers.
+  /// Totals of all attempts; nothing is counted unless a part starts workers.
   worker_starts starts_;
   const logger& log_;
-  asio::any_io_executor strand_;
   time_source& time_;
   run_files files_;
   worker_group group_;

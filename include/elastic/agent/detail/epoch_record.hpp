@@ -13,7 +13,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -64,7 +64,7 @@ class epoch_record {
   /// Completes `start` with the workers of this node that are new while others stayed, and reports
   /// them to the journal, the metrics and the result.
   /// @param ended  what `begin` returned
-  ELASTIC_DECL void report_replacement(worker_observer::started_workers& start, time_point ended);
+  ELASTIC_DECL void report_replacement(agent_part::started_workers& start, time_point ended);
   ELASTIC_DECL void log_replacement(const std::vector<int>& replaced, time_point ended) const;
 
   /// A worker of this node has reported a step.

@@ -13,7 +13,7 @@
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/stop_plan.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -26,7 +26,7 @@ namespace elastic::detail {
 
 /// One run of the hook.
 struct hang_hook_call {
-  worker_observer::hung_worker worker;
+  agent_part::hung_worker worker;
   /// The environment to which the variables of the hook are added.
   environment_map environment;
   /// Its working directory; empty: the agent's.

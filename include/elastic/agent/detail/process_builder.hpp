@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/detail/group_owner.hpp>
+#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/role_link.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
@@ -23,9 +23,11 @@ namespace elastic::detail {
 class process_builder {
  public:
   /// @param roles  null: the job has no other roles
-  /// The settings, the channels and the owner must outlive this object.
+  /// @param parts  may change between two calls
+  /// The settings, the channels and `parts` must outlive this object.
   ELASTIC_DECL process_builder(const worker_spec& spec, const worker_channels& channels,
-                               std::shared_ptr<role_link> roles, const group_owner& owner);
+                               std::shared_ptr<role_link> roles,
+                               const std::shared_ptr<agent_parts>& parts);
 
   ELASTIC_DECL process_spec make(const worker_identity& identity, const job_context& job,
                                  const std::string& error_file) const;
@@ -43,7 +45,7 @@ class process_builder {
   const worker_spec& spec_;
   const worker_channels& channels_;
   std::shared_ptr<role_link> roles_;
-  const group_owner& owner_;
+  const std::shared_ptr<agent_parts>& parts_;
 };
 
 }  // namespace elastic::detail

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/pending_command.hpp>
 #include <elastic/agent/job_command.hpp>
@@ -27,7 +27,7 @@ class worker_orders {
  public:
   /// All references must outlive this object.
   ELASTIC_DECL worker_orders(asio::any_io_executor strand, worker_group& group,
-                             agent_extension& extension, agent_journal& journal, time_source& time,
+                             agent_parts& parts, agent_journal& journal, time_source& time,
                              const logger& log);
 
   /// Queues a request; drops it if no workers run. The callers bound their number.
@@ -60,7 +60,7 @@ class worker_orders {
   ELASTIC_DECL task<void> save_as_ordered(order ordered);
 
   worker_group& group_;
-  agent_extension& extension_;
+  agent_parts& parts_;
   agent_journal& journal_;
   time_source& time_;
   const logger& log_;

@@ -5,6 +5,8 @@
 #include <elastic/agent/agent_services.hpp>
 
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/required.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/console_output.hpp>
@@ -12,7 +14,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
@@ -31,6 +36,23 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
 }
 
 }  // namespace detail
+
+ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make) {
+  const bool is_known = std::any_of(services.parts.begin(), services.parts.end(),
+                                    [&](const auto& part) { return part.name == name; });
+  if (is_known) {
+    throw error(errc::invalid_argument,
+                fmt::format("the services of an agent have a part '{}' already", name));
+  }
+  services.parts.push_back({std::move(name), std::move(make)});
+}
+
+ELASTIC_DECL void add_part(agent_services& services, std::string name,
+                           std::shared_ptr<agent_part> shared) {
+  detail::required(shared, "add_part: the part");
+  add_part(services, std::move(name),
+           [shared = std::move(shared)](const agent_part::context&) { return shared; });
+}
 
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
   if (!services.time) services.time = detail::new_shared<system_time>();

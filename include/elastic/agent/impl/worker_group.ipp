@@ -108,14 +108,14 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       leftovers_(layout_, spec_.directory, services.time, services.log),
       logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
-      observer_(services.observer),
       journal_(services.journal),
       tails_(services.tails),
       roles_(services.roles),
+      parts_(detail::new_shared<detail::agent_parts>(services.log)),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
-      builder_(spec_, channels_, roles_, owner_),
+      builder_(spec_, channels_, roles_, parts_),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
@@ -499,10 +499,6 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   co_await read_leftovers();
 }
 
-ELASTIC_DECL void worker_group::announce(const worker_observer::started_workers& start) {
-  notify_observer([&](worker_observer& observer) { observer.started(start); });
-}
-
 ELASTIC_DECL void worker_group::kill() {
   if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
   hooks_.hurry();
@@ -624,12 +620,12 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                entry.identity.role_name, entry.identity.rank, found.local_rank, entry.pid,
                entry.hung, signal_name(found.signal), waits ? " after the hang hook" : "");
-  worker_observer::hung_worker hung;
+  agent_part::hung_worker hung;
   hung.rank = entry.identity.rank;
   hung.local_rank = found.local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
-  notify_observer([&](worker_observer& observer) { observer.hung(hung); });
+  parts_->hung(hung);
   if (entry.is_start_reported) note_hung_in_journal(entry);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
@@ -655,7 +651,7 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
 }
 
 ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(
-    worker_observer::hung_worker hung) const {
+    agent_part::hung_worker hung) const {
   detail::hang_hook_call call;
   call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
@@ -680,8 +676,8 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reas
   end_hung(found);
 }
 
-ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_workers() const {
-  std::vector<agent_extension::attempt_worker> started;
+ELASTIC_DECL std::vector<agent_part::attempt_worker> worker_group::attempt_workers() const {
+  std::vector<agent_part::attempt_worker> started;
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
     const worker_group::worker& each = attempt_.workers[slot];
     if (each.pid == 0) continue;
@@ -696,9 +692,9 @@ ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_
 /// too long, and the others may wait for the same thing.
 ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
-  if (!has_aborted || !owner_.last_look || attempt_.stop_signal || !hooks_.accepts()) return;
+  if (!has_aborted || !parts_->looks_last() || attempt_.stop_signal || !hooks_.accepts()) return;
   const worker_group::worker& entry = attempt_.workers.at(end.index);
-  worker_observer::hung_worker aborted;
+  agent_part::hung_worker aborted;
   aborted.rank = entry.identity.rank;
   aborted.local_rank = entry.identity.local_rank;
   aborted.pid = entry.pid;
@@ -708,13 +704,18 @@ ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& 
   hooks_.begin(std::move(call));
 }
 
-ELASTIC_DECL void worker_group::attach(detail::group_owner owner) {
-  owner_ = std::move(owner);
-  if (owner_.last_look) hooks_.look_first([this] { return this->look(); });
+ELASTIC_DECL void worker_group::attach(std::shared_ptr<agent_part> part) {
+  parts_->add(detail::required(std::move(part), "worker_group::attach: the part"));
+  attach(parts_);
+}
+
+ELASTIC_DECL void worker_group::attach(std::shared_ptr<detail::agent_parts> parts) {
+  parts_ = std::move(parts);
+  if (parts_->looks_last()) hooks_.look_first([this] { return this->look(); });
 }
 
 ELASTIC_DECL task<std::string> worker_group::look() {
-  std::string found = co_await owner_.last_look();
+  std::string found = co_await parts_->last_look();
   if (!found.empty()) attempt_.stall = found;
   co_return found;
 }
@@ -728,7 +729,7 @@ ELASTIC_DECL void worker_group::take(int local_rank,
   } else if (const auto* notice = std::get_if<worker_messages::bad_node>(&message)) {
     take(local_rank, *notice);
   } else if (std::holds_alternative<worker_messages::prepared>(message)) {
-    if (owner_.prepared) owner_.prepared();
+    parts_->prepared();
   } else {
     survivors_.take(local_rank, message);
   }
@@ -759,16 +760,16 @@ ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::prog
     last.number = progress.step;
     last.time = time_->now();
   }
-  if (is_news && owner_.step) owner_.step(progress.step);
   furthest = std::max(furthest.value_or(0), progress.step);
-  worker_observer::worker_progress made;
+  worker_progress made;
+  made.is_new = is_news;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
   made.step = progress.step;
   made.total = progress.total;
   made.text = progress.text;
   made.metrics = progress.metrics;
-  notify_observer([&](worker_observer& observer) { observer.progress(made); });
+  parts_->progressed(made);
 }
 
 ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
@@ -27,7 +27,7 @@ namespace elastic::detail {
 
 /// The result of inspecting a worker from outside. Text that the worker wrote is untrusted.
 struct worker_inspection {
-  agent_extension::attempt_worker worker;
+  agent_part::attempt_worker worker;
   /// Empty: the process has ended.
   std::optional<process_facts> facts;
   /// The stacks of its threads in faulthandler's format; may be empty.
@@ -62,7 +62,7 @@ class inspected_workers final : public process_launcher {
   /// @param deadline  workers that have not answered by then count as silent
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<worker_inspection>> inspect(
-      std::vector<agent_extension::attempt_worker> workers, time_point deadline);
+      std::vector<agent_part::attempt_worker> workers, time_point deadline);
 
  private:
   /// The endpoints for one local rank; reused, so that a worker's environment is the same in each

@@ -5,20 +5,17 @@
 #include <elastic/inspection/job_diagnosis.hpp>
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/inspection/detail/diagnosis_extension.hpp>
+#include <elastic/base/detail/new_shared.hpp>
+#include <elastic/inspection/detail/diagnosis_part.hpp>
 
-#include <memory>
 #include <utility>
 
 namespace elastic {
 
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms) {
-  services.extension = [terms = std::move(terms),
-                        inner = std::move(services.extension)](agent_extension::context context) {
-    auto made = inner ? inner(context) : std::make_unique<agent_extension>();
-    return std::make_unique<detail::diagnosis_extension>(terms, std::move(context),
-                                                         std::move(made));
-  };
+  add_part(services, "diagnosis", [terms = std::move(terms)](agent_part::context context) {
+    return detail::new_shared<detail::diagnosis_part>(terms, std::move(context));
+  });
 }
 
 }  // namespace elastic

@@ -17,7 +17,7 @@
 namespace elastic {
 
 ELASTIC_DECL task<std::string> local_stacks(
-    named<std::vector<agent_extension::attempt_worker>> workers) {
+    named<std::vector<agent_part::attempt_worker>> workers) {
   const auto time = detail::new_shared<system_time>();
   detail::inspected_workers inspected(nullptr, time, false);
   task<std::vector<detail::worker_inspection>> inspecting =

@@ -5,22 +5,21 @@
 #include <elastic/python/warm_standby.hpp>
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/base/error.hpp>
-#include <elastic/python/detail/standby_extension.hpp>
+#include <elastic/base/detail/new_shared.hpp>
+#include <elastic/python/detail/standby_part.hpp>
 
-#include <memory>
+#include <algorithm>
 #include <utility>
 
 namespace elastic {
 
 ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms) {
   validate(terms);
-  if (services.extension) {
-    throw error(errc::invalid_argument, "the services of an agent take one extension");
-  }
-  services.extension = [terms = std::move(terms)](agent_extension::context context) {
-    return std::make_unique<detail::standby_extension>(terms, std::move(context));
-  };
+  add_part(services, "standbys", [terms = std::move(terms)](agent_part::context context) {
+    return detail::new_shared<detail::standby_part>(terms, std::move(context));
+  });
+  // The other parts get the workers that the standbys become.
+  std::rotate(services.parts.begin(), services.parts.end() - 1, services.parts.end());
 }
 
 }  // namespace elastic

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
+#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
@@ -46,6 +47,7 @@ namespace elastic::detail {
 /// Thread-safety: its strand.
 class replica_run {
  public:
+  /// @param prepared  its services are complete
   ELASTIC_DECL replica_run(asio::any_io_executor strand, prepared_workers prepared,
                            std::string run_id);
 
@@ -71,8 +73,7 @@ class replica_run {
     time_point ended;
   };
 
-  // Makes the extension, whose launcher replaces that of the services.
-  ELASTIC_DECL agent_services by_extension(agent_services services);
+  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(const agent_services& services);
 
   // The loop: queued events and commands are handled here, one at a time.
   ELASTIC_DECL task<run_result> supervise();
@@ -123,8 +124,8 @@ class replica_run {
   std::string notice_;
   const std::string run_id_;
   const asio::any_io_executor strand_;
-  /// Never null. Its functions for the rounds of an agent are not called.
-  std::unique_ptr<agent_extension> extension_;
+  /// Never null. Their functions about rounds are not called.
+  std::shared_ptr<agent_parts> parts_;
   const agent_services services_;
   const logger& log_;
   time_source& time_;

@@ -19,7 +19,7 @@
 #include <elastic/roles/detail/role_machine.hpp>
 #include <elastic/roles/detail/role_plan.hpp>
 #include <elastic/roles/detail/role_post.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <cstddef>
 #include <deque>
@@ -107,8 +107,7 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   ELASTIC_DECL role_plan::circumstances circumstances_of(std::size_t role);
-  ELASTIC_DECL std::shared_ptr<worker_observer> make_watch(std::size_t role,
-                                                           std::shared_ptr<worker_observer> next);
+  ELASTIC_DECL std::shared_ptr<agent_part> make_watch(std::size_t role);
   ELASTIC_DECL void note_end(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {
     if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);

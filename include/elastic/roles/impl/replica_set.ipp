@@ -67,7 +67,9 @@ struct replica_parts {
 inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a replica_set runs once");
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  const auto run = new_shared<replica_run>(strand, std::move(parts->prepared), parts->run_id);
+  prepared_workers prepared = std::move(parts->prepared);
+  prepared.services = complete(std::move(prepared.services), strand);
+  const auto run = new_shared<replica_run>(strand, std::move(prepared), parts->run_id);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
   task<run_result> running =

@@ -6,7 +6,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
 #include <elastic/telemetry/journal_record.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <array>
 #include <cstddef>
@@ -184,7 +184,7 @@ class job_view {
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
   /// Takes what a worker of this node reports.
-  ELASTIC_DECL void take(const worker_observer::worker_progress& progress, std::int64_t now_us);
+  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
 
   agent_activity activity() const { return activity_; }
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }

@@ -41,9 +41,9 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
         "it");
   }
   detail::add_journal(services, meeting);
-  auto monitor = detail::new_shared<job_monitor>(services.time, services.observer);
+  auto monitor = detail::new_shared<job_monitor>(services.time);
   services.journal->add(monitor);
-  services.observer = monitor;
+  add_part(services, "monitor", monitor);
   services.reports = monitor;
   if (!services.meter) services.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*monitor, services.meter);
@@ -55,7 +55,7 @@ ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_paramet
   detail::add_journal(services, meeting);
   roles.begin(role, services.journal);
   const std::shared_ptr<job_monitor>& monitor = roles.monitor(role);
-  services.observer = monitor;
+  add_part(services, "monitor", monitor);
   services.reports = monitor;
   services.tails = roles.tails(role);
   services.meter = detail::new_shared<detail::store_meter>();

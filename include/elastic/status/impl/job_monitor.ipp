@@ -16,11 +16,8 @@
 
 namespace elastic {
 
-ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
-                                      std::shared_ptr<worker_observer> next)
-    : time_(std::move(time)),
-      next_(std::move(next)),
-      feed_(std::make_unique<detail::report_feed>()) {
+ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time)
+    : time_(std::move(time)), feed_(std::make_unique<detail::report_feed>()) {
   if (!time_) time_ = detail::new_shared<system_time>();
 }
 
@@ -71,12 +68,7 @@ ELASTIC_DECL void job_monitor::take(const journal_record& record) {
   if (on_change_) on_change_();
 }
 
-ELASTIC_DECL void job_monitor::started(const worker_observer::started_workers& job) {
-  if (next_) next_->started(job);
-}
-
-ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& made) {
-  if (next_) next_->progress(made);
+ELASTIC_DECL void job_monitor::progressed(const worker_progress& made) {
   constexpr std::int64_t pause_us = 1'000'000;
   const std::int64_t now = now_us();
   const std::lock_guard lock(mutex_);
@@ -88,10 +80,6 @@ ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& 
   has_progress_ = true;
   if (wanted_ == detail::report_demand::progress) note_report();
   if (on_change_) on_change_();
-}
-
-ELASTIC_DECL void job_monitor::hung(const worker_observer::hung_worker& worker) {
-  if (next_) next_->hung(worker);
 }
 
 ELASTIC_DECL std::int64_t job_monitor::changes() const {

@@ -25,13 +25,12 @@ struct roles_monitor::change_count {
 };
 
 ELASTIC_DECL roles_monitor::roles_monitor(detail::viewed_roles begin,
-                                          std::shared_ptr<time_source> time,
-                                          std::shared_ptr<worker_observer> next)
+                                          std::shared_ptr<time_source> time)
     : count_(std::make_shared<change_count>()) {
   for (const detail::viewed_roles::role& role : begin.roles) {
     part& made = parts_.emplace_back();
     made.name = role.shown.name;
-    made.monitor = detail::new_shared<job_monitor>(time, next);
+    made.monitor = detail::new_shared<job_monitor>(time);
     made.tails = detail::new_shared<detail::output_tails>();
     made.monitor->on_change([count = count_] { count->note(); });
   }

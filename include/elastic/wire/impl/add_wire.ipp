@@ -5,20 +5,18 @@
 #include <elastic/wire/add_wire.hpp>
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/wire/detail/wire_extension.hpp>
+#include <elastic/base/detail/new_shared.hpp>
+#include <elastic/wire/detail/wire_part.hpp>
 
-#include <memory>
 #include <utility>
 
 namespace elastic {
 
 ELASTIC_DECL void add_wire(agent_services& services, wire_terms terms) {
   validate(terms);
-  services.extension = [terms = std::move(terms),
-                        inner = std::move(services.extension)](agent_extension::context context) {
-    auto made = inner ? inner(context) : std::make_unique<agent_extension>();
-    return std::make_unique<detail::wire_extension>(terms, std::move(context), std::move(made));
-  };
+  add_part(services, "wire-ups", [terms = std::move(terms)](agent_part::context context) {
+    return detail::new_shared<detail::wire_part>(terms, std::move(context));
+  });
 }
 
 }  // namespace elastic

@@ -23,7 +23,7 @@
 #include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/telemetry/job_event.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -45,10 +45,10 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
       factory_(std::move(rendezvous)),
       rendezvous_(factory_.handler()),
       job_may_grow_(job_may_grow),
-      extension_(make_extension(strand, services)),
-      services_(by_extension(std::move(services))),
-      log_(services_.log),
       strand_(strand),
+      parts_(make_parts(services)),
+      services_(wrap_launcher(std::move(services), *parts_)),
+      log_(services_.log),
       time_(*services_.time),
       files_(*services_.journal, time_, log_),
       group_(strand, spec, services_, files_.layout()),
@@ -58,28 +58,34 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
       ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
       epochs_(spec, group_, journal_, telemetry_, time_, log_),
       stop_(strand, spec, group_, journal_, time_),
-      orders_(strand, group_, *extension_, journal_, time_, log_),
+      orders_(strand, group_, *parts_, journal_, time_, log_),
       started_(strand),
       fenced_(strand) {
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
   // `usual_stop`.
   group_.stop_on_failure({SIGTERM, spec.shutdown_timeout, spec.signal_scope});
-  group_.attach(owner());
+  group_.attach(parts_);
 }
 
-ELASTIC_DECL group_owner agent_run::owner() {
-  group_owner self;
-  self.step = [this](std::int64_t step) {
-    epochs_.note_step(step);
-    extension_->stepped(step);
-  };
-  self.prepared = [this] { extension_->prepared(); };
-  if (extension_->looks_last()) self.last_look = [this] { return extension_->last_look(); };
-  self.change_environment = [this](const worker_identity& worker, environment_map& variables) {
-    extension_->change_environment(worker, variables);
-  };
-  self.descriptor = [this](int local_rank) { return extension_->passed_descriptor(local_rank); };
-  return self;
+class agent_run::own_part final : public agent_part {
+ public:
+  explicit own_part(agent_run& run) : run_(run) {}
+  void progressed(const worker_progress& made) override {
+    if (made.is_new) run_.epochs_.note_step(made.step);
+  }
+
+ private:
+  agent_run& run_;
+};
+
+ELASTIC_DECL std::shared_ptr<agent_parts> agent_run::make_parts(const agent_services& services) {
+  agent_part::context context;
+  context.strand = strand_;
+  context.local_world_size = spec_.nproc_per_node;
+  context.job_may_grow = job_may_grow_;
+  auto parts = make_agent_parts(services, std::move(context), factory_.run_id(), group_);
+  parts->add(new_shared<own_part>(*this));
+  return parts;
 }
 
 ELASTIC_DECL void agent_run::take(const signal_request& request) {
@@ -179,34 +185,6 @@ ELASTIC_DECL task<run_result> agent_run::run() {
   if (result->state == worker_state::stopped) timer.fail();
   report(*result);
   co_return std::move(*result);
-}
-
-ELASTIC_DECL std::unique_ptr<agent_extension> agent_run::make_extension(
-    asio::any_io_executor strand, const agent_services& services) {
-  if (!services.extension) return std::make_unique<agent_extension>();
-  agent_extension::context context;
-  context.strand = std::move(strand);
-  context.launcher = services.launcher;
-  context.time = services.time;
-  context.log = services.log;
-  context.local_world_size = spec_.nproc_per_node;
-  context.job_may_grow = job_may_grow_;
-  context.first_workers = [this] { return group_.expected_processes(factory_.run_id()); };
-  context.workers = [this] { return group_.attempt_workers(); };
-  context.end_hung = [this](int local_rank, const std::string& reason) {
-    group_.end_hung(local_rank, reason);
-  };
-  context.journal = services.journal;
-  context.process_ended = [this](const exit_status& end) {
-    if (end.signal() == SIGKILL) group_.forgive_oom_kill();
-  };
-  return services.extension(std::move(context));
-}
-
-/// Replaces the launcher by that of the extension, if it has one.
-ELASTIC_DECL agent_services agent_run::by_extension(agent_services services) {
-  if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
-  return services;
 }
 
 // ---- commands ---------------------------------------------------------------------------------
@@ -426,7 +404,7 @@ ELASTIC_DECL task<void> agent_run::check_node() {
 ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   pause_.settle();
   std::optional<assigned_ranks> ranks;
-  co_await race(meet(ranks), endless(extension_->prepare_attempt()));
+  co_await race(meet(ranks), endless(parts_->prepare_attempt()));
   if (!ranks) co_return;
   // Survivors may take as long to end as the others wait for this node.
   fenced_.reset();
@@ -438,12 +416,12 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   const time_point starting = time_.now();
   journal_.note(job_event::type::workers_starting);
   if (attempt_->epoch.keeps_survivors) {
-    extension_->begin_replacement(round);
+    parts_->begin_replacement(round);
   } else {
-    extension_->begin_attempt(round);
+    parts_->begin_attempt(round);
   }
   group_.on_start([this, round, ranks = *ranks, starting] {
-    const std::optional<worker_starts> starts = extension_->starts();
+    const std::optional<worker_starts> starts = parts_->starts();
     journal_.note_workers(round, ranks, starts, starting);
     if (starts) starts_.add(*starts);
   });
@@ -454,7 +432,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   ledger_.started(time_.now());
   telemetry_.record_start(group_);
   const time_point ended = epochs_.begin(starting);
-  worker_observer::started_workers start{round.round,      ranks->world_size,
+  agent_part::started_workers start{round.round,      ranks->world_size,
                                          round.group_rank, round.group_world_size,
                                          restarts_,        spec_.max_restarts};
   if (attempt_->epoch.replaces) epochs_.report_replacement(start, ended);
@@ -470,7 +448,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
 
 /// Meets the other nodes. `ranks` stays empty if the job's restarts are used up.
 ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
-  if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
+  if (group_.workers().empty()) co_await wait_for_parts(parts_->join_delay());
   const time_point began = time_.now();
   journal_.note(job_event::type::rendezvous_started);
   std::optional<std::optional<assigned_ranks>> joined;
@@ -590,7 +568,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   attempt_->round.master = agreement.master;
   if (agreement.epoch) attempt_->epoch = epochs_.take(*agreement.epoch, attempt_->round);
   if (services_.roles) services_.roles->met(agreement.places);
-  co_await extension_->agree(attempt_->round, agreement.ranks);
+  co_await parts_->agree(attempt_->round, agreement.ranks);
   co_return agreement.ranks;
 }
 
@@ -660,7 +638,7 @@ ELASTIC_DECL task<void> agent_run::watch() {
   }
   if (!stop_.is_requested()) emit_state();
   const bool has_succeeded = group_.state() == worker_state::succeeded;
-  if (!stop_.is_requested() && !has_succeeded) extension_->end_attempt();
+  if (!stop_.is_requested() && !has_succeeded) parts_->end_attempt();
 }
 
 /// Logs once which workers have not connected to the store through which they find each other.
@@ -685,25 +663,25 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
   co_await group_.wait_for_outcome();
 }
 
-/// Returns once the round must end. Healthy workers continue for as long as the extension asks.
+/// Returns once the round must end. Healthy workers continue for as long as the parts ask.
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
   co_await note_change();
   // Workers that stay need no standbys.
   if (group_.stayers().obstacle().empty()) co_return;
-  co_await wait_for_extension(extension_->stop_delay(*attempt_->change));
+  co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
 }
 
-ELASTIC_DECL task<void> agent_run::wait_for_extension(duration timeout) {
+ELASTIC_DECL task<void> agent_run::wait_for_parts(duration timeout) {
   if (timeout <= duration::zero()) co_return;
-  co_await with_deadline(time_, deadline_after(time_.now(), timeout), extension_->until_ready());
+  co_await with_deadline(time_, deadline_after(time_.now(), timeout), parts_->until_ready());
 }
 
-/// Runs the extension beside the workers. Ends only by cancellation or by a stop.
+/// Runs the parts beside the workers. Ends only by cancellation or by a stop.
 ELASTIC_DECL task<void> agent_run::run_beside_workers() {
   // With a window, restarts that were used up may become available again.
   const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
   const bool is_windowed = spec_.restart.window > duration::zero();
-  task<void> working = extension_->beside_workers(may_change || is_windowed ||
+  task<void> working = parts_->beside_workers(may_change || is_windowed ||
                                                   ledger_.has_restart_left(time_.now()));
   co_await std::move(working);
   co_await stop_.requested();
@@ -848,7 +826,7 @@ ELASTIC_DECL task<void> agent_run::restart(duration delay) {
   note_cause();
   if (delay > duration::zero() && !stop_.is_requested()) {
     co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_.requested(),
-                  endless(extension_->prepare_attempt()));
+                  endless(parts_->prepare_attempt()));
   }
   if (!stop_.is_requested()) co_await begin_attempt();
 }
@@ -966,7 +944,7 @@ ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
     failure = std::current_exception();
   }
   try {
-    co_await extension_->close();
+    co_await parts_->close();
   } catch (...) {
     if (!failure) failure = std::current_exception();
   }

@@ -66,7 +66,7 @@ ELASTIC_DECL time_point epoch_record::begin(time_point starting) {
   return ended;
 }
 
-ELASTIC_DECL void epoch_record::report_replacement(worker_observer::started_workers& start,
+ELASTIC_DECL void epoch_record::report_replacement(agent_part::started_workers& start,
                                                    time_point ended) {
   for (const worker_group::worker& each : group_.workers()) {
     if (each.has_stayed) {

@@ -29,8 +29,8 @@ inline void wrap_process(process_spec& process, std::string_view command) {
 ELASTIC_DECL process_builder::process_builder(const worker_spec& spec,
                                               const worker_channels& channels,
                                               std::shared_ptr<role_link> roles,
-                                              const group_owner& owner)
-    : spec_(spec), channels_(channels), roles_(std::move(roles)), owner_(owner) {}
+                                              const std::shared_ptr<agent_parts>& parts)
+    : spec_(spec), channels_(channels), roles_(std::move(roles)), parts_(parts) {}
 
 ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
                                                 const job_context& job,
@@ -47,7 +47,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
     wrap_process(process, substitute_macros(spec_.wrap.command, macros));
   }
   process.environment = environment(identity, job, error_file);
-  if (owner_.descriptor) process.passed_fd = owner_.descriptor(identity.local_rank);
+  process.passed_fd = parts_->passed_descriptor(identity.local_rank);
   if (!spec_.cpu_affinity.empty()) {
     process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
   }
@@ -67,7 +67,7 @@ ELASTIC_DECL environment_map process_builder::changed_variables(const worker_ide
   for (const auto& [name, value] : spec_.env) {
     if (changes_by_epoch(value)) names[name] = value;
   }
-  if (owner_.change_environment) owner_.change_environment(identity, names);
+  parts_->change_environment(identity, names);
   for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
   return names;
 }
@@ -85,7 +85,7 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
     }
   }
   if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
-  if (owner_.change_environment) owner_.change_environment(identity, variables);
+  parts_->change_environment(identity, variables);
   const macro_values macros = macros_of(identity, job);
   for (const auto& [name, value] : spec_.env) {
     variables[name] = substitute_macros(value, macros);

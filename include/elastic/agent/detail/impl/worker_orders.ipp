@@ -17,10 +17,10 @@
 namespace elastic::detail {
 
 ELASTIC_DECL worker_orders::worker_orders(asio::any_io_executor strand, worker_group& group,
-                                          agent_extension& extension, agent_journal& journal,
+                                          agent_parts& parts, agent_journal& journal,
                                           time_source& time, const logger& log)
     : group_(group),
-      extension_(extension),
+      parts_(parts),
       journal_(journal),
       time_(time),
       log_(log),
@@ -74,7 +74,7 @@ ELASTIC_DECL task<void> worker_orders::save_as_ordered(order ordered) {
 ELASTIC_DECL task<void> worker_orders::answer_inspections() {
   for (;;) {
     const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
-    const job_command::outcome outcome = co_await extension_.carry_out(pending->command());
+    const job_command::outcome outcome = co_await parts_.carry_out(pending->command());
     pending->settle(outcome.is_done, outcome.text);
   }
 }

@@ -4,7 +4,7 @@
 
 #include <elastic/agent/detail/worker_watch.hpp>
 
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -86,7 +86,7 @@ ELASTIC_DECL void inspected_workers::begin_attempt() {
 }
 
 ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
-    std::vector<agent_extension::attempt_worker> workers, time_point deadline) {
+    std::vector<agent_part::attempt_worker> workers, time_point deadline) {
   std::vector<worker_inspection> found(workers.size());
   std::vector<task<void>> inspections;
   for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -97,7 +97,7 @@ ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
   // worker.
   std::function<std::vector<std::optional<process_facts>>()> work = [workers] {
     std::vector<std::optional<process_facts>> facts;
-    for (const agent_extension::attempt_worker& each : workers) {
+    for (const agent_part::attempt_worker& each : workers) {
       facts.push_back(read_process_facts(each.pid, limits::inspected_threads));
     }
     return facts;

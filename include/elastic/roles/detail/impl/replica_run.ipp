@@ -12,7 +12,6 @@
 #include <elastic/process/exit_status.hpp>
 #include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/job_journal.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -31,7 +30,8 @@ ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_wor
       notice_(std::move(prepared.notice)),
       run_id_(std::move(run_id)),
       strand_(strand),
-      services_(by_extension(complete(std::move(prepared.services), strand))),
+      parts_(make_parts(prepared.services)),
+      services_(wrap_launcher(std::move(prepared.services), *parts_)),
       log_(services_.log),
       time_(*services_.time),
       files_(*services_.journal, time_, log_),
@@ -42,33 +42,19 @@ ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_wor
       stop_requested_(strand),
       happened_(strand),
       tasks_(std::make_unique<task_group>(strand)) {
+  group_.attach(parts_);
   group_.treat_as_replicas([this](std::size_t replica) {
     ended_.push_back(replica);
     happened_.set();
   });
 }
 
-ELASTIC_DECL agent_services replica_run::by_extension(agent_services services) {
-  if (!services.extension) {
-    extension_ = std::make_unique<agent_extension>();
-    return services;
-  }
-  agent_extension::context context;
+ELASTIC_DECL std::shared_ptr<agent_parts> replica_run::make_parts(const agent_services& services) {
+  agent_part::context context;
   context.strand = strand_;
-  context.launcher = services.launcher;
-  context.time = services.time;
-  context.log = services.log;
   context.local_world_size = spec_.nproc_per_node;
-  context.first_workers = [this] { return group_.expected_processes(run_id_); };
-  context.workers = [this] { return group_.attempt_workers(); };
-  context.end_hung = [this](int local_rank, const std::string& reason) {
-    group_.end_hung(local_rank, reason);
-  };
-  context.journal = services.journal;
-  context.process_ended = [](const exit_status&) {};
-  extension_ = services.extension(std::move(context));
-  if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
-  return services;
+  context.has_world = false;
+  return make_agent_parts(services, std::move(context), run_id_, group_);
 }
 
 ELASTIC_DECL task<run_result> replica_run::run() {
@@ -231,7 +217,7 @@ ELASTIC_DECL task<checkpoint_outcome> replica_run::save_within(duration limit) {
 }
 
 ELASTIC_DECL task<void> replica_run::inspect(std::shared_ptr<pending_command> pending) {
-  task<job_command::outcome> inspecting = extension_->carry_out(pending->command());
+  task<job_command::outcome> inspecting = parts_->carry_out(pending->command());
   job_command::outcome outcome = co_await std::move(inspecting);
   pending->settle(outcome.is_done, std::move(outcome.text));
 }
@@ -342,7 +328,7 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   const time_point starting = time_.now();
   rendezvous_round alone;
   alone.round = start_;
-  extension_->begin_attempt(alone);
+  parts_->begin_attempt(alone);
   assigned_ranks ranks;
   ranks.world_size = ranks.role_world_size = spec_.nproc_per_node;
   std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
@@ -399,7 +385,7 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
 ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::worker& ended) {
   const auto replica = static_cast<std::size_t>(ended.identity.local_rank);
   std::optional<std::int64_t> step;
-  for (const agent_extension::attempt_worker& each : group_.attempt_workers()) {
+  for (const agent_part::attempt_worker& each : group_.attempt_workers()) {
     if (each.local_rank == ended.identity.local_rank && each.step >= 0) step = each.step;
   }
   restart_ledger::decision next = ledger_.failed(replica, ended.end->status, step, ended.end->time);
@@ -472,7 +458,7 @@ ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& repl
 }
 
 ELASTIC_DECL void replica_run::announce(std::optional<int> replaced) {
-  worker_observer::started_workers start;
+  agent_part::started_workers start;
   start.world_size = spec_.nproc_per_node;
   start.group_world_size = 1;
   start.restarts = restarts_;
@@ -518,7 +504,7 @@ ELASTIC_DECL task<void> replica_run::save_before_pause(duration limit) {
 ELASTIC_DECL task<void> replica_run::end_all() {
   task<void> stopping = stop_all(usual_stop());
   co_await std::move(stopping);
-  co_await extension_->close();
+  co_await parts_->close();
 }
 
 ELASTIC_DECL task<run_result> replica_run::finish_stopped() {

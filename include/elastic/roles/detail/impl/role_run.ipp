@@ -479,22 +479,20 @@ ELASTIC_DECL role_plan::circumstances role_run::circumstances_of(std::size_t rol
   if (around.is_beside_server && around.services.reports) {
     server->second->show(plan_->run_id_of(role, around.restarts), around.services.reports);
   }
-  around.services.observer = make_watch(role, around.services.observer);
+  add_part(around.services, "readiness", make_watch(role));
   return around;
 }
 
-ELASTIC_DECL std::shared_ptr<worker_observer> role_run::make_watch(
-    std::size_t role, std::shared_ptr<worker_observer> next) {
+ELASTIC_DECL std::shared_ptr<agent_part> role_run::make_watch(std::size_t role) {
   const elastic::role& which = plan_->options().roles[role];
-  // The agent observes on its own strand.
+  // The agent calls its parts on its own strand.
   const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
                                           restarts = machine_.restarts()] {
     post_work(strand, [weak, role, restarts] {
       if (const auto run = weak.lock()) run->note_ready(role, restarts);
     });
   };
-  return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
-                                std::move(next), on_ready);
+  return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node, on_ready);
 }
 
 ELASTIC_DECL void role_run::note_end(std::size_t role) {

@@ -560,7 +560,7 @@ ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const 
   return seconds(time_use::training, now_us) / whole;
 }
 
-ELASTIC_DECL void job_view::take(const worker_observer::worker_progress& progress,
+ELASTIC_DECL void job_view::take(const worker_progress& progress,
                                  std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/inspection/detail/diagnosis_extension.hpp>
+#include <elastic/inspection/detail/diagnosis_part.hpp>
 
 #include <elastic/base/detail/endless.hpp>
 #include <elastic/base/detail/new_shared.hpp>
@@ -23,33 +23,26 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL diagnosis_extension::diagnosis_extension(job_diagnosis terms,
-                                                      agent_extension::context agent,
-                                                      std::unique_ptr<agent_extension> inner)
-    : terms_(std::move(terms)),
-      context_(std::move(agent)),
-      inner_(std::move(inner)),
-      has_looked_(context_.strand) {
-  std::shared_ptr<process_launcher> next = inner_->launcher();
-  workers_ = new_shared<inspected_workers>(next ? next : context_.launcher, context_.time,
-                                           terms_.opens_workers);
+ELASTIC_DECL diagnosis_part::diagnosis_part(job_diagnosis terms, agent_part::context agent)
+    : terms_(std::move(terms)), context_(std::move(agent)), has_looked_(context_.strand) {}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_part::wrap(
+    std::shared_ptr<process_launcher> inner) {
+  workers_ = new_shared<inspected_workers>(std::move(inner), context_.time, terms_.opens_workers);
+  return workers_;
 }
 
-ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_extension::launcher() { return workers_; }
-
-ELASTIC_DECL void diagnosis_extension::begin_attempt(const rendezvous_round& round) {
-  inner_->begin_attempt(round);
+ELASTIC_DECL void diagnosis_part::begin_attempt(const rendezvous_round& round) {
   workers_->begin_attempt();
   enter_round(round);
 }
 
 /// Workers that continue are known already, so nothing is forgotten here.
-ELASTIC_DECL void diagnosis_extension::begin_replacement(const rendezvous_round& round) {
-  inner_->begin_replacement(round);
+ELASTIC_DECL void diagnosis_part::begin_replacement(const rendezvous_round& round) {
   enter_round(round);
 }
 
-ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round) {
+ELASTIC_DECL void diagnosis_part::enter_round(const rendezvous_round& round) {
   watch_.reset();
   history_.clear();
   ending_.clear();
@@ -63,13 +56,13 @@ ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round
       [this](round_inspection::request request) { return answer(std::move(request)); });
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::beside_workers(bool may_restart) {
-  co_await race(endless(inner_->beside_workers(may_restart)), round_->answer_all(), watch());
+ELASTIC_DECL task<void> diagnosis_part::beside_workers(bool) {
+  co_await race(round_->answer_all(), watch());
 }
 
 // ---- this node's workers ------------------------------------------------------------------------
 
-ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::request asked) {
+ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request asked) {
   node_answer answer;
   answer.node = terms_.node_name.empty() ? host_name() : terms_.node_name;
   answer.group_rank = round_->group_rank();
@@ -98,8 +91,8 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   co_return to_text(answer, asked.what == question::stacks);
 }
 
-ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look> {
-  std::vector<agent_extension::attempt_worker> workers = context_.workers();
+ELASTIC_DECL auto diagnosis_part::inspect(time_point deadline) -> task<look> {
+  std::vector<agent_part::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
   look seen;
@@ -108,7 +101,7 @@ ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look
   co_return seen;
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::keep_recorders(std::vector<worker_inspection> found,
+ELASTIC_DECL task<void> diagnosis_part::keep_recorders(std::vector<worker_inspection> found,
                                                             time_point deadline) {
   if (!recorders_) {
     const auto nodes = static_cast<std::size_t>(std::max(round_->nodes(), 1));
@@ -121,7 +114,7 @@ ELASTIC_DECL task<void> diagnosis_extension::keep_recorders(std::vector<worker_i
 }
 
 /// Two samples are needed to see whether a worker computes.
-ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> task<look> {
+ELASTIC_DECL auto diagnosis_part::inspect_twice(time_point deadline) -> task<look> {
   constexpr std::chrono::milliseconds between(300);
   const time_point began = context_.time->now();
   const look before = co_await inspect(began + (deadline - began) / 2);
@@ -132,8 +125,8 @@ ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> tas
   co_return after;
 }
 
-ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
-  for (const agent_extension::attempt_worker& each : context_.workers()) {
+ELASTIC_DECL void diagnosis_part::end_rank(int rank, const std::string& reason) {
+  for (const agent_part::attempt_worker& each : context_.workers()) {
     const bool is_wanted = each.rank == rank && each.end.empty();
     // The question may be repeated because the asker does not know yet that the worker is being
     // killed.
@@ -147,10 +140,9 @@ ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& rea
 
 // ---- job ----------------------------------------------------------------------------------------
 
-ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_command command) {
-  if (command.what != job_command::kind::stacks || !round_) {
-    co_return co_await inner_->carry_out(std::move(command));
-  }
+ELASTIC_DECL task<std::optional<job_command::outcome>> diagnosis_part::carry_out(
+    job_command command) {
+  if (command.what != job_command::kind::stacks || !round_) co_return std::nullopt;
   round_inspection::request asked;
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
@@ -161,7 +153,7 @@ ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_comma
   co_return outcome;
 }
 
-ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
+ELASTIC_DECL task<stall_verdict> diagnosis_part::judge(question asked) {
   round_inspection::request request;
   request.what = asked;
   const auto answers = co_await round_->ask(std::move(request));
@@ -175,19 +167,19 @@ ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
   co_return verdict;
 }
 
-ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
-  inner_->stepped(step);
-  if (step > step_) {
-    step_ = step;
+ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
+  if (!made.is_new) return;
+  if (made.step > step_) {
+    step_ = made.step;
     stepped_ = context_.time->now();
     if (std::exchange(is_stalled_elsewhere_, false)) record(job_event::type::stall_ended, {});
   }
-  if (watch_ && watch_->step(step, context_.time->now())) end_stall();
+  if (watch_ && watch_->step(made.step, context_.time->now())) end_stall();
 }
 
 /// The node of group rank 0 asks only during a stall, and records it. This one records how long its
 /// own workers have made no step, if they report steps, since nothing else shows here when it ends.
-ELASTIC_DECL void diagnosis_extension::note_stall_elsewhere() {
+ELASTIC_DECL void diagnosis_part::note_stall_elsewhere() {
   const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
   if (is_known) return;
   is_stalled_elsewhere_ = true;
@@ -199,7 +191,7 @@ ELASTIC_DECL void diagnosis_extension::note_stall_elsewhere() {
   context_.journal->record(std::move(event));
 }
 
-ELASTIC_DECL void diagnosis_extension::end_stall() {
+ELASTIC_DECL void diagnosis_part::end_stall() {
   // The job may continue before there was any verdict.
   if (history_.is_empty()) return;
   history_.clear();
@@ -207,7 +199,7 @@ ELASTIC_DECL void diagnosis_extension::end_stall() {
   record(job_event::type::stall_ended, {});
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::watch() {
+ELASTIC_DECL task<void> diagnosis_part::watch() {
   time_source& time = *context_.time;
   // Only the node of group rank 0 watches, and only if it can ask the other agents.
   if (!terms_.opens_workers || round_->group_rank() != 0) {
@@ -225,7 +217,7 @@ ELASTIC_DECL task<void> diagnosis_extension::watch() {
   }
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::take_look() {
+ELASTIC_DECL task<void> diagnosis_part::take_look() {
   const time_point deadline = context_.time->now() + limits::inspection_time;
   const look seen = co_await inspect_twice(deadline);
   const stall_look found = look_of(seen.ranks);
@@ -245,7 +237,7 @@ ELASTIC_DECL task<void> diagnosis_extension::take_look() {
 
 /// Judges again during a stall: on a busy machine, ranks may not answer in time, and another
 /// inspection may show more.
-ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
+ELASTIC_DECL task<void> diagnosis_part::judge_again() {
   const stall_verdict verdict = co_await judge(question::digests);
   // A step may have been reported meanwhile.
   if (!watch_->is_stalled()) co_return;
@@ -259,13 +251,13 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
   }
 }
 
-ELASTIC_DECL void diagnosis_extension::report(const stall_verdict& verdict) {
+ELASTIC_DECL void diagnosis_part::report(const stall_verdict& verdict) {
   context_.log.warning("the job has stalled: {}", verdict.sentence);
   for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
   record(job_event::type::stall_found, verdict);
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& verdict) {
+ELASTIC_DECL task<void> diagnosis_part::end_first_of(const stall_verdict& verdict) {
   round_inspection::request asked;
   asked.what = question::end_rank;
   asked.rank = verdict.ranks.front();
@@ -273,7 +265,7 @@ ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& v
   static_cast<void>(co_await round_->ask(std::move(asked)));
 }
 
-ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_verdict& verdict) {
+ELASTIC_DECL void diagnosis_part::record(job_event::type kind, const stall_verdict& verdict) {
   if (!context_.journal) return;
   job_event event;
   event.kind = kind;
@@ -291,7 +283,7 @@ ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_
   context_.journal->record(std::move(event));
 }
 
-ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
+ELASTIC_DECL task<std::string> diagnosis_part::last_look() {
   // Several workers may hang at the same time.
   constexpr std::chrono::seconds fresh(5);
   if (is_looking_) {
@@ -302,10 +294,10 @@ ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
   is_looking_ = true;
   has_looked_.reset();
   const struct looking {
-    diagnosis_extension& extension;
+    diagnosis_part& part;
     ~looking() {
-      extension.is_looking_ = false;
-      extension.has_looked_.set();
+      part.is_looking_ = false;
+      part.has_looked_.set();
     }
   } guard{*this};
   found_.clear();

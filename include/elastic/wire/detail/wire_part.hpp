@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
@@ -20,36 +20,17 @@
 
 namespace elastic::detail {
 
-/// Gives the workers of an agent their wire-ups. Wraps another extension of the agent.
-class wire_extension final : public agent_extension {
+/// Gives the workers of an agent their wire-ups.
+class wire_part final : public agent_part {
  public:
-  /// @param inner  receives every call, too
-  ELASTIC_DECL wire_extension(wire_terms terms, agent_extension::context agent,
-                              std::unique_ptr<agent_extension> inner);
+  ELASTIC_DECL wire_part(wire_terms terms, agent_part::context agent);
 
-  std::shared_ptr<process_launcher> launcher() override { return inner_->launcher(); }
-  duration join_delay() override { return inner_->join_delay(); }
-  duration stop_delay(const rendezvous_change& change) override {
-    return inner_->stop_delay(change);
-  }
-  task<void> until_ready() override { return inner_->until_ready(); }
-  task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
   ELASTIC_DECL task<void> agree(rendezvous_round round, assigned_ranks ranks) override;
   ELASTIC_DECL void change_environment(const worker_identity& worker,
                                        environment_map& variables) override;
   ELASTIC_DECL int passed_descriptor(int local_rank) override;
-  void begin_attempt(const rendezvous_round& round) override { inner_->begin_attempt(round); }
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
-  std::optional<worker_starts> starts() const override { return inner_->starts(); }
-  void stepped(std::int64_t step) override { inner_->stepped(step); }
-  void prepared() override { inner_->prepared(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
-  task<job_command::outcome> carry_out(job_command command) override {
-    return inner_->carry_out(std::move(command));
-  }
-  bool looks_last() const override { return inner_->looks_last(); }
-  task<std::string> last_look() override { return inner_->last_look(); }
-  void end_attempt() override { inner_->end_attempt(); }
   ELASTIC_DECL task<void> close() override;
 
  private:
@@ -63,8 +44,7 @@ class wire_extension final : public agent_extension {
   ELASTIC_DECL bool has_other_mpi() const;
 
   wire_terms terms_;
-  agent_extension::context context_;
-  std::unique_ptr<agent_extension> inner_;
+  agent_part::context context_;
   /// The names of the wire-ups: "jax,tf".
   std::string kinds_;
   /// The nodes of the round in the order of their ranks; empty before the first round.
@@ -80,5 +60,5 @@ class wire_extension final : public agent_extension {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/wire/detail/impl/wire_extension.ipp>
+#include <elastic/wire/detail/impl/wire_part.ipp>
 #endif

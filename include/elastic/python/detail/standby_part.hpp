@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
@@ -15,11 +15,12 @@
 namespace elastic::detail {
 
 /// The standbys of an agent. Decides when they are made, and when the agent waits for them.
-class standby_extension final : public agent_extension {
+class standby_part final : public agent_part {
  public:
-  ELASTIC_DECL standby_extension(warm_standby terms, agent_extension::context agent);
+  ELASTIC_DECL standby_part(warm_standby terms, agent_part::context agent);
 
-  std::shared_ptr<process_launcher> launcher() override { return standbys_; }
+  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(
+      std::shared_ptr<process_launcher> inner) override;
   ELASTIC_DECL duration join_delay() override;
   ELASTIC_DECL duration stop_delay(const rendezvous_change& change) override;
   ELASTIC_DECL task<void> until_ready() override;
@@ -37,7 +38,9 @@ class standby_extension final : public agent_extension {
   // may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
-  agent_extension::context context_;
+  warm_standby terms_;
+  agent_part::context context_;
+  /// Null before `wrap`.
   std::shared_ptr<standby_set> standbys_;
   bool has_begun_ = false;
 };
@@ -45,5 +48,5 @@ class standby_extension final : public agent_extension {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/standby_extension.ipp>
+#include <elastic/python/detail/impl/standby_part.ipp>
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/wire/detail/wire_extension.hpp>
+#include <elastic/wire/detail/wire_part.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/endless.hpp>
@@ -32,9 +32,8 @@ inline std::string places_prefix(const rendezvous_round& round) {
   return fmt::format("elastic/wire/{}/{}/", round.term, round.round);
 }
 
-ELASTIC_DECL wire_extension::wire_extension(wire_terms terms, agent_extension::context agent,
-                                            std::unique_ptr<agent_extension> inner)
-    : terms_(std::move(terms)), context_(std::move(agent)), inner_(std::move(inner)) {
+ELASTIC_DECL wire_part::wire_part(wire_terms terms, agent_part::context agent)
+    : terms_(std::move(terms)), context_(std::move(agent)) {
   for (const wire_up kind : terms_.kinds) {
     if (!kinds_.empty()) kinds_ += ',';
     kinds_ += to_string(kind);
@@ -43,8 +42,7 @@ ELASTIC_DECL wire_extension::wire_extension(wire_terms terms, agent_extension::c
 
 // ---- the nodes of a round -----------------------------------------------------------------------
 
-ELASTIC_DECL task<void> wire_extension::agree(rendezvous_round round, assigned_ranks ranks) {
-  co_await inner_->agree(round, ranks);
+ELASTIC_DECL task<void> wire_part::agree(rendezvous_round round, assigned_ranks ranks) {
   pmi_.reset();
   places_.clear();
   task<wire_place> placing = place_of_workers(round, ranks);
@@ -61,7 +59,7 @@ ELASTIC_DECL task<void> wire_extension::agree(rendezvous_round round, assigned_r
                                     mine);
 }
 
-ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round round,
+ELASTIC_DECL task<wire_place> wire_part::place_of_workers(rendezvous_round round,
                                                                assigned_ranks ranks) {
   wire_place mine;
   mine.kinds = kinds_;
@@ -81,7 +79,7 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
   co_return mine;
 }
 
-ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
+ELASTIC_DECL void wire_part::choose_ports(wire_place& mine) {
   // The ports of the last round are held until new ones are chosen, so that no new one is among
   // them.
   std::vector<port_lease> held;
@@ -100,7 +98,7 @@ inline task<void> keep_answer(task<std::vector<std::string>> asking,
 }
 
 /// Warns early: a node without wire-ups takes no part in this exchange, so it would only time out.
-ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
+ELASTIC_DECL task<void> wire_part::warn_of_silence(int nodes) {
   constexpr std::chrono::seconds pause(10);
   co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
   context_.log.warning(
@@ -110,7 +108,7 @@ ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
   co_await context_.time->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvous_round round,
+ELASTIC_DECL task<std::vector<wire_place>> wire_part::learn_places(rendezvous_round round,
                                                                         wire_place mine) {
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
   const std::string prefix = places_prefix(round);
@@ -150,7 +148,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
 
 /// Waits until all nodes have read the data of all, because the first node to leave may be the one
 /// that serves the store.
-ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
+ELASTIC_DECL task<void> wire_part::await_readers(rendezvous_round round) {
   const time_point now = context_.time->now();
   const time_point deadline = deadline_after(now, limits::rendezvous_reconnect_timeout);
   const std::string prefix = places_prefix(round);
@@ -164,9 +162,9 @@ ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
 
 // ---- a worker -----------------------------------------------------------------------------------
 
-ELASTIC_DECL void wire_extension::change_environment(const worker_identity& worker,
+ELASTIC_DECL void wire_part::change_environment(const worker_identity& worker,
                                                      environment_map& variables) {
-  inner_->change_environment(worker, variables);
+  if (!context_.has_world) return;
   const std::vector<std::string> misleading = misleading_variables(variables, kinds_);
   for (const std::string& name : misleading) variables.erase(name);
   if (!misleading.empty() && !std::exchange(has_noted_variables_, true)) {
@@ -187,32 +185,25 @@ ELASTIC_DECL void wire_extension::change_environment(const worker_identity& work
   variables["MPI_LOCALNRANKS"] = std::to_string(worker.local_world_size);
 }
 
-ELASTIC_DECL int wire_extension::passed_descriptor(int local_rank) {
-  if (!pmi_) return inner_->passed_descriptor(local_rank);
-  return pmi_->descriptor(static_cast<std::size_t>(local_rank));
+ELASTIC_DECL int wire_part::passed_descriptor(int local_rank) {
+  return pmi_ ? pmi_->descriptor(static_cast<std::size_t>(local_rank)) : -1;
 }
 
-ELASTIC_DECL void wire_extension::begin_replacement(const rendezvous_round& round) {
-  if (has(wire_up::mpi)) {
-    throw error(errc::invalid_argument,
-                "the wire-up mpi and on_failure replace exclude each other: the processes of an "
-                "MPI program cannot form another world");
-  }
-  inner_->begin_replacement(round);
+ELASTIC_DECL void wire_part::begin_replacement(const rendezvous_round&) {
+  if (!has(wire_up::mpi)) return;
+  throw error(errc::invalid_argument,
+              "the wire-up mpi and on_failure replace exclude each other: the processes of an MPI "
+              "program cannot form another world");
 }
 
 // ---- while workers run --------------------------------------------------------------------------
 
-ELASTIC_DECL task<void> wire_extension::beside_workers(bool may_restart) {
-  if (!pmi_) {
-    co_await inner_->beside_workers(may_restart);
-    co_return;
-  }
-  co_await race(endless(inner_->beside_workers(may_restart)), pmi_->serve(), notice_other_mpi());
+ELASTIC_DECL task<void> wire_part::beside_workers(bool) {
+  if (pmi_) co_await race(pmi_->serve(), notice_other_mpi());
 }
 
 /// Warns of Open MPI: without its launcher, each process silently runs in a world of its own.
-ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
+ELASTIC_DECL task<void> wire_part::notice_other_mpi() {
   constexpr std::chrono::seconds last(32);
   for (std::chrono::seconds pause(1); !has_noted_mpi_ && pause <= last; pause *= 2) {
     co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
@@ -225,7 +216,7 @@ ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
   co_await context_.time->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL bool wire_extension::has_other_mpi() const {
+ELASTIC_DECL bool wire_part::has_other_mpi() const {
   constexpr std::string_view libraries[] = {"/libopen-pal.so", "/libopen-rte.so", "/libpmix.so"};
   for (const attempt_worker& worker : context_.workers()) {
     const auto slot = static_cast<std::size_t>(worker.local_rank);
@@ -240,9 +231,9 @@ ELASTIC_DECL bool wire_extension::has_other_mpi() const {
   return false;
 }
 
-ELASTIC_DECL task<void> wire_extension::close() {
+ELASTIC_DECL task<void> wire_part::close() {
   pmi_.reset();
-  return inner_->close();
+  return agent_part::close();
 }
 
 }  // namespace elastic::detail

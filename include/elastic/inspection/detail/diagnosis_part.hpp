@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_extension.hpp>
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
@@ -29,39 +29,20 @@
 
 namespace elastic::detail {
 
-/// Inspects the workers of an agent; wraps another extension of the agent. On the node of group
-/// rank 0 it detects stalls of the job.
-class diagnosis_extension final : public agent_extension {
+/// Inspects the workers of an agent. On the node of group rank 0 it detects stalls of the job.
+class diagnosis_part final : public agent_part {
  public:
-  /// @param inner  the wrapped extension, which also gets every call
-  ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension::context agent,
-                                   std::unique_ptr<agent_extension> inner);
+  ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
 
-  ELASTIC_DECL std::shared_ptr<process_launcher> launcher() override;
-  duration join_delay() override { return inner_->join_delay(); }
-  duration stop_delay(const rendezvous_change& change) override {
-    return inner_->stop_delay(change);
-  }
-  task<void> until_ready() override { return inner_->until_ready(); }
-  task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
-  task<void> agree(rendezvous_round round, assigned_ranks ranks) override {
-    return inner_->agree(std::move(round), ranks);
-  }
-  void change_environment(const worker_identity& worker, environment_map& variables) override {
-    inner_->change_environment(worker, variables);
-  }
-  int passed_descriptor(int local_rank) override { return inner_->passed_descriptor(local_rank); }
+  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(
+      std::shared_ptr<process_launcher> inner) override;
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
-  void prepared() override { inner_->prepared(); }
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
-  std::optional<worker_starts> starts() const override { return inner_->starts(); }
-  ELASTIC_DECL void stepped(std::int64_t step) override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
-  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) override;
-  bool looks_last() const override { return terms_.opens_workers; }
+  ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
+  bool looks_last() const override { return terms_.opens_workers && context_.has_world; }
   ELASTIC_DECL task<std::string> last_look() override;
-  void end_attempt() override { inner_->end_attempt(); }
-  task<void> close() override { return inner_->close(); }
 
  private:
   using question = round_inspection::question;
@@ -92,8 +73,8 @@ class diagnosis_extension final : public agent_extension {
   ELASTIC_DECL void record(job_event::type kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
-  agent_extension::context context_;
-  std::unique_ptr<agent_extension> inner_;
+  agent_part::context context_;
+  /// Null before `wrap`.
   std::shared_ptr<inspected_workers> workers_;
   /// Empty until the first recorder is kept: the number of nodes is unknown before.
   std::optional<kept_recorders> recorders_;
@@ -121,5 +102,5 @@ class diagnosis_extension final : public agent_extension {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/inspection/detail/impl/diagnosis_extension.ipp>
+#include <elastic/inspection/detail/impl/diagnosis_part.ipp>
 #endif

@@ -30,7 +30,7 @@
 namespace elastic {
 namespace {
 
-namespace wire_extension_test {
+namespace wire_part_test {
 
 using namespace std::chrono_literals;
 using test::agent_stage;
@@ -57,11 +57,13 @@ class keeping_launcher final : public process_launcher {
 };
 
 /// Has the workers started by it.
-class keeping_extension final : public agent_extension {
+class keeping_part final : public agent_part {
  public:
-  explicit keeping_extension(std::shared_ptr<process_launcher> launcher)
+  explicit keeping_part(std::shared_ptr<process_launcher> launcher)
       : launcher_(std::move(launcher)) {}
-  std::shared_ptr<process_launcher> launcher() override { return launcher_; }
+  std::shared_ptr<process_launcher> wrap(std::shared_ptr<process_launcher>) override {
+    return launcher_;
+  }
 
  private:
   std::shared_ptr<process_launcher> launcher_;
@@ -72,14 +74,12 @@ struct wired_stage : agent_stage {
   wired_stage(test::manual_time& clock, const char* names, int workers_here) : agent_stage(clock) {
     workers.nproc_per_node = workers_here;
     agent_services services;
-    services.extension = [kept = kept](agent_extension::context) {
-      return std::make_unique<keeping_extension>(kept);
-    };
+    add_part(services, "keeper", std::make_shared<keeping_part>(kept));
     wire_terms terms;
     terms.kinds = parse_wire_ups(names);
     terms.address = "10.0.0.1";
     add_wire(services, terms);
-    extension = services.extension;
+    parts = services.parts;
   }
 
   /// What a worker reads from its socket; empty: its end.
@@ -116,7 +116,7 @@ nlohmann::json config_of(agent_stage& node, std::size_t worker) {
   return nlohmann::json::parse(node.worker(worker).variable("TF_CONFIG"));
 }
 
-TIME_TEST("wire extension: the workers of all nodes are told of each other", "[wire]") {
+TIME_TEST("wire part: the workers of all nodes are told of each other", "[wire]") {
   wired_stage first(time, "jax,tf", 2);
   wired_stage second(time, "jax,tf", 1);
   join(first, second);
@@ -147,7 +147,7 @@ TIME_TEST("wire extension: the workers of all nodes are told of each other", "[w
   co_await second.end();
 }
 
-TIME_TEST("wire extension: a round that ends while nodes tell is left", "[wire]") {
+TIME_TEST("wire part: a round that ends while nodes tell is left", "[wire]") {
   wired_stage stage(time, "tf", 2);
   agent_stage silent(time);
   join(stage, silent);
@@ -169,7 +169,7 @@ TIME_TEST("wire extension: a round that ends while nodes tell is left", "[wire]"
   co_await silent.end();
 }
 
-TIME_TEST("wire extension: a node that sends nothing is an error", "[wire]") {
+TIME_TEST("wire part: a node that sends nothing is an error", "[wire]") {
   wired_stage stage(time, "tf", 1);
   agent_stage silent(time);
   join(stage, silent);
@@ -185,7 +185,7 @@ TIME_TEST("wire extension: a node that sends nothing is an error", "[wire]") {
   co_await silent.end();
 }
 
-TIME_TEST("wire extension: nodes with other wire-ups are an error", "[wire]") {
+TIME_TEST("wire part: nodes with other wire-ups are an error", "[wire]") {
   wired_stage first(time, "tf", 1);
   wired_stage second(time, "mpi,tf", 1);
   join(first, second);
@@ -198,7 +198,7 @@ TIME_TEST("wire extension: nodes with other wire-ups are an error", "[wire]") {
   CHECK(has_text(second.failure_text(), "the node with ranks 0 to 0 has the wire-up tf"));
 }
 
-TIME_TEST("wire extension: variables of another launcher are kept from workers", "[wire]") {
+TIME_TEST("wire part: variables of another launcher are kept from workers", "[wire]") {
   wired_stage stage(time, "mpi", 1);
   stage.workers.environment = {{"PMI_RANK", "7"}, {"PMIX_RANK", "7"}, {"HOME", "/root"}};
   stage.workers.env = {{"PMIX_RANK", "chosen"}};
@@ -213,7 +213,7 @@ TIME_TEST("wire extension: variables of another launcher are kept from workers",
   co_await stage.end();
 }
 
-TIME_TEST("wire extension: keys of MPI are known on all nodes after a barrier", "[wire]") {
+TIME_TEST("wire part: keys of MPI are known on all nodes after a barrier", "[wire]") {
   wired_stage first(time, "mpi", 1);
   wired_stage second(time, "mpi", 1);
   join(first, second);
@@ -255,7 +255,7 @@ TIME_TEST("wire extension: keys of MPI are known on all nodes after a barrier", 
   CHECK(first.result().state == worker_state::succeeded);
 }
 
-TIME_TEST("wire extension: a barrier waits for every worker of a node", "[wire]") {
+TIME_TEST("wire part: a barrier waits for every worker of a node", "[wire]") {
   wired_stage stage(time, "mpi", 2);
   stage.start();
   co_await stage.quiet();
@@ -279,7 +279,7 @@ TIME_TEST("wire extension: a barrier waits for every worker of a node", "[wire]"
   co_await stage.end();
 }
 
-TIME_TEST("wire extension: a worker that breaks PMI-1 loses its socket alone", "[wire]") {
+TIME_TEST("wire part: a worker that breaks PMI-1 loses its socket alone", "[wire]") {
   wired_stage stage(time, "mpi", 2);
   stage.start();
   co_await stage.quiet();
@@ -294,7 +294,7 @@ TIME_TEST("wire extension: a worker that breaks PMI-1 loses its socket alone", "
   CHECK(stage.result().state == worker_state::succeeded);
 }
 
-TIME_TEST("wire extension: a worker that breaks PMI-1 in a barrier loses its socket alone",
+TIME_TEST("wire part: a worker that breaks PMI-1 in a barrier loses its socket alone",
           "[wire]") {
   wired_stage stage(time, "mpi", 2);
   stage.start();
@@ -319,7 +319,7 @@ TIME_TEST("wire extension: a worker that breaks PMI-1 in a barrier loses its soc
   CHECK(stage.result().state == worker_state::succeeded);
 }
 
-TIME_TEST("wire extension: a worker that writes in a barrier is in no further one", "[wire]") {
+TIME_TEST("wire part: a worker that writes in a barrier is in no further one", "[wire]") {
   wired_stage first(time, "mpi", 1);
   wired_stage second(time, "mpi", 1);
   join(first, second);
@@ -353,7 +353,7 @@ TIME_TEST("wire extension: a worker that writes in a barrier is in no further on
   co_await second.end();
 }
 
-TIME_TEST("wire extension: workers that start again have new sockets", "[wire]") {
+TIME_TEST("wire part: workers that start again have new sockets", "[wire]") {
   wired_stage stage(time, "mpi", 1);
   stage.workers.max_restarts = 1;
   stage.start();
@@ -376,7 +376,7 @@ TIME_TEST("wire extension: workers that start again have new sockets", "[wire]")
   co_await stage.end();
 }
 
-}  // namespace wire_extension_test
+}  // namespace wire_part_test
 
 }  // namespace
 }  // namespace elastic

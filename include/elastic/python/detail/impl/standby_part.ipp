@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/python/detail/standby_extension.hpp>
+#include <elastic/python/detail/standby_part.hpp>
 
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
@@ -13,26 +13,30 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL standby_extension::standby_extension(warm_standby terms,
-                                                  agent_extension::context agent)
-    : context_(std::move(agent)) {
+ELASTIC_DECL standby_part::standby_part(warm_standby terms,
+                                                  agent_part::context agent)
+    : terms_(std::move(terms)), context_(std::move(agent)) {}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> standby_part::wrap(
+    std::shared_ptr<process_launcher> inner) {
   standby_set::services services;
-  services.launcher = context_.launcher;
+  services.launcher = std::move(inner);
   services.time = context_.time;
   services.log = context_.log;
   standbys_ =
-      new_shared<standby_set>(context_.strand, std::move(terms), std::move(services));
+      new_shared<standby_set>(context_.strand, terms_, std::move(services));
   standbys_->on_end(context_.process_ended);
+  return standbys_;
 }
 
-ELASTIC_DECL duration standby_extension::join_delay() {
+ELASTIC_DECL duration standby_part::join_delay() {
   if (!joins_warm()) return duration::zero();
   context_.log.info("this node joins when its standbys are ready, at most {} s from now",
                     standby_plan::join_patience.count());
   return standby_plan::join_patience;
 }
 
-ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& change) {
+ELASTIC_DECL duration standby_part::stop_delay(const rendezvous_change& change) {
   const planned_restart plan = plan_restart(
       {change.kind, change.grace, standbys_->missing(), standbys_->off(), change.is_pause});
   if (plan.delay == duration::zero()) {
@@ -45,9 +49,9 @@ ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& cha
   return plan.delay;
 }
 
-ELASTIC_DECL task<void> standby_extension::until_ready() { return standbys_->until_ready(); }
+ELASTIC_DECL task<void> standby_part::until_ready() { return standbys_->until_ready(); }
 
-ELASTIC_DECL task<void> standby_extension::prepare_attempt() {
+ELASTIC_DECL task<void> standby_part::prepare_attempt() {
   // Most rounds are joined sooner than this; standbys would then only delay their start.
   if (!joins_warm()) {
     const time_point now = context_.time->now();
@@ -57,26 +61,26 @@ ELASTIC_DECL task<void> standby_extension::prepare_attempt() {
   co_await standbys_->make_ahead();
 }
 
-ELASTIC_DECL void standby_extension::begin_attempt(const rendezvous_round&) {
+ELASTIC_DECL void standby_part::begin_attempt(const rendezvous_round&) {
   has_begun_ = true;
   standbys_->begin_attempt();
 }
 
-ELASTIC_DECL void standby_extension::begin_replacement(const rendezvous_round&) {
+ELASTIC_DECL void standby_part::begin_replacement(const rendezvous_round&) {
   has_begun_ = true;
   standbys_->begin_replacement();
 }
 
-ELASTIC_DECL std::optional<worker_starts> standby_extension::starts() const {
+ELASTIC_DECL std::optional<worker_starts> standby_part::starts() const {
   return standbys_->starts();
 }
 
-ELASTIC_DECL task<void> standby_extension::beside_workers(bool may_restart) {
+ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {
   return standbys_->keep_warm(may_restart);
 }
 
-ELASTIC_DECL void standby_extension::end_attempt() { standbys_->check(); }
+ELASTIC_DECL void standby_part::end_attempt() { standbys_->check(); }
 
-ELASTIC_DECL task<void> standby_extension::close() { return standbys_->stop(); }
+ELASTIC_DECL task<void> standby_part::close() { return standbys_->stop(); }
 
 }  // namespace elastic::detail
