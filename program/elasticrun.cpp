@@ -12,8 +12,8 @@
 
 #include <elastic/agent/logs_specs_registry.hpp>
 #include <elastic/cli.hpp>
+#include <elastic/diagnosis.hpp>
 #include <elastic/elastic.hpp>
-#include <elastic/inspection.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>

@@ -102,11 +102,13 @@ PARTS = [
     ["agent", "telemetry", "status", "wire"],
     ["rendezvous", "nodes", "etcd", "cli"],
     ["base", "net", "store", "worker", "file", "torch", "roles"],
-    ["contract", "health", "launch", "process", "python", "functions", "diagnosis", "inspection",
-     "testing"],
+    ["contract", "health", "launch", "process", "python", "functions", "diagnosis", "testing"],
 ]
 ALL_PARTS = frozenset(range(1, len(PARTS) + 1))
 assert sorted(itertools.chain(*PARTS)) == sorted(ALL_LAYERS), "PARTS lists each module once"
+
+# The former names of modules, whose macros still select them.
+FORMER = {"diagnosis": ["inspection"]}
 
 OWN_INCLUDE = re.compile(r"#include <(elastic/[\w/]+\.[hi]pp)>\s*$")
 OTHER_INCLUDE = re.compile(r"#include <([^>]+)>\s*$")
@@ -240,6 +242,7 @@ def module_macros(everything="defined(ELASTIC_SOURCE)"):
     """Defines the macro of each module that another one includes; of all under a condition."""
     for module in reversed(OPT_IN_LAYERS):
         users = [macro_of(user) for user, layers in OPT_IN_LAYERS.items() if module in layers]
+        users += [macro_of(name) for name in FORMER.get(module, [])]
         condition = " || \\\n     ".join([everything, *(f"defined({macro})" for macro in users)])
         if users:
             condition = f"\\\n    ({condition})"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in module: finds out which rank holds up a stalled job.
+// Opt-in module: finds out where the workers of a job are, and which rank holds up a stalled job.
 
+#include <elastic/diagnosis/job_diagnosis.hpp>
+#include <elastic/diagnosis/local_stacks.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>

@@ -28,13 +28,9 @@
      defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_WIRE 1
 #endif
-#if !defined(ELASTIC_WITH_INSPECTION) && \
-    (!defined(ELASTIC_SOURCE_PART) || \
-     defined(ELASTIC_WITH_CLI))
-#define ELASTIC_WITH_INSPECTION 1
-#endif
 #if !defined(ELASTIC_WITH_DIAGNOSIS) && \
     (!defined(ELASTIC_SOURCE_PART) || \
+     defined(ELASTIC_WITH_CLI) || \
      defined(ELASTIC_WITH_INSPECTION))
 #define ELASTIC_WITH_DIAGNOSIS 1
 #endif
@@ -51,7 +47,7 @@
 #endif
 #if !defined(ELASTIC_WITH_PYTHON) && \
     (!defined(ELASTIC_SOURCE_PART) || \
-     defined(ELASTIC_WITH_INSPECTION) || \
+     defined(ELASTIC_WITH_DIAGNOSIS) || \
      defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_PYTHON 1
 #endif
@@ -451,11 +447,21 @@
 #include <elastic/functions/impl/entrypoint.ipp>
 #endif
 #if defined(ELASTIC_WITH_DIAGNOSIS)
+#include <elastic/diagnosis/detail/impl/diagnosis_part.ipp>
+#include <elastic/diagnosis/detail/impl/inspected_workers.ipp>
+#include <elastic/diagnosis/detail/impl/inspection_answer.ipp>
+#include <elastic/diagnosis/detail/impl/kept_recorders.ipp>
+#include <elastic/diagnosis/detail/impl/process_facts.ipp>
 #include <elastic/diagnosis/detail/impl/process_texts.ipp>
 #include <elastic/diagnosis/detail/impl/rank_evidence.ipp>
 #include <elastic/diagnosis/detail/impl/rank_set.ipp>
+#include <elastic/diagnosis/detail/impl/recorder_client.ipp>
 #include <elastic/diagnosis/detail/impl/recorder_dump.ipp>
+#include <elastic/diagnosis/detail/impl/recorder_pickle.ipp>
+#include <elastic/diagnosis/detail/impl/round_inspection.ipp>
+#include <elastic/diagnosis/detail/impl/socket_folder.ipp>
 #include <elastic/diagnosis/detail/impl/stack_groups.ipp>
+#include <elastic/diagnosis/detail/impl/stack_pipe.ipp>
 #include <elastic/diagnosis/detail/impl/stall_history.ipp>
 #include <elastic/diagnosis/detail/impl/stall_judge.ipp>
 #include <elastic/diagnosis/detail/impl/stall_text.ipp>
@@ -463,20 +469,8 @@
 #include <elastic/diagnosis/detail/impl/thread_stack.ipp>
 #include <elastic/diagnosis/detail/impl/user_frame.ipp>
 #include <elastic/diagnosis/detail/impl/wait_graph.ipp>
-#endif
-#if defined(ELASTIC_WITH_INSPECTION)
-#include <elastic/inspection/detail/impl/diagnosis_part.ipp>
-#include <elastic/inspection/detail/impl/inspected_workers.ipp>
-#include <elastic/inspection/detail/impl/inspection_answer.ipp>
-#include <elastic/inspection/detail/impl/kept_recorders.ipp>
-#include <elastic/inspection/detail/impl/process_facts.ipp>
-#include <elastic/inspection/detail/impl/recorder_client.ipp>
-#include <elastic/inspection/detail/impl/recorder_pickle.ipp>
-#include <elastic/inspection/detail/impl/round_inspection.ipp>
-#include <elastic/inspection/detail/impl/socket_folder.ipp>
-#include <elastic/inspection/detail/impl/stack_pipe.ipp>
-#include <elastic/inspection/impl/job_diagnosis.ipp>
-#include <elastic/inspection/impl/local_stacks.ipp>
+#include <elastic/diagnosis/impl/job_diagnosis.ipp>
+#include <elastic/diagnosis/impl/local_stacks.ipp>
 #endif
 #if defined(ELASTIC_WITH_TESTING)
 #include <elastic/testing/impl/event_recorder.ipp>

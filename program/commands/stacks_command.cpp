@@ -9,7 +9,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/inspection/local_stacks.hpp>
+#include <elastic/diagnosis/local_stacks.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/status/detail/job_view.hpp>

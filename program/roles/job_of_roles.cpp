@@ -5,16 +5,16 @@
 
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/cli/early_exit.hpp>
+#include <elastic/diagnosis.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/detail/signalled_run.hpp>
+#include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
-#include <elastic/roles/detail/role_places.hpp>
-#include <elastic/base/time.hpp>
-#include <elastic/inspection.hpp>
-#include <elastic/launch/drain_file.hpp>
 #include <elastic/python.hpp>
+#include <elastic/roles/detail/role_places.hpp>
 #include <elastic/wire.hpp>
 #include <program/missing_module.hpp>
 #include <program/preflight.hpp>

@@ -3,8 +3,8 @@
 
 // What an agent learns about real Python workers without their help and without cost to them.
 
-#include <elastic/inspection/detail/inspected_workers.hpp>
-#include <elastic/inspection/detail/process_facts.hpp>
+#include <elastic/diagnosis/detail/inspected_workers.hpp>
+#include <elastic/diagnosis/detail/process_facts.hpp>
 
 #include <elastic/base/limits.hpp>
 #include <elastic/base/when_all.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/debugger_plan.hpp>
-#include <elastic/inspection/job_diagnosis.hpp>
+#include <elastic/diagnosis/job_diagnosis.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/program_options.hpp>
 #include <elastic/python/warm_standby.hpp>

@@ -9,7 +9,6 @@
 #include <elastic/etcd.hpp>
 #include <elastic/file.hpp>
 #include <elastic/functions.hpp>
-#include <elastic/inspection.hpp>
 #include <elastic/nodes.hpp>
 #include <elastic/python.hpp>
 #include <elastic/roles.hpp>

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_part.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/diagnosis/detail/inspected_workers.hpp>
+#include <elastic/diagnosis/detail/inspection_answer.hpp>
+#include <elastic/diagnosis/detail/kept_recorders.hpp>
+#include <elastic/diagnosis/detail/round_inspection.hpp>
+#include <elastic/diagnosis/detail/stall_history.hpp>
+#include <elastic/diagnosis/detail/stall_watch.hpp>
+#include <elastic/diagnosis/job_diagnosis.hpp>
+#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/telemetry/job_event.hpp>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Inspects the workers of an agent. On the node of group rank 0 it detects stalls of the job.
+class diagnosis_part final : public agent_part {
+ public:
+  ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
+
+  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(
+      std::shared_ptr<process_launcher> inner) override;
+  ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
+  ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
+  ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
+  ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
+  bool looks_last() const override { return terms_.opens_workers && context_.has_world; }
+  ELASTIC_DECL task<std::string> last_look() override;
+
+ private:
+  using question = round_inspection::question;
+  /// The evidence about this node's ranks, and the inspections from which it was made.
+  struct look {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    look() = default;
+
+    std::vector<inspected_rank> ranks;
+    std::vector<worker_inspection> found;
+  };
+
+  ELASTIC_DECL void enter_round(const rendezvous_round& round);
+  ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
+  ELASTIC_DECL task<look> inspect(time_point deadline);
+  ELASTIC_DECL task<look> inspect_twice(time_point deadline);
+  ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found,
+                                         time_point deadline);
+  ELASTIC_DECL void end_rank(int rank, const std::string& reason);
+  ELASTIC_DECL task<stall_verdict> judge(question asked);
+  ELASTIC_DECL task<void> watch();
+  ELASTIC_DECL task<void> take_look();
+  ELASTIC_DECL void end_stall();
+  ELASTIC_DECL void note_stall_elsewhere();
+  ELASTIC_DECL task<void> judge_again();
+  ELASTIC_DECL void report(const stall_verdict& verdict);
+  ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
+  ELASTIC_DECL void record(job_event::type kind, const stall_verdict& verdict);
+
+  job_diagnosis terms_;
+  agent_part::context context_;
+  /// Null before `wrap`.
+  std::shared_ptr<inspected_workers> workers_;
+  /// Empty until the first recorder is kept: the number of nodes is unknown before.
+  std::optional<kept_recorders> recorders_;
+  std::string recorders_place_;
+  /// Null before the first attempt.
+  std::unique_ptr<round_inspection> round_;
+  /// Set on the node that detects stalls, while workers run.
+  std::optional<stall_watch> watch_;
+  /// The furthest step of this node's workers in the round, and when it was reported; -1: none.
+  std::int64_t step_ = -1;
+  time_point stepped_{};
+  /// This node was asked about a stall, and its workers have made no step since.
+  bool is_stalled_elsewhere_ = false;
+  /// The verdicts on the present stall that were reported.
+  stall_history history_;
+  /// Workers of this node that are being killed.
+  std::set<pid_t> ending_;
+  /// A last look is in progress; further callers wait for its result.
+  bool is_looking_ = false;
+  event_flag has_looked_;
+  std::string found_;
+  time_point found_at_{};
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/diagnosis/detail/impl/diagnosis_part.ipp>
+#endif
