@@ -311,6 +311,10 @@ def events_of(lines):
             yield "includes", found[1], number
             continue
         code = code_of(line)
+        if line.startswith("namespace elastic::limits"):
+            yield "shares", "limits", number
+        elif re.search(r"(?<![\w:])limits::", code):
+            yield "calls", "limits", number
         for found in re.finditer(r"(?<![.\w])(?<!->)(?<!::)(\w+_\w+)\(", code):
             before = re.search(r"(\w+|\w>)[&*]* [&*]*$", code[:found.start()])
             if not before or before[1] in KEYWORDS:
@@ -337,7 +341,7 @@ def undeclared_calls(headers, homes, start):
                     break
             elif kind == "calls":
                 if what not in known and len(homes[what]) == 1:
-                    yield name, number, f"calls {what}, and does not include {min(homes[what])}"
+                    yield name, number, f"uses {what}, and does not include {min(homes[what])}"
             else:
                 known.add(what)
         else:
@@ -655,7 +659,7 @@ VIOLATIONS = [
      "does not list what there is"),
     ("include/elastic/process/impl/stray.ipp", START, "there is no header"),
     ("include/elastic/process/impl/child.ipp", "void start() {\n  read_time();\n}\n",
-     "calls read_time"),
+     "uses read_time"),
     (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
     (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
     (PAGE, "```python\nfor step in steps:\n        one()\n    two()\n```\n", "this is no Python"),

@@ -21,7 +21,7 @@ namespace elastic {
 
 namespace detail {
 class request_inbox;
-struct agent_parts;
+struct pending_agent;
 struct inbox_access;
 }  // namespace detail
 
@@ -143,7 +143,7 @@ class local_agent {
 
   std::shared_ptr<detail::request_inbox> inbox_;
   /// What the run takes; null afterwards.
-  std::unique_ptr<detail::agent_parts> parts_;
+  std::unique_ptr<detail::pending_agent> pending_;
 };
 
 }  // namespace elastic

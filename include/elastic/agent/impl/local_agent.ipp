@@ -24,8 +24,8 @@ namespace elastic {
 namespace detail {
 
 /// What an agent leaves to its run, which may outlive it.
-struct agent_parts {
-  agent_parts(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
+struct pending_agent {
+  pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
       : options(std::move(settings)), requests(inbox) {}
 
   local_agent::options options;
@@ -33,28 +33,29 @@ struct agent_parts {
 };
 
 inline task<run_result> serve_agent(asio::any_io_executor strand,
-                                    std::unique_ptr<agent_parts> parts) {
-  local_agent::options& options = parts->options;
+                                    std::unique_ptr<pending_agent> pending) {
+  local_agent::options& options = pending->options;
   agent_services services = complete(std::move(options.services), strand);
   const auto run = new_shared<agent_run>(strand, options.workers, std::move(options.rendezvous),
                                          std::move(services), std::move(options.notice),
                                          std::move(options.meeting), options.job_may_grow);
-  task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
+  task<run_result> serving = serve_inbox(strand, std::move(pending->requests), run, run->run());
   co_return co_await std::move(serving);
 }
 
-inline task<run_result> run_agent_once(std::unique_ptr<agent_parts> parts) {
-  if (!parts) throw error(errc::invalid_argument, "an agent runs once");
+inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
+  if (!pending) throw error(errc::invalid_argument, "an agent runs once");
   const auto is_cancelled = new_shared<bool>(false);
   std::function<void(asio::cancellation_type)> on_cancel =
-      [is_cancelled, stop = stop_by_cancellation(parts->requests.inbox())](
+      [is_cancelled, stop = stop_by_cancellation(pending->requests.inbox())](
           asio::cancellation_type requested) {
         *is_cancelled = true;
         stop(requested);
       };
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  task<run_result> serving = serve_agent(strand, std::move(pending));
   task<run_result> running =
-      run_shielded<run_result>(strand, serve_agent(strand, std::move(parts)), std::move(on_cancel));
+      run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
   run_result result = co_await std::move(running);
   if (*is_cancelled && result.state == worker_state::stopped) {
     throw asio_system_error(asio::error::operation_aborted);
@@ -68,13 +69,13 @@ ELASTIC_DECL local_agent::local_agent(options settings)
     : inbox_(detail::new_shared<detail::request_inbox>()) {
   validate(settings.workers);
   if (!settings.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
-  parts_ = std::make_unique<detail::agent_parts>(std::move(settings), inbox_);
+  pending_ = std::make_unique<detail::pending_agent>(std::move(settings), inbox_);
 }
 
 ELASTIC_DECL local_agent::~local_agent() { inbox_->push(detail::stop_by_destructor("agent")); }
 
 ELASTIC_DECL task<run_result> local_agent::run() & {
-  return detail::run_agent_once(std::exchange(parts_, nullptr));
+  return detail::run_agent_once(std::exchange(pending_, nullptr));
 }
 
 ELASTIC_DECL void local_agent::stop(stop_request request) {

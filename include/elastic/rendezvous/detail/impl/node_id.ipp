@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/detail/node_id.hpp>
 
+#include <elastic/base/limits.hpp>
 #include <elastic/net/host_name.hpp>
 
 #include <unistd.h>
