@@ -592,7 +592,7 @@ TEST_CASE("job monitor: viewers share a view until the job changes", "[status]")
   const auto is_replaced = [&] { return std::exchange(former, host.view()) != host.view(); };
   nodes.journal->record(journal_story::of(job_event::type::rendezvous_started));
   CHECK(is_replaced());
-  host.progress({});
+  host.progressed({});
   CHECK(is_replaced());
   host.listed(roster({node(1, presence::active, 0)}));
   CHECK(is_replaced());
