@@ -182,11 +182,15 @@ class agent_stage {
   }
 
   /// Whether nothing is left: no process and no waiter on the rendezvous, and the node left the
-  /// rendezvous last.
+  /// rendezvous last, before its parts were closed.
   bool is_clean() const {
+    const auto& notes = *launcher->notes;
+    const auto last = std::find_if(notes.rbegin(), notes.rend(), [](const std::string& note) {
+      return !note.ends_with(" close") && note != "closed";
+    });
     return launcher->all_gone() && hooks->all_gone() && rendezvous->watchers == 0 &&
-           rendezvous->joining == 0 && launcher->holding == 0 &&
-           launcher->notes->back() == "shutdown";
+           rendezvous->joining == 0 && launcher->holding == 0 && last != notes.rend() &&
+           *last == "shutdown";
   }
 
  private:

@@ -35,8 +35,8 @@ class job_journal;
 /// in reverse order. By default, each function does nothing.
 ///
 /// If a function throws, the run of the agent fails with its error, and all parts are closed.
-/// Exceptions of `started`, `progressed` and `hung` are only logged. The agent waits for every
-/// function: one that blocks its thread blocks the agent.
+/// Exceptions of `started`, `progressed`, `hung` and `close` are only logged. The agent waits for
+/// every function: one that blocks its thread blocks the agent.
 ///
 /// Thread-safety: called on the agent's strand.
 class agent_part {
@@ -56,6 +56,8 @@ class agent_part {
   /// What an agent provides to its parts. Every member is set.
   struct context {
     asio::any_io_executor strand;
+    /// The executor of the run's caller, for what needs no strand.
+    asio::any_io_executor executor;
     /// Starts workers without the parts.
     std::shared_ptr<process_launcher> launcher;
     std::shared_ptr<time_source> time;
@@ -76,6 +78,8 @@ class agent_part {
     std::function<void(int local_rank, const std::string& reason)> end_hung;
     /// The agent's journal.
     std::shared_ptr<job_journal> journal;
+    /// Carries out a command as `local_agent::carry_out` does. Callable on any strand, at any time.
+    job_command::handler commands;
     /// To be called when a process of the part has ended and was not ended by the part. If the
     /// kernel killed it for lack of memory, that says nothing about the workers.
     std::function<void(const exit_status&)> process_ended;
@@ -204,8 +208,8 @@ class agent_part {
   /// Called when the workers are about to be stopped for a restart.
   ELASTIC_DECL virtual void end_attempt();
 
-  /// Awaited last, after the workers have ended, however the run ended. When it returns, nothing of
-  /// the part runs for this agent.
+  /// Awaited last, however the run ended: the workers have ended, the node has left the rendezvous,
+  /// and the journal has the outcome. When it returns, nothing of the part runs for this agent.
   ELASTIC_DECL virtual task<void> close();
 };
 

@@ -4,12 +4,13 @@
 
 // Opt-in: for programs that run jobs, not for programs that embed one.
 
-#include <elastic/launch/program_extension.hpp>
-
 #include <functional>
 #include <string>
 
 namespace elastic {
+
+struct agent_services;
+struct launch_config;
 
 /// What a program does around an agent, besides handling the signals of its launch_config: see
 /// `run_as_program`. The trace and the status need the opt-in module status: `add_status`.
@@ -28,9 +29,12 @@ struct program_options {
   /// Receives the URL of the status server once it listens, with the token if the server has
   /// generated one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
-  /// Creates what an opt-in module adds to the program. Default: nothing is added, and an option
-  /// above that needs the module is refused.
-  program_extension::factory extension = {};
+  /// Adds to the services of the agent what an opt-in module does for the options above. Called by
+  /// the constructor of program_run, which throws its errors. Default: nothing is added, and an
+  /// option above that needs the module is refused.
+  std::function<void(const launch_config& config, const program_options& options,
+                     agent_services& services)>
+      complete = {};
 };
 
 }  // namespace elastic

@@ -33,30 +33,29 @@ struct program_plan;
 /// It opens nothing before `run`. Thread-safety: one thread at a time.
 class program_run {
  public:
-  /// Errors: those of the extension; `errc::invalid_argument` for a signal_plan that `validate`
-  /// refuses, a token file without an address, and a trace or a status address without the
-  /// extension of `add_status`.
+  /// Errors: those of `program_options::complete`; `errc::invalid_argument` for a signal_plan that
+  /// `validate` refuses, a token file without an address, and a trace or a status address without
+  /// `add_status`.
   ELASTIC_DECL program_run(named<launch_config> config, named<program_options> options,
                            named<agent_services> services);
 
-  /// The services for the agent: those given to the constructor, as the extension completed them.
+  /// The services for the agent: those given to the constructor, as `program_options::complete`
+  /// left them.
   ELASTIC_DECL const agent_services& services() const;
 
   /// Runs an agent that was made from `services` to its end. The signals of the launch_config stop
   /// it or are passed on to its workers, as in `run_with_signals`; the drain file stops it as
-  /// SIGTERM does, and marks the node as bad; the extension runs beside it. When the agent has
-  /// ended, the former signal handling is restored, and then the extension ends.
+  /// SIGTERM does, and marks the node as bad. When the agent has ended, the former signal handling
+  /// is restored.
   ///
   /// The program_run may be destroyed before the task has ended.
   /// @param companions  tasks that run beside the agent. When it has ended, they get terminal
   ///                    cancellation. A task that ends before the agent stops the job, as if the
   ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
-  /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension, and
-  /// `errc::invalid_argument` at once if `agent` is null.
+  /// Errors: those of `local_agent::run`; `errc::invalid_argument` at once if `agent` is null.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file does not exist.
-  /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
-  /// extension is still shut down cleanly.
+  /// Cancellation: as for `local_agent::run`, since every request is passed to the agent.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> companions = {}) const;
 
@@ -65,7 +64,7 @@ class program_run {
 };
 
 /// Makes the agent that a configuration describes, and runs it as a program does: with signals,
-/// drain file and extension, as in `program_run::run`.
+/// and drain file, as in `program_run::run`.
 ///
 /// Result, cancellation: those of `program_run::run`.
 /// Errors: those of `program_run::run`. The call itself throws those of the constructor of

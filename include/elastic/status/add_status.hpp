@@ -19,7 +19,7 @@ struct program_options;
 /// When the agent has ended, the server stops within `limits::status_farewell`, and then the rest
 /// of the trace is written within `limits::journal_patience`.
 ///
-/// Errors: `errc::invalid_argument` if the options have an extension. The constructor of
+/// Errors: `errc::invalid_argument` if the options are completed already. The constructor of
 /// program_run then throws those of `parse_status_address`, `read_status_token` and `add_monitor`,
 /// and `program_run::run` those of the constructor of status_server.
 ELASTIC_DECL void add_status(program_options& options);

@@ -102,7 +102,7 @@ TIME_TEST("agent part: the agent calls it around each attempt", "[agent]") {
   CHECK(stage.story() ==
         "round 0, prepare, begin, start 0, beside workers, end 0: exit code 1, "
         "end of attempt, gone 0, round 1, prepare, begin, start 1, beside the last workers, "
-        "end 1: exit code 0, gone 1, closed, close, shutdown");
+        "end 1: exit code 0, gone 1, close, shutdown, closed");
   CHECK(stage.result().state == worker_state::succeeded);
   CHECK(stage.result().starts.warm == 4);
   CHECK(stage.plan->alive == 0);
@@ -224,21 +224,21 @@ TIME_TEST("agent part: its error ends the run, and it is closed", "[agent]") {
   stage.start();
   co_await stage.end();
   CHECK(stage.failure_text() == "the part is broken");
-  CHECK(stage.story() == "round 0, prepare, closed, shutdown");
+  CHECK(stage.story() == "round 0, prepare, shutdown, closed");
 }
 
-TIME_TEST("agent part: if it cannot be closed, the job ends for the other nodes all the same",
-          "[agent]") {
+TIME_TEST("agent part: one that cannot be closed changes nothing about the job", "[agent]") {
   guest_stage stage(time);
   stage.plan->fails_to_close = true;
   stage.start();
   co_await stage.quiet();
   stage.worker(0).exit(0);
   co_await stage.end();
-  CHECK(stage.failure_text() == "the part is stuck");
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.log->has("a part of the agent was not closed in order: the part is stuck"));
   CHECK(stage.story() ==
-        "round 0, prepare, begin, start 0, beside workers, end 0: exit code 0, gone 0, closed, "
-        "close, shutdown");
+        "round 0, prepare, begin, start 0, beside workers, end 0: exit code 0, gone 0, close, "
+        "shutdown, closed");
 }
 
 // ---- several parts ------------------------------------------------------------------------------
@@ -324,14 +324,14 @@ TIME_TEST("agent part: several are called in order, and closed in reverse order"
                              "start 0, " + run +
                              "end 0: exit code 1, a end_attempt, b end_attempt, gone 0, round 1, " +
                              attempt + "start 1, " + run +
-                             "end 1: exit code 0, gone 1, b close, a close, close, shutdown");
+                             "end 1: exit code 0, gone 1, close, shutdown, b close, a close");
   CHECK(stage.is_clean());
 }
 
 TIME_TEST("agent part: one that fails ends the run, and all are closed", "[agent]") {
   const std::string call =
       GENERATE("join_delay", "prepare_attempt", "agree", "begin_attempt", "change_environment",
-               "passed_descriptor", "beside_workers", "end_attempt", "close");
+               "passed_descriptor", "beside_workers", "end_attempt");
   CAPTURE(call);
   agent_stage stage(time);
   attach_probes(stage, {{.name = "a"}, {.name = "b", .fails_in = call}, {.name = "c"}});

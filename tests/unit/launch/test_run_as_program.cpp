@@ -33,11 +33,10 @@ launch_config config_of(int nodes, int workers) {
   return config;
 }
 
-/// An extension that only notes that it was begun and closed.
-struct noting_extension final : elastic::program_extension {
-  explicit noting_extension(std::vector<std::string>& notes) : notes_(notes) {}
-  void begin(asio::any_io_executor, std::shared_ptr<elastic::local_agent> agent) override {
-    notes_.push_back(agent ? "begin" : "no agent");
+/// A part that only notes that it was made and closed.
+struct noting_part final : elastic::agent_part {
+  explicit noting_part(std::vector<std::string>& notes) : notes_(notes) {
+    notes_.push_back("begin");
   }
   elastic::task<void> close() override {
     notes_.push_back("close");
@@ -48,9 +47,10 @@ struct noting_extension final : elastic::program_extension {
 
 program_options with_notes(std::vector<std::string>& notes) {
   program_options options;
-  options.extension = [&notes](const launch_config&, const program_options&, agent_services& made) {
-    made.processes.guard_file = "of the extension";
-    return std::make_unique<noting_extension>(notes);
+  options.complete = [&notes](const launch_config&, const program_options&, agent_services& made) {
+    made.processes.guard_file = "of the module";
+    add_part(made, "notes",
+             [&notes](const auto&) { return std::make_shared<noting_part>(notes); });
   };
   return options;
 }
@@ -69,13 +69,13 @@ TEST_CASE("run as program: the agent gets the services that it was given, and no
   CHECK(program.services().processes.guard_file == "of the caller");
 }
 
-TEST_CASE("run as program: an extension completes the services", "[launch]") {
+TEST_CASE("run as program: a module completes the services", "[launch]") {
   std::vector<std::string> notes;
   const launch_config config = config_of(2, 1);
   const program_options options = with_notes(notes);
   const agent_services none;
   const program_run program(config, options, none);
-  CHECK(program.services().processes.guard_file == "of the extension");
+  CHECK(program.services().processes.guard_file == "of the module");
   CHECK(notes.empty());
 }
 
@@ -119,6 +119,7 @@ void start(agent_stage& stage, const program_options& options) {
   services.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &stage.time);
   services.log = stage.log->log();
   const program_run program(config, options, services);
+  stage.parts = program.services().parts;
   stage.start(program.run({std::shared_ptr<void>(), &stage.agent()}));
 }
 
@@ -192,7 +193,7 @@ TEST_CASE("run as program: a trace without the module that writes it is refused"
   }
 }
 
-TIME_TEST("run as program: the extension runs while the agent does, however that ends",
+TIME_TEST("run as program: a part of a module lives while the agent runs, however that ends",
           "[launch][cancellation]") {
   for (const bool is_cancelled : {false, true}) {
     CAPTURE(is_cancelled);

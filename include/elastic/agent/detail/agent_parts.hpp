@@ -23,6 +23,8 @@ struct worker_spec;
 
 namespace detail {
 
+class request_inbox;
+
 /// The parts of one agent. Its functions are those of agent_part, for all of them.
 ///
 /// Thread-safety: the agent's strand.
@@ -55,8 +57,7 @@ class agent_parts {
   ELASTIC_DECL task<std::string> last_look();
   ELASTIC_DECL void end_attempt();
 
-  /// Closes all parts, the last one first.
-  /// Errors: the first of a part; the others are closed all the same.
+  /// Closes all parts, the last one first. Errors: none; those of the parts are logged.
   ELASTIC_DECL task<void> close();
 
  private:
@@ -85,6 +86,12 @@ ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services&
                                                            agent_part::context context,
                                                            std::string run_id,
                                                            worker_group& group);
+
+/// The members of a context that the caller of a run knows.
+/// @param inbox  of the agent or the replica_set
+ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
+                                              asio::any_io_executor executor,
+                                              std::shared_ptr<request_inbox> inbox);
 
 /// Services whose launcher has passed through the parts.
 ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts);

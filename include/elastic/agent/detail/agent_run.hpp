@@ -28,6 +28,7 @@
 #include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
+#include <elastic/base/scope.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/stop_plan.hpp>
@@ -44,7 +45,8 @@ namespace elastic::detail {
 /// One run of an agent, from its first round to its end. Everything runs on its strand.
 class agent_run {
  public:
-  ELASTIC_DECL agent_run(asio::any_io_executor strand, const worker_spec& spec,
+  /// @param context  the members that the caller knows: strand, executor, commands
+  ELASTIC_DECL agent_run(agent_part::context context, const worker_spec& spec,
                          rendezvous_factory rendezvous, agent_services services, std::string notice,
                          std::string meeting, bool job_may_grow);
 
@@ -67,13 +69,14 @@ class agent_run {
 
   /// Runs the job on this node to its end. Then no worker is left, and the node has left the
   /// rendezvous.
-  ELASTIC_DECL task<run_result> run();
+  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
 
  private:
   /// The first part of the agent: the agent itself.
   class own_part;
 
-  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(const agent_services& services);
+  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
+                                                       const agent_services& services);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
@@ -101,6 +104,7 @@ class agent_run {
 
   // ---- the loop ---------------------------------------------------------------------------------
 
+  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> run_to_stop();
   ELASTIC_DECL task<run_result> run_attempts();
   ELASTIC_DECL task<void> kill_at_fence();

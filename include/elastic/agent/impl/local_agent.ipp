@@ -4,6 +4,7 @@
 
 #include <elastic/agent/local_agent.hpp>
 
+#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/agent_run.hpp>
 #include <elastic/agent/detail/command_reply.hpp>
 #include <elastic/agent/detail/inbox_service.hpp>
@@ -32,13 +33,15 @@ struct pending_agent {
   inbox_reader requests;
 };
 
-inline task<run_result> serve_agent(asio::any_io_executor strand,
+inline task<run_result> serve_agent(agent_part::context context,
                                     std::unique_ptr<pending_agent> pending) {
+  const asio::any_io_executor strand = context.strand;
   local_agent::options& options = pending->options;
   agent_services services = complete(std::move(options.services), strand);
-  const auto run = new_shared<agent_run>(strand, options.workers, std::move(options.rendezvous),
-                                         std::move(services), std::move(options.notice),
-                                         std::move(options.meeting), options.job_may_grow);
+  const auto run = new_shared<agent_run>(std::move(context), options.workers,
+                                         std::move(options.rendezvous), std::move(services),
+                                         std::move(options.notice), std::move(options.meeting),
+                                         options.job_may_grow);
   task<run_result> serving = serve_inbox(strand, std::move(pending->requests), run, run->run());
   co_return co_await std::move(serving);
 }
@@ -52,8 +55,10 @@ inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
         *is_cancelled = true;
         stop(requested);
       };
-  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  task<run_result> serving = serve_agent(strand, std::move(pending));
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto strand = asio::make_strand(executor);
+  agent_part::context context = part_context(strand, executor, pending->requests.inbox());
+  task<run_result> serving = serve_agent(std::move(context), std::move(pending));
   task<run_result> running =
       run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
   run_result result = co_await std::move(running);

@@ -5,12 +5,10 @@
 #include <elastic/launch/run_as_program.hpp>
 
 #include <elastic/agent/stop_request.hpp>
-#include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/launch/detail/signalled_run.hpp>
 #include <elastic/launch/drain_file.hpp>
@@ -32,11 +30,10 @@ struct program_plan {
   signal_plan signals;
   program_options options;
   agent_services services;
-  std::unique_ptr<program_extension> extension;
 };
 
-/// Refuses an option that has no effect without an extension.
-inline void refuse_without_extension(const char* option, const std::string& value) {
+/// Refuses an option that has no effect without the module status.
+inline void refuse_without_status(const char* option, const std::string& value) {
   if (value.empty()) return;
   throw error(errc::invalid_argument,
               fmt::format("program_options::{} needs the module status: call "
@@ -56,11 +53,11 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
   plan->signals = config.signals;
   plan->options = options;
   plan->services = services;
-  if (options.extension) {
-    plan->extension = options.extension(config, options, plan->services);
+  if (options.complete) {
+    options.complete(config, options, plan->services);
   } else {
-    refuse_without_extension("trace", options.trace);
-    refuse_without_extension("status", options.status);
+    refuse_without_status("trace", options.trace);
+    refuse_without_status("status", options.status);
   }
   return plan;
 }
@@ -79,18 +76,14 @@ inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_age
 inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
                                     std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> companions) {
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const agent_services& services = plan->services;
   const std::string& drain_file = plan->options.drain_file;
-  if (plan->extension) plan->extension->begin(executor, agent);
   if (!drain_file.empty()) {
     companions.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
   task<run_result> running =
       run_signalled<run_result>(*agent, plan->signals, std::move(companions));
-  if (!plan->extension) co_return co_await std::move(running);
-  task<void> ending = plan->extension->close();
-  co_return co_await with_cleanup(std::move(running), std::move(ending));
+  co_return co_await std::move(running);
 }
 
 }  // namespace detail

@@ -48,7 +48,8 @@ namespace elastic::detail {
 class replica_run {
  public:
   /// @param prepared  its services are complete
-  ELASTIC_DECL replica_run(asio::any_io_executor strand, prepared_workers prepared,
+  /// @param context   the members that the caller knows: strand, executor, commands
+  ELASTIC_DECL replica_run(agent_part::context context, prepared_workers prepared,
                            std::string run_id);
 
   replica_run(const replica_run&) = delete;
@@ -56,7 +57,7 @@ class replica_run {
 
   /// Runs the replicas to their end. The caller never cancels it: only a stop_request ends it
   /// early.
-  ELASTIC_DECL task<run_result> run();
+  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
@@ -73,9 +74,11 @@ class replica_run {
     time_point ended;
   };
 
-  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(const agent_services& services);
+  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
+                                                       const agent_services& services);
 
   // The loop: queued events and commands are handled here, one at a time.
+  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> supervise();
   ELASTIC_DECL task<void> take_step();
   ELASTIC_DECL task<void> spend_pause();

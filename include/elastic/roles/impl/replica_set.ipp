@@ -66,10 +66,12 @@ struct replica_parts {
 
 inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a replica_set runs once");
-  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto strand = asio::make_strand(executor);
+  agent_part::context context = part_context(strand, executor, parts->requests.inbox());
   prepared_workers prepared = std::move(parts->prepared);
   prepared.services = complete(std::move(prepared.services), strand);
-  const auto run = new_shared<replica_run>(strand, std::move(prepared), parts->run_id);
+  const auto run = new_shared<replica_run>(std::move(context), std::move(prepared), parts->run_id);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
   task<run_result> running =

@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/agent_parts.hpp>
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/detail/command_reply.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
@@ -155,16 +156,16 @@ ELASTIC_DECL void agent_parts::end_attempt() {
 }
 
 ELASTIC_DECL task<void> agent_parts::close() {
-  std::exception_ptr first;
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
     try {
       task<void> closing = (*part)->close();
       co_await std::move(closing);
+    } catch (const std::exception& failure) {
+      log_.warning("a part of the agent was not closed in order: {}", failure.what());
     } catch (...) {
-      if (!first) first = std::current_exception();
+      log_.warning("a part of the agent was not closed in order");
     }
   }
-  if (first) std::rethrow_exception(first);
 }
 
 // ---- how they are made --------------------------------------------------------------------------
@@ -196,6 +197,18 @@ ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services&
     parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
   }
   return parts;
+}
+
+ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
+                                              asio::any_io_executor executor,
+                                              std::shared_ptr<request_inbox> inbox) {
+  agent_part::context context;
+  context.strand = std::move(strand);
+  context.executor = std::move(executor);
+  context.commands = [inbox = std::move(inbox)](job_command command) {
+    return command_by_inbox(std::move(command), inbox);
+  };
+  return context;
 }
 
 ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts) {

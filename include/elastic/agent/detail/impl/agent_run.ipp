@@ -36,7 +36,7 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spec& spec,
+ELASTIC_DECL agent_run::agent_run(agent_part::context context, const worker_spec& spec,
                                   rendezvous_factory rendezvous, agent_services services,
                                   std::string notice, std::string meeting, bool job_may_grow)
     : spec_(spec),
@@ -45,22 +45,22 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
       factory_(std::move(rendezvous)),
       rendezvous_(factory_.handler()),
       job_may_grow_(job_may_grow),
-      strand_(strand),
-      parts_(make_parts(services)),
+      strand_(context.strand),
+      parts_(make_parts(std::move(context), services)),
       services_(wrap_launcher(std::move(services), *parts_)),
       log_(services_.log),
       time_(*services_.time),
       files_(*services_.journal, time_, log_),
-      group_(strand, spec, services_, files_.layout()),
+      group_(strand_, spec, services_, files_.layout()),
       journal_(*services_.journal, spec, group_, time_),
       telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
       pause_(rendezvous_, journal_, log_),
       ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
       epochs_(spec, group_, journal_, telemetry_, time_, log_),
-      stop_(strand, spec, group_, journal_, time_),
-      orders_(strand, group_, *parts_, journal_, time_, log_),
-      started_(strand),
-      fenced_(strand) {
+      stop_(strand_, spec, group_, journal_, time_),
+      orders_(strand_, group_, *parts_, journal_, time_, log_),
+      started_(strand_),
+      fenced_(strand_) {
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
   // `usual_stop`.
   group_.stop_on_failure({SIGTERM, spec.shutdown_timeout, spec.signal_scope});
@@ -78,9 +78,8 @@ class agent_run::own_part final : public agent_part {
   agent_run& run_;
 };
 
-ELASTIC_DECL std::shared_ptr<agent_parts> agent_run::make_parts(const agent_services& services) {
-  agent_part::context context;
-  context.strand = strand_;
+ELASTIC_DECL std::shared_ptr<agent_parts> agent_run::make_parts(agent_part::context context,
+                                                           const agent_services& services) {
   context.local_world_size = spec_.nproc_per_node;
   context.job_may_grow = job_may_grow_;
   auto parts = make_agent_parts(services, std::move(context), factory_.run_id(), group_);
@@ -158,7 +157,7 @@ ELASTIC_DECL void agent_run::take(const stop_request& request) {
   }
 }
 
-ELASTIC_DECL task<run_result> agent_run::run() {
+ELASTIC_DECL task<run_result> agent_run::run_to_end() {
   agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
   const time_point began = time_.now();
   journal_.note_start(factory_.run_id(), factory_.backend());
@@ -942,11 +941,6 @@ ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
     co_await stop_workers(usual_stop());
   } catch (...) {
     failure = std::current_exception();
-  }
-  try {
-    co_await parts_->close();
-  } catch (...) {
-    if (!failure) failure = std::current_exception();
   }
   attempt_.reset();
   journal_.leave_rounds();

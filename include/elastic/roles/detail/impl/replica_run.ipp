@@ -24,24 +24,24 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_workers prepared,
+ELASTIC_DECL replica_run::replica_run(agent_part::context context, prepared_workers prepared,
                                       std::string run_id)
     : spec_(std::move(prepared.workers)),
       notice_(std::move(prepared.notice)),
       run_id_(std::move(run_id)),
-      strand_(strand),
-      parts_(make_parts(prepared.services)),
+      strand_(context.strand),
+      parts_(make_parts(std::move(context), prepared.services)),
       services_(wrap_launcher(std::move(prepared.services), *parts_)),
       log_(services_.log),
       time_(*services_.time),
       files_(*services_.journal, time_, log_),
-      group_(strand, spec_, services_, files_.layout()),
+      group_(strand_, spec_, services_, files_.layout()),
       journal_(*services_.journal, spec_, group_, time_),
       telemetry_(services_, spec_, run_id_, "replicas"),
       ledger_(spec_),
-      stop_requested_(strand),
-      happened_(strand),
-      tasks_(std::make_unique<task_group>(strand)) {
+      stop_requested_(strand_),
+      happened_(strand_),
+      tasks_(std::make_unique<task_group>(strand_)) {
   group_.attach(parts_);
   group_.treat_as_replicas([this](std::size_t replica) {
     ended_.push_back(replica);
@@ -49,15 +49,14 @@ ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_wor
   });
 }
 
-ELASTIC_DECL std::shared_ptr<agent_parts> replica_run::make_parts(const agent_services& services) {
-  agent_part::context context;
-  context.strand = strand_;
+ELASTIC_DECL std::shared_ptr<agent_parts> replica_run::make_parts(agent_part::context context,
+                                                             const agent_services& services) {
   context.local_world_size = spec_.nproc_per_node;
   context.has_world = false;
   return make_agent_parts(services, std::move(context), run_id_, group_);
 }
 
-ELASTIC_DECL task<run_result> replica_run::run() {
+ELASTIC_DECL task<run_result> replica_run::run_to_end() {
   const time_point began = time_.now();
   journal_.note_start(run_id_, "replicas");
   std::optional<run_result> result;
@@ -504,7 +503,6 @@ ELASTIC_DECL task<void> replica_run::save_before_pause(duration limit) {
 ELASTIC_DECL task<void> replica_run::end_all() {
   task<void> stopping = stop_all(usual_stop());
   co_await std::move(stopping);
-  co_await parts_->close();
 }
 
 ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
