@@ -121,14 +121,8 @@ std::shared_ptr<elasticrun::chaos_monkey> make_chaos(const elastic::program_conf
   if (config.chaos.empty()) return nullptr;
   auto chaos = std::make_shared<elasticrun::chaos_monkey>(executor, config.chaos, services,
                                                           [] { std::raise(SIGKILL); });
-  add_part(services, "chaos", chaos);
+  add_chaos(services, chaos);
   return chaos;
-}
-
-elasticrun::chaos_monkey::worker_signal signal_of(std::shared_ptr<elastic::local_agent> agent) {
-  return [agent = std::move(agent)](int rank, int number, std::string reason) {
-    agent->signal_rank(rank, number, std::move(reason));
-  };
 }
 
 /// Null if the user does not want it, or if lines are JSON objects, which all differ.
@@ -197,7 +191,7 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   if (merged) companions.push_back(elastic::with_cleanup(merged->run(), merged->finish()));
   // The last report is sent when the agent has ended.
   if (kubeflow) companions.push_back(elastic::with_cleanup(kubeflow->run(), kubeflow->finish()));
-  if (chaos) companions.push_back(chaos->run(signal_of(agent)));
+  if (chaos) companions.push_back(chaos->run());
   elastic::task<elastic::run_result> running = program.run(agent, std::move(companions));
   const elastic::run_result result = co_await std::move(running);
   report(config, result, log);

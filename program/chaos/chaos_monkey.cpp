@@ -73,24 +73,24 @@ void chaos_monkey::report_recovery(const elastic::agent_part::started_workers& j
                std::chrono::duration<double>(took).count(), job.round, job.restarts, tally);
 }
 
-elastic::task<void> chaos_monkey::run(worker_signal signal) {
+elastic::task<void> chaos_monkey::run() {
   co_await has_started_.wait();
   chaos_schedule schedule(plan_);
   active_cut cut;
   while (const std::optional<chaos_step> step = schedule.next()) {
     co_await time_->sleep_until(elastic::deadline_after(start_time_, step->time));
-    inject(signal, *step, cut);
+    inject(*step, cut);
   }
   co_await time_->sleep_until(elastic::time_point::max());
 }
 
-void chaos_monkey::inject(const worker_signal& signal, const chaos_step& step, active_cut& cut) {
+void chaos_monkey::inject(const chaos_step& step, active_cut& cut) {
   using action = chaos_step::action;
   const int target = step.target_in(job_.world_size);
   const bool is_rank = step.target == elastic::chaos_plan::fault::target::rank;
   if (!step.fault.empty()) last_fault_time_ = time_->now();
   if (is_rank) {
-    signal(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
+    if (signal_) signal_(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
   } else if (step.what == action::restore) {
     restore_network(cut, step);
   } else if (target != job_.group_rank) {
@@ -128,6 +128,13 @@ void chaos_monkey::report(const std::string& text) {
   event.kind = elastic::job_event::type::fault_injected;
   event.reason = text;
   journal_->record(std::move(event));
+}
+
+void add_chaos(elastic::agent_services& services, std::shared_ptr<chaos_monkey> monkey) {
+  add_part(services, "chaos", [monkey = std::move(monkey)](elastic::agent_part::context agent) {
+    monkey->reach_workers(std::move(agent.signal));
+    return monkey;
+  });
 }
 
 }  // namespace elasticrun

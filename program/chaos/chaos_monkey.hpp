@@ -25,8 +25,8 @@ class network_cut;
 ///
 ///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, services,
 ///                                                 [] { std::raise(SIGKILL); });
-///     add_part(services, "chaos", chaos);
-///     … co_await race(keep_result(agent.run(), result), chaos->run(signal_of(agent)));
+///     add_chaos(services, chaos);
+///     … co_await race(keep_result(agent.run(), result), chaos->run());
 ///
 /// A cut disconnects every TCP connection and port of this process.
 ///
@@ -43,10 +43,13 @@ class chaos_monkey final : public elastic::agent_part {
   /// Sends a signal to one worker of the job, for a reason: as `local_agent::signal_rank`.
   using worker_signal = std::function<void(int rank, int number, std::string reason)>;
 
+  /// Sets how the workers of the present agent are reached. Call it before they start.
+  void reach_workers(worker_signal signal) { signal_ = std::move(signal); }
+
   /// Waits until the workers run, then injects the faults.
   /// Errors: none of its own. Cancellation: all types; only a cancellation ends it, and any cut
   /// with it.
-  elastic::task<void> run(worker_signal signal);
+  elastic::task<void> run();
 
  private:
   struct active_cut {
@@ -55,7 +58,7 @@ class chaos_monkey final : public elastic::agent_part {
     elastic::duration end{};
   };
 
-  void inject(const worker_signal& signal, const chaos_step& step, active_cut& cut);
+  void inject(const chaos_step& step, active_cut& cut);
   void cut_network(active_cut& cut, const chaos_step& step);
   void restore_network(active_cut& cut, const chaos_step& step);
   void report_recovery(const elastic::agent_part::started_workers& job,
@@ -67,6 +70,7 @@ class chaos_monkey final : public elastic::agent_part {
   elastic::logger log_;
   std::shared_ptr<elastic::job_journal> journal_;
   std::function<void()> kill_node_;
+  worker_signal signal_;
   elastic::event_flag has_started_;
   elastic::time_point start_time_{};
   /// The job as of the last start of its workers.
@@ -76,5 +80,8 @@ class chaos_monkey final : public elastic::agent_part {
   int replacements_ = 0;
   int restarts_ = 0;
 };
+
+/// Makes a monkey a part of an agent. It may be that of one agent after the other.
+void add_chaos(elastic::agent_services& services, std::shared_ptr<chaos_monkey> monkey);
 
 }  // namespace elasticrun

@@ -5,6 +5,7 @@
 
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/diagnosis.hpp>
@@ -18,7 +19,6 @@
 #include <elastic/wire.hpp>
 #include <program/missing_module.hpp>
 #include <program/preflight.hpp>
-#include <program/roles/joined_extensions.hpp>
 #include <program/roles/role_chaos.hpp>
 #include <program/roles/role_output.hpp>
 #include <program/roles/role_status.hpp>
@@ -95,17 +95,6 @@ elastic::role role_of(const role_entry& entry, const elastic::launch_config& con
   role.config.workers.on_failure = defaults.on_failure;
   role.config.rendezvous.run_id = elastic::rendezvous_parameters().run_id;
   return role;
-}
-
-/// The same parts as for a job of one role; replicas use only some of their calls.
-std::vector<elastic::agent_services::part> parts_of(const elastic::program_config& config) {
-  elastic::agent_services services;
-  if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
-  elastic::job_diagnosis diagnosis = config.diagnosis;
-  diagnosis.node_name = config.job.rendezvous.node_name;
-  elastic::add_diagnosis(services, std::move(diagnosis));
-  if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
-  return services.parts;
 }
 
 /// Whether the rendezvous of a role can refuse nodes with a different job file.
@@ -186,7 +175,7 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
     if (can_compare(role)) {
       role.config.rendezvous.conf.emplace("fingerprint", file.fingerprint);
     }
-    role.parts = parts_of(line.config);
+    job.configs.push_back(line.config);
     check_faults(entry, line.config.chaos);
     job.options.roles.push_back(std::move(role));
     job.chaos.push_back(line.config.chaos);
@@ -202,25 +191,59 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
 
 namespace {
 
-/// The extensions that the job needs.
-std::shared_ptr<elastic::role_extension> extension_of(const job_of_roles& job) {
-  std::vector<std::shared_ptr<elastic::role_extension>> parts;
-  if (role_status::is_needed(job.options, job.program)) {
-    parts.push_back(std::make_shared<role_status>(job.options, job.program));
+/// What elasticrun adds to the roles of a job.
+class role_features {
+ public:
+  /// Errors: those of the constructor of role_status.
+  role_features(const asio::any_io_executor& executor, const job_of_roles& job,
+                const elastic::logger& log)
+      : configs_(job.configs) {
+    const std::vector<elastic::role>& roles = job.options.roles;
+    if (role_status::is_needed(job.options, job.program)) status_.emplace(job.options, job.program);
+    if (!job.program.trace.empty()) trace_.emplace(roles, job.program.trace, log);
+    output_.emplace(executor, roles, job.merges_output);
+    chaos_.emplace(executor, job.chaos);
   }
-  if (!job.program.trace.empty()) {
-    parts.push_back(std::make_shared<role_trace>(job.options.roles, job.program.trace));
+
+  /// Completes the services of the agent or the replicas that are about to run a role.
+  void complete(std::size_t role, elastic::agent_services& services) {
+    const elastic::program_config& config = configs_[role];
+    if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
+    elastic::job_diagnosis diagnosis = config.diagnosis;
+    diagnosis.node_name = config.job.rendezvous.node_name;
+    elastic::add_diagnosis(services, std::move(diagnosis));
+    if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
+    if (status_) status_->complete(role, services);
+    if (trace_) trace_->complete(role, services);
+    output_->complete(role, services);
+    chaos_->complete(role, services);
   }
-  if (std::count(job.merges_output.begin(), job.merges_output.end(), true) > 0) {
-    parts.push_back(std::make_shared<role_output>(job.options.roles, job.merges_output));
+
+  void change(elastic::group_state now) {
+    if (status_) status_->change(std::move(now));
   }
-  if (std::any_of(job.chaos.begin(), job.chaos.end(),
-                  [](const elastic::chaos_plan& plan) { return !plan.empty(); })) {
-    parts.push_back(std::make_shared<role_chaos>(job.chaos));
+
+  /// Begins to show the job.
+  void serve(const asio::any_io_executor& executor, const elastic::agent_services& services,
+             elastic::job_command::handler commands) {
+    if (status_) status_->serve(executor, services, std::move(commands));
   }
-  if (parts.empty()) return nullptr;
-  return std::make_shared<joined_extensions>(std::move(parts));
-}
+
+  /// When it returns, nothing of them runs.
+  elastic::task<void> close() {
+    co_await chaos_->close();
+    co_await output_->close();
+    if (trace_) co_await trace_->close();
+    if (status_) co_await status_->close();
+  }
+
+ private:
+  std::vector<elastic::program_config> configs_;
+  std::optional<role_status> status_;
+  std::optional<role_trace> trace_;
+  std::optional<role_output> output_;
+  std::optional<role_chaos> chaos_;
+};
 
 /// Stops the group when the drain file appears. Ends only by cancellation. The group must outlive
 /// it.
@@ -255,8 +278,17 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   services.log = log;
   services.processes.parent = executor;
   services.processes.open_files = elastic::raise_open_files();
-  job.options.extension = extension_of(job);
+  role_features features(executor, job, log);
+  job.options.complete = [&features](std::size_t role, elastic::agent_services& made) {
+    features.complete(role, made);
+  };
+  job.options.on_change = [&features](elastic::group_state now) {
+    features.change(std::move(now));
+  };
   elastic::role_group group(executor, job.options, services);
+  features.serve(executor, services, [&group](elastic::job_command command) {
+    return group.carry_out(std::move(command));
+  });
   std::vector<elastic::task<void>> companions;
   if (!job.program.drain_file.empty()) {
     companions.push_back(stop_at_drain_file(job.program.drain_file, group, log));
@@ -265,7 +297,9 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   elastic::task<elastic::role_group::result> running =
       elastic::detail::run_signalled<elastic::role_group::result>(group, job.signals,
                                                                   std::move(companions));
-  const elastic::role_group::result result = co_await std::move(running);
+  elastic::task<elastic::role_group::result> whole =
+      elastic::with_cleanup(std::move(running), features.close());
+  const elastic::role_group::result result = co_await std::move(whole);
   log.info("{}: {}", to_string(result.state), result.reason);
   elastic::show_text(closing_words(file.name, result));
   for (std::size_t place = 0; place < result.roles.size(); ++place) {

@@ -5,6 +5,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/cli/chaos_plan.hpp>
+#include <elastic/cli/program_config.hpp>
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/command_line_facts.hpp>
 #include <elastic/launch/program_options.hpp>
@@ -25,8 +26,9 @@ struct job_of_roles {
   elastic::signal_plan signals;
   /// The options of the program, such as --status and --trace.
   elastic::program_options program = {};
-  /// Indexed by role: the faults to inject, and whether the console shows equal lines of several
-  /// workers once.
+  /// Indexed by role: its options, the faults to inject, and whether the console shows equal lines
+  /// of several workers once.
+  std::vector<elastic::program_config> configs = {};
   std::vector<elastic::chaos_plan> chaos = {};
   std::vector<bool> merges_output = {};
   /// Warnings about settings that are valid but probably a mistake, one sentence each.

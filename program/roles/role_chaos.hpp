@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/cli/chaos_plan.hpp>
-#include <elastic/roles/role_extension.hpp>
 #include <program/chaos/chaos_monkey.hpp>
 
 #include <cstddef>
@@ -15,30 +17,21 @@ namespace elasticrun {
 
 /// Injects faults into the roles of a job. The fault plan of a role continues after a restart of
 /// the job.
-class role_chaos final : public elastic::role_extension {
+class role_chaos {
  public:
   /// @param plans  indexed by role; an empty plan has no faults
-  explicit role_chaos(std::vector<elastic::chaos_plan> plans);
+  role_chaos(asio::any_io_executor executor, std::vector<elastic::chaos_plan> plans);
 
-  void begin(asio::any_io_executor executor, const elastic::agent_services& services,
-             elastic::job_command::handler commands) override;
-  void prepare(std::size_t role, elastic::agent_services& services) override;
-  void begin_role(std::size_t role, worker_signal signal) override;
-  void changed(state) override {}
-  elastic::task<void> close() override;
+  /// Adds the faults to the agent that is about to run a role.
+  void complete(std::size_t role, elastic::agent_services& services);
+  elastic::task<void> close();
 
  private:
-  /// A role that gets faults. The signal reaches the agent that runs the role at present.
-  struct victim {
-    std::shared_ptr<chaos_monkey> monkey;
-    worker_signal signal;
-  };
-  static elastic::task<void> disturb(std::shared_ptr<victim> whom);
-
-  std::vector<elastic::chaos_plan> plans_;
   asio::any_io_executor executor_;
-  std::vector<std::shared_ptr<victim>> victims_;
-  std::unique_ptr<elastic::task_group> tasks_;
+  std::vector<elastic::chaos_plan> plans_;
+  /// Indexed by role; null: the role has not started, or gets no faults.
+  std::vector<std::shared_ptr<chaos_monkey>> monkeys_;
+  elastic::task_group tasks_;
 };
 
 }  // namespace elasticrun

@@ -20,27 +20,24 @@ elastic::task<void> show_lines(std::shared_ptr<merged_output> console) {
 
 }  // namespace
 
-role_output::role_output(std::vector<elastic::role> roles, std::vector<bool> merges)
-    : roles_(std::move(roles)), merges_(std::move(merges)) {}
+role_output::role_output(asio::any_io_executor executor, std::vector<elastic::role> roles,
+                         std::vector<bool> merges)
+    : executor_(std::move(executor)),
+      roles_(std::move(roles)),
+      merges_(std::move(merges)),
+      tasks_(executor_) {}
 
-void role_output::begin(asio::any_io_executor executor, const elastic::agent_services&,
-                        elastic::job_command::handler) {
-  executor_ = std::move(executor);
-  tasks_ = std::make_unique<elastic::task_group>(executor_);
-}
-
-void role_output::prepare(std::size_t role, elastic::agent_services& services) {
+void role_output::complete(std::size_t role, elastic::agent_services& services) {
   if (!merges_[role]) return;
   services.logs = elastic::logs_specs_registry().make(roles_[role].config.logs_specs);
   const auto console = std::make_shared<merged_output>(
       executor_, roles_[role].name, std::make_shared<elastic::system_time>(), services);
   consoles_.push_back(console);
-  tasks_->spawn(show_lines(console));
+  tasks_.spawn(show_lines(console));
 }
 
 elastic::task<void> role_output::close() {
-  if (!tasks_) co_return;
-  co_await tasks_->stop();
+  co_await tasks_.stop();
   for (const auto& console : consoles_) {
     elastic::task<void> finishing = console->finish();
     co_await std::move(finishing);

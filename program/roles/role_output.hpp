@@ -4,7 +4,7 @@
 
 #include <elastic/base/task_group.hpp>
 #include <elastic/roles/role.hpp>
-#include <elastic/roles/role_extension.hpp>
+#include <elastic/agent/agent_services.hpp>
 #include <program/output/merged_output.hpp>
 
 #include <cstddef>
@@ -15,24 +15,23 @@
 namespace elasticrun {
 
 /// `--merge-output` for a job of several roles: the workers of each role have their own console.
-class role_output final : public elastic::role_extension {
+class role_output {
  public:
   /// @param merges  indexed by role: whether the role has one
-  role_output(std::vector<elastic::role> roles, std::vector<bool> merges);
+  role_output(asio::any_io_executor executor, std::vector<elastic::role> roles,
+              std::vector<bool> merges);
 
-  void begin(asio::any_io_executor executor, const elastic::agent_services& services,
-             elastic::job_command::handler commands) override;
-  void prepare(std::size_t role, elastic::agent_services& services) override;
-  void changed(state) override {}
-  elastic::task<void> close() override;
+  /// Puts a console between the agent that is about to run a role and its outputs.
+  void complete(std::size_t role, elastic::agent_services& services);
+  elastic::task<void> close();
 
  private:
+  asio::any_io_executor executor_;
   std::vector<elastic::role> roles_;
   std::vector<bool> merges_;
-  asio::any_io_executor executor_;
   /// The consoles of all runs of the roles: earlier ones may still have lines to show.
   std::vector<std::shared_ptr<merged_output>> consoles_;
-  std::unique_ptr<elastic::task_group> tasks_;
+  elastic::task_group tasks_;
 };
 
 }  // namespace elasticrun

@@ -45,7 +45,7 @@ detail::viewed_roles view_before(const elastic::role_group::options& job) {
   return view;
 }
 
-std::string state_of(const elastic::role_extension::state& job) {
+std::string state_of(const elastic::group_state& job) {
   if (!job.is_over) return job.verdict == elastic::worker_state::init ? "running" : "stopping";
   if (job.verdict == elastic::worker_state::succeeded) return "succeeded";
   return job.verdict == elastic::worker_state::stopped ? "stopped" : "failed";
@@ -72,7 +72,7 @@ bool role_status::is_needed(const elastic::role_group::options& job,
   return has_others || !program.status.empty();
 }
 
-void role_status::begin(asio::any_io_executor executor, const elastic::agent_services& services,
+void role_status::serve(asio::any_io_executor executor, const elastic::agent_services& services,
                         elastic::job_command::handler commands) {
   if (!options_) return;
   const elastic::wall_time now =
@@ -88,7 +88,7 @@ void role_status::begin(asio::any_io_executor executor, const elastic::agent_ser
   std::fputs(fmt::format("Status: {}\n", server_->url()).c_str(), stderr);
 }
 
-void role_status::prepare(std::size_t role, elastic::agent_services& services) {
+void role_status::complete(std::size_t role, elastic::agent_services& services) {
   const elastic::launch_config& config = roles_[role].config;
   if (monitor_) {
     add_monitor(services, config.rendezvous, *monitor_, role);
@@ -97,7 +97,7 @@ void role_status::prepare(std::size_t role, elastic::agent_services& services) {
   }
 }
 
-void role_status::changed(state now) {
+void role_status::change(elastic::group_state now) {
   if (!monitor_) return;
   view_.state = state_of(now);
   view_.reason = now.reason;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/launch/program_options.hpp>
-#include <elastic/roles/role_extension.hpp>
+#include <elastic/agent/agent_services.hpp>
 #include <elastic/roles/role_group.hpp>
 #include <elastic/status/detail/viewed_roles.hpp>
 #include <elastic/status/roles_monitor.hpp>
@@ -18,21 +18,24 @@ namespace elasticrun {
 
 /// Shows a job of several roles on one status server, at the address of --status. Without --status,
 /// this node only reports to the node that shows each role.
-class role_status final : public elastic::role_extension {
+class role_status {
  public:
   /// Errors: those of `parse_status_address` and `read_status_token`.
   role_status(const elastic::role_group::options& job, const elastic::program_options& program);
 
-  /// Whether a job needs this extension: this node shows the job, or another node may show it.
+  /// Whether a job needs it: this node shows the job, or another node may show it.
   static bool is_needed(const elastic::role_group::options& job,
                         const elastic::program_options& program);
 
+  /// Begins to show the job if this node does; `commands` carries out what a client asks for.
   /// Errors: those of the constructor of status_server.
-  void begin(asio::any_io_executor executor, const elastic::agent_services& services,
-             elastic::job_command::handler commands) override;
-  void prepare(std::size_t role, elastic::agent_services& services) override;
-  void changed(state now) override;
-  elastic::task<void> close() override;
+  void serve(asio::any_io_executor executor, const elastic::agent_services& services,
+             elastic::job_command::handler commands);
+
+  /// Adds a monitor to the agent that is about to run a role.
+  void complete(std::size_t role, elastic::agent_services& services);
+  void change(elastic::group_state now);
+  elastic::task<void> close();
 
  private:
   std::vector<elastic::role> roles_;

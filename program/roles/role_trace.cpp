@@ -48,23 +48,18 @@ class role_trace::sink final : public elastic::journal_sink {
   std::string role_;
 };
 
-role_trace::role_trace(std::vector<elastic::role> roles, std::string path)
-    : roles_(std::move(roles)), path_(std::move(path)) {}
+role_trace::role_trace(std::vector<elastic::role> roles, std::string path, elastic::logger log)
+    : roles_(std::move(roles)),
+      file_(std::make_shared<shared_file>(std::move(path), std::move(log))) {}
 
 role_trace::~role_trace() = default;
 
-void role_trace::begin(asio::any_io_executor, const elastic::agent_services& services,
-                       elastic::job_command::handler) {
-  file_ = std::make_shared<shared_file>(path_, services.log);
-}
-
-void role_trace::prepare(std::size_t role, elastic::agent_services& services) {
+void role_trace::complete(std::size_t role, elastic::agent_services& services) {
   elastic::detail::add_journal(services, roles_[role].config.rendezvous);
   services.journal->add(std::make_shared<sink>(file_, roles_[role].name));
 }
 
 elastic::task<void> role_trace::close() {
-  if (!file_) co_return;
   elastic::task<void> finishing = file_->finish();
   co_await std::move(finishing);
 }

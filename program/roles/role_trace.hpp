@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
 #include <elastic/roles/role.hpp>
-#include <elastic/roles/role_extension.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -13,23 +15,20 @@
 namespace elasticrun {
 
 /// `--trace` for a job of several roles: one file, in which each role appears as a process.
-class role_trace final : public elastic::role_extension {
+class role_trace {
  public:
-  role_trace(std::vector<elastic::role> roles, std::string path);
-  ~role_trace() override;
+  role_trace(std::vector<elastic::role> roles, std::string path, elastic::logger log);
+  ~role_trace();
 
-  void begin(asio::any_io_executor executor, const elastic::agent_services& services,
-             elastic::job_command::handler commands) override;
-  void prepare(std::size_t role, elastic::agent_services& services) override;
-  void changed(state) override {}
-  elastic::task<void> close() override;
+  /// Adds the trace to the journal of a role.
+  void complete(std::size_t role, elastic::agent_services& services);
+  elastic::task<void> close();
 
  private:
   class shared_file;
   class sink;
 
   std::vector<elastic::role> roles_;
-  std::string path_;
   std::shared_ptr<shared_file> file_;
 };
 

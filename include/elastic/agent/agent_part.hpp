@@ -80,6 +80,9 @@ class agent_part {
     std::shared_ptr<job_journal> journal;
     /// Carries out a command as `local_agent::carry_out` does. Callable on any strand, at any time.
     job_command::handler commands;
+    /// Sends a signal to a worker of the job if it runs on this node, as `local_agent::signal_rank`
+    /// and `replica_set::signal_replica` do. Callable on any strand, at any time.
+    std::function<void(int rank, int number, std::string reason)> signal;
     /// To be called when a process of the part has ended and was not ended by the part. If the
     /// kernel killed it for lack of memory, that says nothing about the workers.
     std::function<void(const exit_status&)> process_ended;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/agent_services.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/launch/launch_config.hpp>
 
@@ -90,9 +89,6 @@ struct role {
   /// are replicas (`replica_set`), `nproc_per_node` on each node, which do not meet; the rendezvous
   /// of `config` is not used.
   bool has_world = true;
-  /// Guests of the role's agent or replicas, after those of the group's services; one of the same
-  /// name takes the place of theirs.
-  std::vector<agent_services::part> parts = {};
   /// What happens when workers fail.
   policy on_failure = policy::fail_job;
   /// The role starts when all of these hold; empty: at once.

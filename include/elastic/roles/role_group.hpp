@@ -4,6 +4,7 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/async_run.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_state.hpp>
@@ -11,8 +12,11 @@
 #include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/signal_plan.hpp>
+#include <elastic/roles/group_state.hpp>
 #include <elastic/roles/role.hpp>
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +25,6 @@
 
 namespace elastic {
 
-class role_extension;
 namespace detail {
 class request_inbox;
 struct group_parts;
@@ -40,8 +43,8 @@ struct inbox_access;
 /// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal` and the destructor from any thread; the rest from one thread at
-/// a time.
+/// Thread-safety: `stop`, `signal`, `carry_out` and the destructor from any thread; the rest from
+/// one thread at a time.
 class role_group {
  public:
   /// The parameters of a group.
@@ -59,8 +62,13 @@ class role_group {
     /// The file of the journal of all roles. Empty: `journal.jsonl` in the job's log directory, if
     /// there is one. "/dev/null": none.
     std::string journal = {};
-    /// An extension of the job by the program; null: none.
-    std::shared_ptr<role_extension> extension = {};
+    /// Completes the services of the agent or the replicas that are about to run a role; they
+    /// include the role's journal if the job has one. Called on a strand of the group. An exception
+    /// ends the role, as if it could not be started. Default: nothing is added.
+    std::function<void(std::size_t role, agent_services& services)> complete = {};
+    /// Called after each change of the state, on a strand of the group. Must not throw. Default:
+    /// nobody is told.
+    std::function<void(group_state now)> on_change = {};
   };
 
   /// How a job of several roles ended on this node.
@@ -143,6 +151,13 @@ class role_group {
   /// Deleted: the destructor of a temporary would stop the run.
   template <class CompletionToken>
   auto async_run(CompletionToken&& token) && = delete;
+
+  /// Carries out a command for one role (`job_command::role`) or for all; callable on any strand,
+  /// even while the job ends, and after it.
+  ///
+  /// Result: the outcome, as of `local_agent::carry_out`, for each role.
+  /// Cancellation: all types; the command may still be carried out.
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
   /// Asks the workers of all roles to end at the same time: with the signal of the request, and
   /// with SIGKILL after its grace period or else the role's `shutdown_timeout`. A request that does

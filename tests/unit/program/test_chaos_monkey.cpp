@@ -38,14 +38,13 @@ struct play {
     services.journal = stage.journal;
     monkey = std::make_shared<chaos_monkey>(time.context().get_executor(),
                                             elastic::parse_chaos_plan(plan), services, [] {});
-    stage.attach(monkey);
+    elastic::agent_services made;
+    add_chaos(made, monkey);
+    stage.parts = made.parts;
     stage.workers.nproc_per_node = 3;
     stage.workers.max_restarts = 3;
     stage.start();
-    const chaos_monkey::worker_signal signal = [this](int rank, int number, std::string reason) {
-      stage.agent().signal_rank(rank, number, std::move(reason));
-    };
-    asio::co_spawn(time.context(), monkey->run(signal),
+    asio::co_spawn(time.context(), monkey->run(),
                    asio::bind_cancellation_slot(chaos.slot(), [](std::exception_ptr) {}));
   }
 

@@ -8,10 +8,12 @@
 #include <elastic/base/config.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/roles/group_state.hpp>
 #include <elastic/roles/replica_set.hpp>
 #include <elastic/roles/role.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,7 +22,6 @@
 
 namespace elastic {
 
-class role_extension;
 
 namespace detail {
 
@@ -34,8 +35,8 @@ class role_plan {
     int max_restarts = 0;
     std::string log_dir;
     std::string journal;
-    /// Null: the job has no extension.
-    std::shared_ptr<role_extension> extension;
+    std::function<void(std::size_t role, agent_services& services)> complete;
+    std::function<void(group_state now)> on_change;
   };
 
   /// What a runner depends on besides its role.

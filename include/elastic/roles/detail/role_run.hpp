@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/detail/pending_command.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/log_layout.hpp>
@@ -50,12 +51,10 @@ class role_run : public std::enable_shared_from_this<role_run> {
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
+  ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
   /// A role_group has no functions that make the other requests of an agent.
   template <class Other>
   void take(const Other&) {}
-
-  /// Carries out a command for all running roles, or for one of them. Call it on the strand.
-  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
 
   /// The outcome of the job and the state of each role.
   const role_machine& machine() const { return machine_; }
@@ -101,9 +100,8 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> open_logs();
   ELASTIC_DECL void open_journal();
   ELASTIC_DECL task<void> leave_logs();
-  ELASTIC_DECL void begin_extension();
-  ELASTIC_DECL task<void> close_extension();
-  ELASTIC_DECL void notify_extension();
+  ELASTIC_DECL task<void> note_over();
+  ELASTIC_DECL void publish_state();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   ELASTIC_DECL role_plan::circumstances circumstances_of(std::size_t role);
@@ -116,6 +114,9 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> end_roles();
 
+  // Commands for all running roles, or for one of them.
+  ELASTIC_DECL task<void> answer(std::shared_ptr<pending_command> pending);
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
   ELASTIC_DECL job_command::outcome drain(const job_command& command);
 
   // Carries out steps in order, including those to which a step leads.

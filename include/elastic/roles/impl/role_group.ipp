@@ -4,6 +4,7 @@
 
 #include <elastic/roles/role_group.hpp>
 
+#include <elastic/agent/detail/command_reply.hpp>
 #include <elastic/agent/detail/inbox_service.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/base/detail/new_shared.hpp>
@@ -32,7 +33,8 @@ inline role_plan::job job_of(const role_group::options& options) {
   job.max_restarts = options.max_restarts;
   job.log_dir = options.log_dir;
   job.journal = options.journal;
-  job.extension = options.extension;
+  job.complete = options.complete;
+  job.on_change = options.on_change;
   return job;
 }
 
@@ -106,6 +108,10 @@ ELASTIC_DECL role_group::~role_group() { inbox_->push(detail::stop_by_destructor
 
 ELASTIC_DECL task<role_group::result> role_group::run() & {
   return detail::run_group_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL task<job_command::outcome> role_group::carry_out(job_command command) & {
+  return detail::command_by_inbox(std::move(command), inbox_);
 }
 
 ELASTIC_DECL void role_group::stop(stop_request request) {

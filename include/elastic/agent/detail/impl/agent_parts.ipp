@@ -205,8 +205,11 @@ ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
   agent_part::context context;
   context.strand = std::move(strand);
   context.executor = std::move(executor);
-  context.commands = [inbox = std::move(inbox)](job_command command) {
+  context.commands = [inbox](job_command command) {
     return command_by_inbox(std::move(command), inbox);
+  };
+  context.signal = [inbox = std::move(inbox)](int rank, int number, std::string reason) {
+    inbox->push(rank_signal_request{rank, number, std::move(reason)});
   };
   return context;
 }

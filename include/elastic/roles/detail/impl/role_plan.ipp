@@ -178,10 +178,6 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
   const elastic::role& which = options_.roles[role];
   const launch_config config = config_of(role, around);
   agent_services services = std::move(around.services);
-  for (const agent_services::part& part : which.parts) {
-    std::erase_if(services.parts, [&](const auto& other) { return other.name == part.name; });
-    services.parts.push_back(part);
-  }
   try {
     if (!which.has_world) return std::make_shared<replica_set>(config, services);
     if (!meeting_of(role).empty()) {

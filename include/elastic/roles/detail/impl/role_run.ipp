@@ -26,7 +26,6 @@
 #include <elastic/roles/detail/role_places.hpp>
 #include <elastic/roles/detail/role_watch.hpp>
 #include <elastic/roles/detail/silence_warning.hpp>
-#include <elastic/roles/role_extension.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -61,16 +60,7 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
       over_(strand_),
       tasks_(strand_) {}
 
-ELASTIC_DECL task<void> role_run::run() {
-  if (!plan_->options().extension) {
-    task<void> living = live();
-    co_return co_await std::move(living);
-  }
-  begin_extension();
-  task<void> living = live();
-  task<void> closing = close_extension();
-  co_await with_cleanup(std::move(living), std::move(closing));
-}
+ELASTIC_DECL task<void> role_run::run() { return with_cleanup(live(), note_over()); }
 
 ELASTIC_DECL task<void> role_run::live() {
   task<void> opening = open_logs();
@@ -107,19 +97,19 @@ ELASTIC_DECL void role_run::take(const signal_request& request) {
   }
 }
 
-/// Passes a command from a caller on any strand to the strand of the group.
-inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group,
-                                                   asio::any_io_executor strand,
-                                                   job_command command) {
-  const auto run = group.lock();
-  if (!run) {
-    job_command::outcome outcome;
-    outcome.text = "the job has ended";
-    co_return outcome;
+ELASTIC_DECL void role_run::take(const std::shared_ptr<pending_command>& pending) {
+  tasks_.spawn(answer(pending));
+}
+
+ELASTIC_DECL task<void> role_run::answer(std::shared_ptr<pending_command> pending) {
+  job_command::outcome outcome;
+  try {
+    task<job_command::outcome> working = carry_out(pending->command());
+    outcome = co_await std::move(working);
+  } catch (const std::exception& failure) {
+    outcome.text = failure.what();
   }
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-  task<job_command::outcome> working = run->carry_out(std::move(command));
-  co_return co_await run_on(strand, std::move(working), cancellation.slot());
+  pending->settle(outcome.is_done, std::move(outcome.text));
 }
 
 ELASTIC_DECL task<job_command::outcome> role_run::carry_out(job_command command) {
@@ -153,24 +143,17 @@ ELASTIC_DECL job_command::outcome role_run::drain(const job_command& command) {
   return outcome;
 }
 
-// ---- what the program adds ----------------------------------------------------------------------
+// ---- what the program is told -------------------------------------------------------------------
 
-ELASTIC_DECL void role_run::begin_extension() {
-  const job_command::handler commands = [weak = weak_from_this(),
-                                         strand = strand_](job_command command) {
-    return command_of_group(weak, strand, std::move(command));
-  };
-  plan_->options().extension->begin(plan_->executor(), plan_->services(), commands);
-}
-
-ELASTIC_DECL task<void> role_run::close_extension() {
+ELASTIC_DECL task<void> role_run::note_over() {
   has_ended_ = true;
-  if (board_) notify_extension();
-  co_await plan_->options().extension->close();
+  if (board_) publish_state();
+  co_return;
 }
 
-ELASTIC_DECL void role_run::notify_extension() {
-  role_extension::state now;
+ELASTIC_DECL void role_run::publish_state() {
+  if (!plan_->options().on_change) return;
+  group_state now;
   now.document = board_->document();
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     now.reasons.push_back(machine_.reason(place));
@@ -181,7 +164,7 @@ ELASTIC_DECL void role_run::notify_extension() {
   }
   now.is_over = has_ended_;
   now.restarts = machine_.restarts();
-  plan_->options().extension->changed(std::move(now));
+  plan_->options().on_change(std::move(now));
 }
 
 // ---- what the roles share ----------------------------------------------------------------------
@@ -270,10 +253,10 @@ ELASTIC_DECL task<void> role_run::open_board() {
   // Workers read the file, and must not wait for a file system that hangs.
   board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
   board_ = board;
-  if (!plan_->options().extension) co_return;
+  if (!plan_->options().on_change) co_return;
   board->listen([weak = weak_from_this()](std::int64_t) {
     const auto run = weak.lock();
-    if (run && !run->has_ended_) run->notify_extension();
+    if (run && !run->has_ended_) run->publish_state();
     return run != nullptr;
   });
 }
@@ -286,7 +269,7 @@ ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
         journal_->of_role(name_of(role), node_of(role), plan_->services().time, log_);
   }
   services.roles = make_post(role);
-  if (plan_->options().extension) plan_->options().extension->prepare(role, services);
+  if (plan_->options().complete) plan_->options().complete(role, services);
   return services;
 }
 
@@ -430,22 +413,6 @@ ELASTIC_DECL task<void> role_run::end_roles() {
   co_await tasks_.wait();
 }
 
-/// Sends signals to single workers of a role for as long as its runner exists.
-inline role_extension::worker_signal signal_of_role(const role_plan::runner& runner) {
-  if (const auto* agent = std::get_if<std::shared_ptr<local_agent>>(&runner)) {
-    return [weak = std::weak_ptr<local_agent>(*agent)](int rank, int number, std::string reason) {
-      if (const auto target = weak.lock()) target->signal_rank(rank, number, std::move(reason));
-    };
-  }
-  const auto& replicas = std::get<std::shared_ptr<replica_set>>(runner);
-  return [weak = std::weak_ptr<replica_set>(replicas)](int replica, int number,
-                                                       std::string reason) {
-    if (const auto target = weak.lock()) {
-      target->signal_replica(replica, number, std::move(reason));
-    }
-  };
-}
-
 /// Runs a role once. Errors: none; stores them in the entry.
 ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   entry& self = entries_[role];
@@ -454,9 +421,6 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   try {
     const role_plan::runner runner = plan_->make_runner(role, circumstances_of(role));
     self.runner = runner;
-    if (plan_->options().extension) {
-      plan_->options().extension->begin_role(role, signal_of_role(runner));
-    }
     task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
     // The slot is empty, so that only `stop` ends the run, which then has a result.
     task<void> running = keep_result(std::move(living), self.result);
