@@ -4,11 +4,11 @@
 // Several roles in one job, with real processes: what happens to each role when one is ready,
 // succeeds, fails or is stopped.
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/roles/role_group.hpp>
-#include <elastic/telemetry/worker_progress.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -434,6 +434,58 @@ TEST_CASE("roles: stopped, all end at the same time, and the job has a result",
   CHECK_FALSE(of(result, "evaluator").run);
   REQUIRE(of(result, "rollout").run->failures.size() == 1);
   CHECK(of(result, "rollout").run->failures[0].status == elastic::exit_status::signalled(SIGINT));
+}
+
+/// Starts a command to a group, and keeps its answer.
+void command(program& host, elastic::job_command command, std::string& answer) {
+  asio::co_spawn(host.context, host.group->carry_out(std::move(command)),
+                 [&answer](std::exception_ptr, elastic::job_command::outcome outcome) {
+                   answer = std::move(outcome.text);
+                 });
+}
+
+TEST_CASE("roles: a program completes the services of each role, follows the job and commands it",
+          "[integration][roles]") {
+  program host;
+  host.add("trainer", {"hang"});
+  host.add("rollout", {"hang"}).stops_with = "trainer";
+  std::vector<std::size_t> completed;
+  host.options.complete = [&](std::size_t role, elastic::agent_services& made) {
+    CHECK(made.journal);
+    completed.push_back(role);
+  };
+  elastic::group_state last;
+  host.options.on_change = [&](elastic::group_state now) { last = std::move(now); };
+  elastic::job_command drain;
+  drain.what = elastic::job_command::kind::drain;
+  drain.reason = "by a test";
+  std::string answer;
+  host.observer->roles = 2;
+  host.observer->on_start = [&] { command(host, drain, answer); };
+  const roles_result result = host.run();
+  CHECK(result.state == worker_state::stopped);
+  CHECK(result.reason == "drained by a test");
+  CHECK(answer == "this node leaves the job");
+  CHECK(completed == std::vector<std::size_t>{0, 1});
+  CHECK(last.is_over);
+  CHECK(last.verdict == worker_state::stopped);
+  REQUIRE(last.document.roles.size() == 2);
+  CHECK(last.document.roles[0].name == "trainer");
+
+  command(host, drain, answer);
+  host.context.restart();
+  host.context.run();
+  CHECK(answer == "not carried out: the workers, or the job, ended before");
+}
+
+TEST_CASE("roles: services that cannot be completed end the job", "[integration][roles]") {
+  program host;
+  host.add("trainer", {"hang"});
+  host.add("rollout", {"hang"}).stops_with = "trainer";
+  host.options.complete = [](std::size_t role, elastic::agent_services&) {
+    if (role == 1) throw elastic::error(elastic::errc::file_access, "no such service");
+  };
+  CHECK_THROWS_WITH(host.run(), "no such service");
 }
 
 TEST_CASE("roles: a program's request to stop is a warning, unless it was planned",
