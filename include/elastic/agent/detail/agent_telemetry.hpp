@@ -8,7 +8,6 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
-#include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/telemetry/event.hpp>
 
@@ -47,13 +46,19 @@ class agent_telemetry {
     bool failed_ = false;
   };
 
-  /// Runs a task as a phase, in torchelastic's terms: records an event with its duration, however
-  /// it ends.
-  template <class T>
-  task<T> phase(std::string state, task<T> work) {
-    const timed_phase timer(*this, std::move(state));
-    co_return co_await std::move(work);
-  }
+  /// Times a phase, in torchelastic's terms: records an event with its duration, however it ends.
+  class timed_phase {
+   public:
+    ELASTIC_DECL timed_phase(agent_telemetry& telemetry, std::string state);
+    timed_phase(const timed_phase&) = delete;
+    timed_phase& operator=(const timed_phase&) = delete;
+    ELASTIC_DECL ~timed_phase();
+
+   private:
+    agent_telemetry& telemetry_;
+    std::string state_;
+    time_point began_;
+  };
 
   /// Sets how often workers have failed, for the events of phases.
   void set_restarts(int restarts) { restarts_ = restarts; }
@@ -69,13 +74,6 @@ class agent_telemetry {
   /// and a 1 under the state's name. Their duration is always zero, since nothing is polled.
   ELASTIC_DECL void emit_state(worker_state state, int remaining_restarts);
 
-  /// Runs a task as a timed_step.
-  template <class T>
-  task<T> timed(std::string step, task<T> work) {
-    const timed_step timer(*this, std::move(step));
-    co_return co_await std::move(work);
-  }
-
   /// Emits the metrics of a run that ended by itself.
   ELASTIC_DECL void emit_result(const run_result& result);
 
@@ -89,19 +87,6 @@ class agent_telemetry {
                                  const std::optional<std::string>& failure);
 
  private:
-  class timed_phase {
-   public:
-    ELASTIC_DECL timed_phase(agent_telemetry& telemetry, std::string state);
-    timed_phase(const timed_phase&) = delete;
-    timed_phase& operator=(const timed_phase&) = delete;
-    ELASTIC_DECL ~timed_phase();
-
-   private:
-    agent_telemetry& telemetry_;
-    std::string state_;
-    time_point began_;
-  };
-
   ELASTIC_DECL event event_of_worker(const worker_group::worker& entry, std::string state,
                                      int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);

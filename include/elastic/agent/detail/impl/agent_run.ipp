@@ -302,8 +302,7 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
       case action::report_failure: co_await report_failure(); break;
       case action::restart:
         log_change(*view.after_round);
-        co_await telemetry_.timed("SimpleElasticAgent._restart_workers",
-                                  restart(view.after_round->delay));
+        co_await restart(view.after_round->delay);
         emit_early_outcome();
         break;
       case action::give_up:
@@ -380,9 +379,7 @@ ELASTIC_DECL task<void> agent_run::begin_attempt() {
   if (!spec_.node_check.command.empty()) co_await stop_.run_until_requested(check_node());
   if (stop_.is_requested() || failed_check_) co_return;
   try {
-    co_await race(
-        telemetry_.timed("SimpleElasticAgent._initialize_workers", join_round_and_start()),
-        stop_.requested());
+    co_await race(join_round_and_start(), stop_.requested());
   } catch (const error& failure) {
     if (failure.code() != errc::rendezvous_finished) throw;
     is_late_ = true;
@@ -401,6 +398,7 @@ ELASTIC_DECL task<void> agent_run::check_node() {
 }
 
 ELASTIC_DECL task<void> agent_run::join_round_and_start() {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._initialize_workers");
   pause_.settle();
   std::optional<assigned_ranks> ranks;
   co_await race(meet(ranks), endless(parts_->prepare_attempt()));
@@ -451,8 +449,7 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   const time_point began = time_.now();
   journal_.note(job_event::type::rendezvous_started);
   std::optional<std::optional<assigned_ranks>> joined;
-  task<void> joining =
-      keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
+  task<void> joining = keep_result(join_round(), joined);
   if (meeting_.empty()) {
     co_await std::move(joining);
   } else {
@@ -475,9 +472,9 @@ ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
   task<void> working = attempt_->epoch.keeps_survivors
                            ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
                            : group_.start(round, ranks, factory_.run_id(), restarts_);
-  task<void> starting = note_end(std::move(working), all_run);
-  co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
-                fenced_.wait());
+  agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._start_workers");
+  co_await race(note_end(std::move(working), all_run), fenced_.wait());
+  if (!all_run) timer.fail();
   co_return all_run;
 }
 
@@ -508,19 +505,16 @@ ELASTIC_DECL task<void> agent_run::report_wait() {
 /// before all have exchanged their ranks. Result: empty if the job's restarts are used up, which
 /// a node that had lost the others may learn only now.
 ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._rendezvous");
   for (;;) {
-    co_await telemetry_.phase("RENDEZVOUS", next_round());
+    co_await next_round();
     if (ledger_.is_used_up(time_.now())) {
       attempt_->change =
           rendezvous_change{rendezvous_change::cause::worker_failed, "workers of the job failed"};
       co_return std::nullopt;
     }
     std::optional<assigned_ranks> ranks;
-    co_await race(
-        keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
-                                     telemetry_.phase("ASSIGN_WORKER_RANKS", agree_in_round())),
-                    ranks),
-        note_change());
+    co_await race(keep_result(agree_in_round(), ranks), note_change());
     if (ranks) co_return ranks;
     if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
     log_.warning("joining another round: {}", attempt_->change->what);
@@ -528,6 +522,7 @@ ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
 }
 
 ELASTIC_DECL task<void> agent_run::next_round() {
+  const agent_telemetry::timed_phase phase(telemetry_, "RENDEZVOUS");
   const bool is_first = !attempt_;
   if (is_first) {
     task<std::shared_ptr<rendezvous_handler>> making = factory_.make(rendezvous_);
@@ -545,6 +540,8 @@ ELASTIC_DECL task<void> agent_run::next_round() {
 }
 
 ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._assign_worker_ranks");
+  const agent_telemetry::timed_phase phase(telemetry_, "ASSIGN_WORKER_RANKS");
   role_info role;
   role.role = spec_.role;
   role.local_world_size = spec_.nproc_per_node;
@@ -819,6 +816,7 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
 
 /// Ends the attempt and waits for `delay` before the next, unless a stop is requested meanwhile.
 ELASTIC_DECL task<void> agent_run::restart(duration delay) {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._restart_workers");
   if (attempt_->change->saves_first) co_await stop_.run_until_requested(save_before_pause());
   co_await end_epoch();
   orders_.clear();
@@ -841,7 +839,8 @@ ELASTIC_DECL stop_plan agent_run::usual_stop() const {
 }
 
 ELASTIC_DECL task<void> agent_run::stop_usually() {
-  return telemetry_.timed("LocalElasticAgent._stop_workers", stop_workers(usual_stop()));
+  const agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._stop_workers");
+  co_await stop_workers(usual_stop());
 }
 
 /// Stops the workers by `plan`, or by the stop request if there is one or one arrives meanwhile.
