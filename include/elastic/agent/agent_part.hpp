@@ -31,12 +31,12 @@ namespace elastic {
 class job_journal;
 
 /// A guest of an agent: it follows the workers, and takes part in starting, watching and stopping
-/// them. An agent has a list of them (`agent_services::parts`), which it calls in order, and closes
-/// in reverse order. By default, each function does nothing.
+/// them. An agent has a list of them (`agent_services::parts`), which it calls in order, and ends
+/// and closes in reverse order. By default, each function does nothing.
 ///
 /// If a function throws, the run of the agent fails with its error, and all parts are closed.
-/// Exceptions of `started`, `progressed`, `hung` and `close` are only logged. The agent waits for
-/// every function: one that blocks its thread blocks the agent.
+/// Exceptions of `started`, `progressed`, `hung`, `end` and `close` are only logged. The agent
+/// waits for every function: one that blocks its thread blocks the agent.
 ///
 /// Thread-safety: called on the agent's strand.
 class agent_part {
@@ -210,6 +210,10 @@ class agent_part {
 
   /// Called when the workers are about to be stopped for a restart.
   ELASTIC_DECL virtual void end_attempt();
+
+  /// Awaited when the workers have ended and none follows, however the run ended, before the node
+  /// leaves the rendezvous. When it returns, no process of the part is left.
+  ELASTIC_DECL virtual task<void> end();
 
   /// Awaited last, however the run ended: the workers have ended, the node has left the rendezvous,
   /// and the journal has the outcome. When it returns, nothing of the part runs for this agent.

@@ -235,7 +235,7 @@ TIME_TEST("agent part: one that cannot be closed changes nothing about the job",
   stage.worker(0).exit(0);
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
-  CHECK(stage.log->has("a part of the agent was not closed in order: the part is stuck"));
+  CHECK(stage.log->has("a part of the agent did not end in order: the part is stuck"));
   CHECK(stage.story() ==
         "round 0, prepare, begin, start 0, beside workers, end 0: exit code 0, gone 0, close, "
         "shutdown, closed");
@@ -282,6 +282,7 @@ class probe final : public agent_part {
   void started(const started_workers&) override { note("started"); }
   task<void> beside_workers(bool) override { return pass("beside_workers"); }
   void end_attempt() override { note("end_attempt"); }
+  task<void> end() override { return pass("end"); }
   task<void> close() override { return pass("close"); }
 
  private:
@@ -324,7 +325,8 @@ TIME_TEST("agent part: several are called in order, and closed in reverse order"
                              "start 0, " + run +
                              "end 0: exit code 1, a end_attempt, b end_attempt, gone 0, round 1, " +
                              attempt + "start 1, " + run +
-                             "end 1: exit code 0, gone 1, close, shutdown, b close, a close");
+                             "end 1: exit code 0, gone 1, b end, a end, close, shutdown, "
+                             "b close, a close");
   CHECK(stage.is_clean());
 }
 
@@ -376,7 +378,7 @@ TIME_TEST("agent part: one that fails when it is told something is logged", "[ag
 }
 
 TIME_TEST("agent part: the agent waits for one that is slow", "[agent]") {
-  const std::string call = GENERATE("agree", "close");
+  const std::string call = GENERATE("agree", "end", "close");
   CAPTURE(call);
   agent_stage stage(time);
   attach_probes(stage, {{.name = "a", .is_slow_in = call}, {.name = "b"}});
@@ -384,6 +386,7 @@ TIME_TEST("agent part: the agent waits for one that is slow", "[agent]") {
   co_await stage.pass(59s);
   CHECK(stage.launcher->started.size() == (call == "agree" ? 0 : 1));
   co_await stage.pass(1s);
+  co_await stage.quiet();
   REQUIRE(stage.launcher->started.size() == 1);
   stage.worker(0).exit(0);
   co_await stage.pass(59s);

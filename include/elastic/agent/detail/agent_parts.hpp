@@ -57,10 +57,13 @@ class agent_parts {
   ELASTIC_DECL task<std::string> last_look();
   ELASTIC_DECL void end_attempt();
 
-  /// Closes all parts, the last one first. Errors: none; those of the parts are logged.
+  // The last part first. Errors: none; those of the parts are logged.
+  ELASTIC_DECL task<void> end();
   ELASTIC_DECL task<void> close();
 
  private:
+  ELASTIC_DECL task<void> run_backwards(task<void> (agent_part::*function)());
+
   // Calls each part. Exceptions are logged.
   template <class Call>
   void tell(Call call) {

@@ -47,6 +47,8 @@ ELASTIC_DECL task<std::string> agent_part::last_look() { co_return std::string()
 
 ELASTIC_DECL void agent_part::end_attempt() {}
 
+ELASTIC_DECL task<void> agent_part::end() { co_return; }
+
 ELASTIC_DECL task<void> agent_part::close() { co_return; }
 
 }  // namespace elastic

@@ -31,7 +31,7 @@ class standby_part final : public agent_part {
   void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL void end_attempt() override;
-  ELASTIC_DECL task<void> close() override;
+  ELASTIC_DECL task<void> end() override;
 
  private:
   // Whether this node joins only once its standbys are ready: no attempt has begun, and the others

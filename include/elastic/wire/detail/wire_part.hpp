@@ -31,7 +31,7 @@ class wire_part final : public agent_part {
   ELASTIC_DECL int passed_descriptor(int local_rank) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
-  ELASTIC_DECL task<void> close() override;
+  ELASTIC_DECL task<void> end() override;
 
  private:
   bool has(wire_up kind) const { return terms_.kinds.contains(kind); }

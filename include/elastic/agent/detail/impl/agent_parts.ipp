@@ -155,15 +155,19 @@ ELASTIC_DECL void agent_parts::end_attempt() {
   for (const auto& part : parts_) part->end_attempt();
 }
 
-ELASTIC_DECL task<void> agent_parts::close() {
+ELASTIC_DECL task<void> agent_parts::end() { return run_backwards(&agent_part::end); }
+
+ELASTIC_DECL task<void> agent_parts::close() { return run_backwards(&agent_part::close); }
+
+ELASTIC_DECL task<void> agent_parts::run_backwards(task<void> (agent_part::*function)()) {
   for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
     try {
-      task<void> closing = (*part)->close();
-      co_await std::move(closing);
+      task<void> ending = ((**part).*function)();
+      co_await std::move(ending);
     } catch (const std::exception& failure) {
-      log_.warning("a part of the agent was not closed in order: {}", failure.what());
+      log_.warning("a part of the agent did not end in order: {}", failure.what());
     } catch (...) {
-      log_.warning("a part of the agent was not closed in order");
+      log_.warning("a part of the agent did not end in order");
     }
   }
 }

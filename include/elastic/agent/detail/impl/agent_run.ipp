@@ -941,6 +941,7 @@ ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
   } catch (...) {
     failure = std::current_exception();
   }
+  co_await parts_->end();
   attempt_.reset();
   journal_.leave_rounds();
   if (rendezvous_) {

@@ -81,6 +81,6 @@ ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {
 
 ELASTIC_DECL void standby_part::end_attempt() { standbys_->check(); }
 
-ELASTIC_DECL task<void> standby_part::close() { return standbys_->stop(); }
+ELASTIC_DECL task<void> standby_part::end() { return standbys_->stop(); }
 
 }  // namespace elastic::detail

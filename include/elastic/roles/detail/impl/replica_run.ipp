@@ -503,6 +503,7 @@ ELASTIC_DECL task<void> replica_run::save_before_pause(duration limit) {
 ELASTIC_DECL task<void> replica_run::end_all() {
   task<void> stopping = stop_all(usual_stop());
   co_await std::move(stopping);
+  co_await parts_->end();
 }
 
 ELASTIC_DECL task<run_result> replica_run::finish_stopped() {

@@ -231,9 +231,9 @@ ELASTIC_DECL bool wire_part::has_other_mpi() const {
   return false;
 }
 
-ELASTIC_DECL task<void> wire_part::close() {
+ELASTIC_DECL task<void> wire_part::end() {
   pmi_.reset();
-  return agent_part::close();
+  return agent_part::end();
 }
 
 }  // namespace elastic::detail
