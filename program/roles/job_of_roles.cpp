@@ -152,7 +152,9 @@ void check_meeting(const std::vector<elastic::role>& roles) {
 
 }  // namespace
 
-job_of_roles make_job(const job_file& file, const elastic::command_line_facts& facts) {
+job_of_roles make_job(const job_file& file, const elastic::command_line_facts& given) {
+  elastic::command_line_facts facts = given;
+  facts.has_run_id = true;
   job_of_roles job;
   job.options.run_id = file.name;
   job.options.max_restarts = file.restarts;
@@ -161,8 +163,6 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
   for (const role_entry& entry : file.roles) {
     const elastic::command_line line = line_of(entry, facts);
     for (const std::string& warning : line.warnings) {
-      // The warning that there is no run id: a job file always gives one.
-      if (warning.find("--rdzv-id") != std::string::npos) continue;
       const bool is_of_all = warning == facts.python_warning;
       std::string text = is_of_all ? warning : fmt::format("role '{}': {}", entry.name, warning);
       const auto& told = job.warnings;

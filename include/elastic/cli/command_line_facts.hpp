@@ -30,6 +30,9 @@ struct command_line_facts {
   /// The warning for a user who expects another one: see python_warning. Empty: none.
   std::string python_warning = {};
 
+  /// Whether the job has a name without --rdzv-id, as the roles of a job file have.
+  bool has_run_id = false;
+
   // About the program, for messages and --help.
 
   std::string program = "elasticrun";

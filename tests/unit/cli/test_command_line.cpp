@@ -758,6 +758,14 @@ TEST_CASE("command_line: a job of several nodes without a name is warned of", "[
         "the same endpoint, under the name 'none'");
 }
 
+TEST_CASE("command_line: a job that has a name elsewhere needs none", "[cli]") {
+  elastic::command_line_facts facts;
+  facts.has_run_id = true;
+  const auto parsed = elastic::parse_command_line(
+      t::with_script({"--rdzv-backend", "c10d", "--nnodes", "1:2"}), facts);
+  CHECK(std::get<elastic::command_line>(parsed).warnings.empty());
+}
+
 TEST_CASE("command_line: what a job file may say is not missed beside it", "[cli]") {
   using words = t::arguments;
   CHECK(t::command_line_of(words{"--job=a.toml", "--rdzv-backend=c10d", "--nnodes=1:2"})

@@ -16,8 +16,8 @@
 namespace elastic::detail {
 
 /// Decides whether the node runs alone, and checks that the options of the rendezvous agree.
-ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
-                               std::vector<std::string>& warnings);
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+                               launch_config& config, std::vector<std::string>& warnings);
 
 /// Options that depend on the number of workers, restarts and signals.
 ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config);

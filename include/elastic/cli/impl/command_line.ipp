@@ -142,7 +142,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   constexpr std::chrono::seconds usual_watch(5);
   const bool is_watched = target.watch_workers || !config.program.status.empty();
   if (is_watched) job.workers.watch_interval = usual_watch;
-  settle_nodes(options, job, result.warnings);
+  settle_nodes(options, facts, job, result.warnings);
   check_workers(options, job);
   check_output(options, config, result.warnings);
   settle_program(options, scanned.operands, facts, target, result.warnings);

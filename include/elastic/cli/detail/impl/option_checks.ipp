@@ -111,21 +111,29 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
   }
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
-  if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !options.find("--rdzv-id")) {
-    warnings.push_back(
-        fmt::format("no --rdzv-id is given: any other job without one would meet "
-                    "this one at the same endpoint, under the name '{}'",
-                    rendezvous.run_id));
-  }
 }
 
-ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
-                               std::vector<std::string>& warnings) {
+/// A job that other jobs would take for theirs.
+inline void warn_of_missing_run_id(const given_options& options, const launch_config& config,
+                                   std::vector<std::string>& warnings) {
+  const rendezvous_parameters& rendezvous = config.rendezvous;
+  const bool meets = !config.standalone && rendezvous.max_nodes > 1;
+  if (!meets || rendezvous.backend == "static" || options.find("--rdzv-id")) return;
+  warnings.push_back(
+      fmt::format("no --rdzv-id is given: any other job without one would meet "
+                  "this one at the same endpoint, under the name '{}'",
+                  rendezvous.run_id));
+}
+
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+                               launch_config& config, std::vector<std::string>& warnings) {
   check_endpoint(options, config.rendezvous);
   settle_standalone(options, config);
   check_static(config);
   // A job file may say how nodes meet, and names the job: each of its roles is checked with it.
-  if (!options.find("--job")) warn_of_unused(options, config, warnings);
+  if (options.find("--job")) return;
+  warn_of_unused(options, config, warnings);
+  if (!facts.has_run_id) warn_of_missing_run_id(options, config, warnings);
 }
 
 inline void check_affinity(const given_options& options, const launch_config& config) {
