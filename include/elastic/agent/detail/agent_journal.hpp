@@ -17,6 +17,7 @@
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/telemetry/job_event.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -69,8 +70,11 @@ class agent_journal {
 
   /// Notes that workers of the last round continue in this one.
   /// @param change  what ended the last round
-  /// @param ended   when this node learned of it
-  ELASTIC_DECL void note_replacement(const rendezvous_change& change, time_point ended);
+  /// @param start   how many workers of this node stayed, and which ranks were replaced
+  /// @param ended   when this node learned of the end
+  ELASTIC_DECL void note_replacement(const rendezvous_change& change,
+                                     const worker_observer::started_workers& start,
+                                     time_point ended);
   /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
   /// this node had reported before.
   ELASTIC_DECL void note_rollback(std::int64_t step);

@@ -148,18 +148,13 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
 }
 
 ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
+                                                  const worker_observer::started_workers& start,
                                                   time_point ended) {
   job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
   event.reason = change.what;
-  event.count = 0;
-  for (const worker_group::worker& entry : group_.workers()) {
-    if (entry.has_stayed) {
-      ++*event.count;
-    } else {
-      event.ranks.push_back(entry.identity.rank);
-    }
-  }
+  event.count = start.stayed;
+  event.ranks.assign(start.replaced.begin(), start.replaced.end());
   if (!event.ranks.empty()) event.rank = event.ranks.front();
   event.seconds = seconds_since(ended);
   journal_.record(std::move(event));

@@ -76,7 +76,7 @@ ELASTIC_DECL void epoch_record::report_replacement(agent_part::started_workers& 
     start.replaced.push_back(each.identity.rank);
     replacements_.add(each.identity.rank);
   }
-  if (change_) journal_.note_replacement(*change_, ended);
+  if (change_) journal_.note_replacement(*change_, start, ended);
   telemetry_.record_replacement(start.replaced.size(), time_.now() - ended);
 }
 
