@@ -131,6 +131,7 @@
 #include <elastic/status/detail/impl/http_request_parser.ipp>
 #include <elastic/status/detail/impl/job_document.ipp>
 #include <elastic/status/detail/impl/job_metrics.ipp>
+#include <elastic/status/detail/impl/job_state.ipp>
 #include <elastic/status/detail/impl/job_view.ipp>
 #include <elastic/status/detail/impl/journal_reader.ipp>
 #include <elastic/status/detail/impl/node_report.ipp>

@@ -48,7 +48,7 @@ int longest_loop(const journal_run& run) {
   int longest = 0;
   int row = 0;
   std::int64_t furthest = -1;
-  for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+  for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
     const bool has_failed = attempt.started_us > 0 && attempt.change == "worker_failed";
     const bool came_further =
         attempt.step ? *attempt.step > furthest : attempt.work_seconds >= loop_uptime;
@@ -77,9 +77,9 @@ std::map<std::pair<std::string, std::int64_t>, int> first_failures(
     const std::vector<journal_run>& runs) {
   std::map<std::pair<std::string, std::int64_t>, int> counts;
   for (const journal_run& run : runs) {
-    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
       const elastic::job_event* const cause = attempt.root_cause();
-      if (cause) ++counts[{run.view.node(), cause->local_rank.value_or(-1)}];
+      if (cause) ++counts[{run.job.node(), cause->local_rank.value_or(-1)}];
     }
   }
   return counts;
@@ -98,7 +98,7 @@ std::string same_worker(const std::vector<journal_run>& runs) {
     // A worker that caused all failures is suspicious, unless the job has only one worker.
     if (count < failures || counts.size() > 1) continue;
     const bool is_alone = std::all_of(runs.begin(), runs.end(), [](const journal_run& run) {
-      const auto& attempts = run.view.attempts();
+      const auto& attempts = run.job.attempts();
       return std::all_of(attempts.begin(), attempts.end(),
                          [](const auto& attempt) { return attempt.workers <= 1; });
     });
@@ -112,7 +112,7 @@ std::string same_worker(const std::vector<journal_run>& runs) {
   for (const auto& [node, count] : by_node) {
     if (count < failures || by_node.size() < 1) continue;
     const bool has_others = std::any_of(
-        runs.begin(), runs.end(), [&](const journal_run& run) { return run.view.node() != node; });
+        runs.begin(), runs.end(), [&](const journal_run& run) { return run.job.node() != node; });
     if (!has_others) continue;
     return fmt::format("All {} failures began on {}: look at that node, or leave it out.", failures,
                        node);
@@ -123,7 +123,7 @@ std::string same_worker(const std::vector<journal_run>& runs) {
 std::string hung(const std::vector<journal_run>& runs) {
   int count = 0;
   for (const journal_run& run : runs) {
-    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
       count += static_cast<int>(attempt.hung.size());
     }
   }
@@ -138,12 +138,11 @@ std::string stood_still(const std::vector<journal_run>& runs) {
   int count = 0;
   std::set<std::int64_t> ranks;
   for (const journal_run& run : runs) {
-    for (const elastic::journal_record* record : run.records) {
-      const elastic::job_event& event = record->event;
-      // Of the nodes, only the one of group rank 0 knows why.
-      if (event.kind != elastic::job_event::type::stall_found || event.elsewhere == 1) continue;
-      ++count;
-      if (event.rank) ranks.insert(*event.rank);
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
+      count += static_cast<int>(attempt.stalls.size());
+      for (const elastic::job_event& stall : attempt.stalls) {
+        if (stall.rank) ranks.insert(*stall.rank);
+      }
     }
   }
   if (count == 0) return "";
@@ -158,13 +157,13 @@ std::string stood_still(const std::vector<journal_run>& runs) {
 
 std::string out_of_memory(const std::vector<journal_run>& runs) {
   for (const journal_run& run : runs) {
-    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
       for (const elastic::job_event& event : attempt.failures) {
         if (event.signal != SIGKILL || event.reason.find("memory") == std::string::npos) continue;
         return fmt::format(
             "Rank {} on {} was most likely killed because memory ran out: use fewer or smaller "
             "data loaders, or give the node or its cgroup more memory.",
-            event.rank.value_or(-1), run.view.node());
+            event.rank.value_or(-1), run.job.node());
       }
     }
   }
@@ -176,7 +175,7 @@ std::string long_grace(const std::vector<journal_run>& runs) {
   double lost = 0;
   double allowed = 0;
   for (const journal_run& run : runs) {
-    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
       const double seconds = attempt.stop_seconds.value_or(0);
       const double grace = attempt.stop_allowed.value_or(0);
       if (grace < 5 || grace > seconds * 1.1) continue;
@@ -196,9 +195,9 @@ std::string long_grace(const std::vector<journal_run>& runs) {
 std::string slow_node(const std::vector<journal_run>& runs) {
   std::map<std::int64_t, std::vector<std::pair<double, std::string>>> waits;
   for (const journal_run& run : runs) {
-    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
       if (!attempt.met_seconds || attempt.round < 0) continue;
-      waits[attempt.round].emplace_back(*attempt.met_seconds, run.view.node());
+      waits[attempt.round].emplace_back(*attempt.met_seconds, run.job.node());
     }
   }
   std::map<std::string, int> last;
@@ -232,11 +231,11 @@ std::string long_rendezvous(const std::vector<journal_run>& runs) {
 
 std::string long_start(const std::vector<journal_run>& runs) {
   int restarts = 0;
-  for (const journal_run& run : runs) restarts += static_cast<int>(run.view.attempts().size()) - 1;
+  for (const journal_run& run : runs) restarts += static_cast<int>(run.job.attempts().size()) - 1;
   const double seconds = sum_of(runs, detail::time_use::start);
   if (restarts < 1 || !is_worthy(runs, seconds)) return "";
   const bool has_steps = std::any_of(runs.begin(), runs.end(), [](const journal_run& run) {
-    return run.view.has_steps();
+    return run.job.has_steps();
   });
   if (has_steps) {
     return fmt::format(
@@ -253,10 +252,10 @@ std::string long_start(const std::vector<journal_run>& runs) {
 std::string joining_nodes(const std::vector<journal_run>& runs) {
   int longest = 0;
   for (const journal_run& run : runs) {
-    const auto is_join = [](const elastic::detail::viewed_attempt& attempt) {
+    const auto is_join = [](const elastic::detail::job_attempt& attempt) {
       return attempt.change == "node_waiting";
     };
-    const auto& attempts = run.view.attempts();
+    const auto& attempts = run.job.attempts();
     longest = std::max(longest,
                        static_cast<int>(std::count_if(attempts.begin(), attempts.end(), is_join)));
   }
@@ -269,14 +268,15 @@ std::string joining_nodes(const std::vector<journal_run>& runs) {
 
 std::string lost_nodes(const std::vector<journal_run>& runs) {
   for (const journal_run& run : runs) {
-    const auto is_fence = [](const elastic::journal_record* record) {
-      return record->event.kind == elastic::job_event::type::fence_reached;
-    };
-    if (std::none_of(run.records.begin(), run.records.end(), is_fence)) continue;
+    const auto& attempts = run.job.attempts();
+    if (std::none_of(attempts.begin(), attempts.end(),
+                     [](const auto& attempt) { return attempt.is_fenced; })) {
+      continue;
+    }
     return fmt::format(
         "{} was cut off from the other nodes, and its workers were killed before the others "
         "continued: check its network, and whether the machine was suspended.",
-        run.view.node());
+        run.job.node());
   }
   return "";
 }
@@ -286,22 +286,22 @@ std::string silent_end(const std::vector<journal_run>& runs) {
     const bool is_last = &run == &runs.back();
     const bool has_later =
         !is_last && std::any_of(&run + 1, &runs.back() + 1, [&](const journal_run& later) {
-          return later.view.node() == run.view.node();
+          return later.job.node() == run.job.node();
         });
-    if (run.view.has_ended() || !has_later) continue;
+    if (run.job.has_ended() || !has_later) continue;
     return fmt::format(
         "The agent of {} ended unexpectedly and was started again: it was killed (look for the "
         "kernel's out-of-memory killer in dmesg), or its machine was.",
-        run.view.node());
+        run.job.node());
   }
   return "";
 }
 
 /// Ranks that could not be replaced individually, and why.
 std::string abandoned_replacements(const std::vector<journal_run>& runs) {
-  const detail::viewed_replacements* worst = nullptr;
+  const detail::job_replacements* worst = nullptr;
   for (const journal_run& run : runs) {
-    const detail::viewed_replacements& mine = run.view.replacements();
+    const detail::job_replacements& mine = run.job.replacements();
     if (mine.abandoned > 0 && (!worst || mine.abandoned > worst->abandoned)) worst = &mine;
   }
   if (!worst) return "";

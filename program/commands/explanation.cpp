@@ -44,7 +44,7 @@ std::string time_words(std::int64_t time_us, bool with_day) {
 bool is_shown(const elastic::job_event& event) {
   using kind = elastic::job_event::type;
   switch (event.kind) {
-    case kind::worker_ended: return event.state != "succeeded";
+    case kind::worker_ended: return !detail::has_succeeded(event);
     case kind::workers_judged: return event.state == "succeeded";
     case kind::failure_described: return !event.reason.empty();
     case kind::exit_barrier_ended: return event.state != "passed" || event.seconds.value_or(0) >= 1;
@@ -107,7 +107,7 @@ std::string time_line(const journal_run& run) {
 }
 
 /// What a failed worker wrote last, below the line that names it.
-std::string last_words(const detail::viewed_attempt& attempt) {
+std::string last_words(const detail::job_attempt& attempt) {
   std::string text;
   std::string_view rest = attempt.last_lines;
   while (!rest.empty()) {
@@ -121,13 +121,13 @@ std::string last_words(const detail::viewed_attempt& attempt) {
 std::string root_causes(const std::vector<journal_run>& runs) {
   std::string text;
   for (const journal_run& run : runs) {
-    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
       const elastic::job_event* const cause = attempt.root_cause();
       if (!cause) continue;
       const std::size_t others = std::max(attempt.failures.size(), attempt.hung.size()) - 1;
       text += fmt::format(
           "  round {} on {}: {} {}{}{}\n", std::max<std::int64_t>(attempt.round, 0),
-          elastic::printable_text(run.view.node()), detail::worker_words(*cause),
+          elastic::printable_text(run.job.node()), detail::worker_words(*cause),
           attempt.hung.empty() ? "failed" : "was hung", detail::reason_words(*cause),
           others == 0 ? std::string() : fmt::format(" (the first of {} on this node)", others + 1));
       text += last_words(attempt);
@@ -160,7 +160,7 @@ std::vector<int> shares_of(const std::vector<double>& amounts) {
 std::string without_steps(const std::vector<journal_run>& runs) {
   const auto lacking = static_cast<std::size_t>(
       std::count_if(runs.begin(), runs.end(),
-                    [](const journal_run& run) { return !run.view.has_steps(); }));
+                    [](const journal_run& run) { return !run.job.has_steps(); }));
   if (lacking == 0) return {};
   const std::string who =
       lacking == runs.size()
@@ -193,14 +193,14 @@ std::string where_time_went(const std::vector<journal_run>& runs) {
 
 /// Names the run and its outcome, and counts what used up a restart: failures of workers.
 std::string headline(const journal_run& run) {
-  const auto& attempts = run.view.attempts();
+  const auto& attempts = run.job.attempts();
   const auto restarts = std::count_if(attempts.begin(), attempts.end(), [](const auto& attempt) {
     return attempt.is_restarted == true && attempt.change == "worker_failed";
   });
-  std::string text = fmt::format("Run {} on {}", elastic::printable_text(run.view.run_id()),
-                                 elastic::printable_text(run.view.node()));
-  text += run.view.has_ended()
-              ? fmt::format(": {} after {}", to_string(run.view.activity()),
+  std::string text = fmt::format("Run {} on {}", elastic::printable_text(run.job.run_id()),
+                                 elastic::printable_text(run.job.node()));
+  text += run.job.has_ended()
+              ? fmt::format(": {} after {}", to_string(run.job.activity()),
                             detail::span_words(run.total()))
               : fmt::format(": its agent still runs or was killed; its journal ends after {}",
                             detail::span_words(run.total()));
@@ -216,9 +216,10 @@ std::vector<std::pair<std::string, std::vector<journal_run>>> by_role(
     std::vector<journal_run> runs) {
   std::vector<std::pair<std::string, std::vector<journal_run>>> roles;
   for (journal_run& run : runs) {
+    const std::string& name = run.job.role_of_job();
     const auto same = std::find_if(roles.begin(), roles.end(),
-                                   [&](const auto& role) { return role.first == run.role; });
-    auto& of_role = same == roles.end() ? roles.emplace_back(run.role, std::vector<journal_run>())
+                                   [&](const auto& role) { return role.first == name; });
+    auto& of_role = same == roles.end() ? roles.emplace_back(name, std::vector<journal_run>())
                                         : *same;
     of_role.second.push_back(std::move(run));
   }
@@ -229,7 +230,7 @@ std::vector<std::pair<std::string, std::vector<journal_run>>> by_role(
 std::string story(const std::vector<journal_run>& runs) {
   std::string text;
   for (const journal_run& run : runs) {
-    text += section(fmt::format("Time line of {} (UTC)", elastic::printable_text(run.view.node())),
+    text += section(fmt::format("Time line of {} (UTC)", elastic::printable_text(run.job.node())),
                     time_line(run));
   }
   text += section("Root causes", root_causes(runs));

@@ -22,9 +22,9 @@ using round_times = std::map<std::pair<std::string, std::int64_t>, std::int64_t>
 round_times round_times_of(const elastic::detail::journal_contents& journal) {
   round_times times;
   for (const journal_run& run : runs_of(journal.records)) {
-    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::job_attempt& attempt : run.job.attempts()) {
       if (attempt.nodes < 2 || !attempt.met_seconds || attempt.round < 0) continue;
-      times[{run.view.run_id(), attempt.round}] = attempt.joined_us;
+      times[{run.job.run_id(), attempt.round}] = attempt.joined_us;
     }
   }
   return times;

@@ -30,21 +30,21 @@ struct failure_costs {
 
 /// The cost of a restart, without the wait for workers that should have left their epoch but did
 /// not.
-double restart_cost(const detail::viewed_attempt& before, const detail::viewed_attempt& after) {
+double restart_cost(const detail::job_attempt& before, const detail::job_attempt& after) {
   if (before.stopping_us < before.ended_us) return *after.reached_seconds;
   return detail::seconds_between(before.stopping_us, after.reached_us);
 }
 
-failure_costs costs_of(const detail::job_view& view) {
+failure_costs costs_of(const detail::job_state& job) {
   failure_costs costs;
-  const auto& attempts = view.attempts();
+  const auto& attempts = job.attempts();
   if (!attempts.empty()) costs.of_first_start = attempts.front().reached_seconds;
   for (std::size_t index = 1; index < attempts.size(); ++index) {
     const detail::attempt_end end = attempts[index - 1].end;
     const bool is_failure =
         end == detail::attempt_end::failure || end == detail::attempt_end::hang;
     if (!is_failure) continue;
-    const detail::viewed_attempt& attempt = attempts[index];
+    const detail::job_attempt& attempt = attempts[index];
     if (attempt.is_replacement) ++costs.replacements;
     if (!attempt.reached_seconds) continue;
     if (attempt.is_replacement) {
@@ -86,10 +86,10 @@ std::string saved_words(const failure_costs& costs) {
   return fmt::format("that saved about {}: {}", detail::span_words(saved), basis);
 }
 
-std::string account_of(const detail::job_view& view) {
-  const detail::viewed_replacements& replacements = view.replacements();
+std::string account_of(const detail::job_state& job) {
+  const detail::job_replacements& replacements = job.replacements();
   if (replacements.epochs == 0) return {};
-  const std::string node = elastic::printable_text(view.node());
+  const std::string node = elastic::printable_text(job.node());
   std::string text;
   elastic::run_result::rank_replacements ranks;
   for (const auto& [rank, count] : replacements.by_rank) {
@@ -103,7 +103,7 @@ std::string account_of(const detail::job_view& view) {
               : fmt::format("  {}: workers survived {} changes; until all were running again, "
                             "that took {} in all\n",
                             node, replacements.epochs, took);
-  const failure_costs costs = costs_of(view);
+  const failure_costs costs = costs_of(job);
   if (costs.replacements == 0) return text;
   if (!costs.of_replacements.empty()) {
     const double lost =
@@ -123,7 +123,7 @@ std::string account_of(const detail::job_view& view) {
 
 std::string replacement_account(const std::vector<journal_run>& runs) {
   std::string text;
-  for (const journal_run& run : runs) text += account_of(run.view);
+  for (const journal_run& run : runs) text += account_of(run.job);
   return text;
 }
 

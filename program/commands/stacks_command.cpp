@@ -12,7 +12,7 @@
 #include <elastic/diagnosis/local_stacks.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
-#include <elastic/status/detail/job_view.hpp>
+#include <elastic/status/detail/job_state.hpp>
 #include <elastic/status/detail/journal_reader.hpp>
 #include <program/commands/journal_run.hpp>
 #include <program/commands/role_path.hpp>
@@ -126,7 +126,7 @@ elastic::task<int> stacks_of_agent(stacks_query query, std::function<void(std::s
 
 /// Whether the process is still the worker, rather than one that has reused its pid or belongs to
 /// another user.
-bool is_worker(const elastic::detail::viewed_worker& worker, const std::string& run_id) {
+bool is_worker(const elastic::detail::job_worker& worker, const std::string& run_id) {
   std::ifstream file(fmt::format("/proc/{}/environ", worker.pid), std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   text.insert(text.begin(), '\0');
@@ -139,13 +139,13 @@ bool is_worker(const elastic::detail::viewed_worker& worker, const std::string& 
   return has("RANK", std::to_string(worker.rank)) && has("TORCHELASTIC_RUN_ID", run_id);
 }
 
-void add_workers(const elastic::detail::job_view& view, const std::vector<int>& ranks,
+void add_workers(const elastic::detail::job_state& job, const std::vector<int>& ranks,
                  std::vector<elastic::agent_part::attempt_worker>& workers) {
-  for (const elastic::detail::viewed_worker& each : view.workers()) {
+  for (const elastic::detail::job_worker& each : job.workers()) {
     const bool is_wanted =
         ranks.empty() || std::find(ranks.begin(), ranks.end(), each.rank) != ranks.end();
-    const bool may_run = each.state == elastic::detail::viewed_worker::condition::running;
-    if (!is_wanted || !may_run || !is_worker(each, view.run_id())) continue;
+    const bool may_run = each.state == elastic::detail::job_worker::condition::running;
+    if (!is_wanted || !may_run || !is_worker(each, job.run_id())) continue;
     workers.push_back({static_cast<int>(each.rank), static_cast<int>(each.local_rank),
                        static_cast<pid_t>(each.pid)});
   }
@@ -156,11 +156,11 @@ elastic::task<int> stacks_of_journals(stacks_query query,
   std::vector<elastic::agent_part::attempt_worker> workers;
   bool has_ended = true;
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
-    for (const elastic::detail::job_view& view :
-         views_of(elastic::detail::read_journal(path).records)) {
-      if (!query.role.empty() && view.role() != query.role) continue;
-      has_ended = has_ended && view.has_ended();
-      if (!view.has_ended()) add_workers(view, query.ranks, workers);
+    for (const elastic::detail::job_state& job :
+         states_of(elastic::detail::read_journal(path).records)) {
+      if (!query.role.empty() && job.role() != query.role) continue;
+      has_ended = has_ended && job.has_ended();
+      if (!job.has_ended()) add_workers(job, query.ranks, workers);
     }
   }
   if (has_ended) {

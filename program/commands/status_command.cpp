@@ -201,9 +201,10 @@ shown_status status_of_journals(const status_query& query, std::int64_t now_us) 
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
     const elastic::detail::journal_contents journal = elastic::detail::read_journal(path);
     bool has_ended = true;
-    for (const elastic::detail::job_view& view : views_of(journal.records)) {
-      if (!query.role.empty() && view.role() != query.role) continue;
-      has_ended = has_ended && view.has_ended();
+    for (const elastic::detail::job_state& job : states_of(journal.records)) {
+      if (!query.role.empty() && job.role() != query.role) continue;
+      has_ended = has_ended && job.has_ended();
+      const elastic::detail::job_view view(job);
       shown.text += query.as_json ? elastic::detail::job_json(view, now_us)
                                   : elastic::detail::job_text(view, now_us);
     }

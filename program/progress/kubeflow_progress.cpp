@@ -105,18 +105,18 @@ bool is_token_exposed(const kubeflow_server& server) {
 std::optional<std::string> kubeflow_status(const elastic::detail::job_view& view,
                                            const std::map<std::string, double>& metrics,
                                            std::int64_t now_us) {
-  const elastic::detail::viewed_worker* const slowest = view.slowest();
-  if (view.group_rank() != 0 || !slowest) return std::nullopt;
+  const elastic::detail::viewed_progress progress = view.progress();
+  const elastic::detail::viewed_worker* const slowest = progress.slowest;
+  if (view.job().group_rank() != 0 || !slowest) return std::nullopt;
   std::string text = R"({"trainerStatus": {)";
   const double step = static_cast<double>(slowest->step);
   const double total = static_cast<double>(slowest->total);
   if (total > 0) {
     const double part = std::floor(std::clamp(step / total, 0.0, 1.0) * 100);
     text += fmt::format(R"("progressPercentage": {:.0f}, )", part);
-    const double median = view.median_step_seconds();
-    const double remaining = std::max(total - step, 0.0) * median;
+    const double remaining = std::max(total - step, 0.0) * progress.median_seconds;
     constexpr double most = 1e9;
-    if (median > 0) {
+    if (progress.median_seconds > 0) {
       text += fmt::format(R"("estimatedRemainingSeconds": {:.0f}, )", std::min(remaining, most));
     }
   }

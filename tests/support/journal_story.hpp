@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/status/detail/job_view.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstdint>
@@ -106,5 +107,10 @@ class journal_story {
     return event;
   }
 };
+
+/// What viewers see of a job whose workers report nothing.
+inline detail::job_view view_of(const std::vector<journal_record>& records) {
+  return detail::job_view(detail::state_of(records));
+}
 
 }  // namespace elastic::test

@@ -82,7 +82,7 @@ inline void show_recorded_nodes(detail::job_view& view, std::int64_t now_us) {
   }
   report.workers[1].signal = 11;
   report.workers[1].reason = "signal 11 (SIGSEGV)";
-  view.whole().take(2, report, view.epoch(), now_us - 2'000'000);
+  view.whole().take(2, report, view.job().epoch(), now_us - 2'000'000);
 }
 
 /// Calls `show` after each record of the journal "node0", with the view of an agent that serves the

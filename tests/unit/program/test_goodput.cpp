@@ -345,7 +345,7 @@ static task<void> check_goodput(elastic::test::manual_time& time, std::uint64_t 
   co_await job.run();
   const job_view view = *job.monitor().view();
   const std::int64_t now_us = job.monitor().now_us();
-  const double whole = view.all_seconds(now_us);
+  const double whole = view.job().all_seconds(now_us);
   REQUIRE(whole > 0);
   for (std::size_t use = 0; use < time_use_names.size(); ++use) {
     INFO("seed " << seed << ": " << time_use_names[use]);
@@ -357,7 +357,7 @@ static task<void> check_goodput(elastic::test::manual_time& time, std::uint64_t 
   // Whoever shows it shows the same.
   const auto records = job.records();
   const uses live = uses_in(view, now_us);
-  const uses read = uses_in(elastic::detail::view_of(records), now_us);
+  const uses read = uses_in(job_view(elastic::detail::state_of(records)), now_us);
   const auto json = nlohmann::json::parse(elastic::detail::job_json(view, now_us));
   const std::string metrics =
       elastic::detail::metrics_text(view, elastic::detail::metrics_format::text, now_us);

@@ -84,7 +84,7 @@ TEST_CASE("kubeflow: a token that goes over the network by http is exposed", "[p
 job_view view_at(std::int64_t step, std::int64_t total) {
   journal_story story;
   story.begin().start(0, 2);
-  job_view view = elastic::detail::view_of(story.records);
+  job_view view = elastic::test::view_of(story.records);
   worker_progress progress;
   progress.step = step;
   progress.total = total;
@@ -120,11 +120,11 @@ TEST_CASE("kubeflow: only the first node tells it, and only of steps", "[program
   CHECK_FALSE(kubeflow_status(job_view(), {}, 0));
   journal_story story;
   story.begin().start(0, 2);
-  CHECK_FALSE(kubeflow_status(elastic::detail::view_of(story.records), {}, 0));
+  CHECK_FALSE(kubeflow_status(elastic::test::view_of(story.records), {}, 0));
   for (auto& record : story.records) {
     if (record.event.group_rank) record.event.group_rank = 1;
   }
-  job_view view = elastic::detail::view_of(story.records);
+  job_view view = elastic::test::view_of(story.records);
   view.take(worker_progress(), story.now_us);
   CHECK_FALSE(kubeflow_status(view, {}, 0));
 }

@@ -27,10 +27,10 @@ using elastic::detail::attempt_end;
 using elastic::detail::job_view;
 using elastic::detail::metrics_format;
 using elastic::detail::time_use;
-using elastic::detail::view_of;
 using elastic::test::approximately;
 using elastic::test::contains_text;
 using elastic::test::journal_story;
+using elastic::test::view_of;
 using condition = elastic::detail::viewed_worker::condition;
 
 worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) {
@@ -49,16 +49,16 @@ TEST_CASE("job view: a job that runs", "[status]") {
         std::string::npos);
   story.start(0, 2).wait(10);
   const job_view view = view_of(story.records);
-  CHECK(view.activity() == agent_activity::running);
+  CHECK(view.job().activity() == agent_activity::running);
   CHECK_THAT(elastic::detail::job_text(view, story.now_us),
              contains_text("  round 0  ran 10.0 s\n"));
   CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, story.now_us),
              contains_text("\nelastic_round 0\n"));
-  CHECK(view.run_id() == "job7");
+  CHECK(view.job().run_id() == "job7");
   CHECK(elastic::detail::why_not_ready(view).empty());
-  REQUIRE(view.attempts().size() == 1);
-  CHECK(view.attempts()[0].round == 0);
-  CHECK(view.attempts()[0].world_size == 4);
+  REQUIRE(view.job().attempts().size() == 1);
+  CHECK(view.job().attempts()[0].round == 0);
+  CHECK(view.job().attempts()[0].world_size == 4);
   REQUIRE(view.workers().size() == 2);
   CHECK(view.workers()[1].pid == 1);
   CHECK(view.workers()[1].state == condition::running);
@@ -76,7 +76,7 @@ TEST_CASE("job view: a worker that seems to hold up the others", "[status]") {
   event.state = "idle";
   story.tell(event);
   const job_view view = view_of(story.records);
-  CHECK(view.activity() == agent_activity::running);
+  CHECK(view.job().activity() == agent_activity::running);
   CHECK(view.workers()[1].is_suspected());
   CHECK_FALSE(view.workers()[0].is_suspected());
   CHECK_THAT(elastic::detail::job_text(view, story.now_us),
@@ -96,105 +96,33 @@ TEST_CASE("job view: a worker that seems to hold up the others", "[status]") {
   CHECK_FALSE(view_of(story.end_worker(1, 0).records).workers()[1].is_suspected());
 }
 
-TEST_CASE("job view: the failure that ends a job is no restart", "[status]") {
-  journal_story story;
-  story.begin().start(0, 2).end_worker(1, 1).restart(1).start(1, 2, 1).end_worker(1, 1);
-  job_event ended = journal_story::of(job_event::type::round_ended, "rank 1 failed");
-  ended.restarts = 2;
-  job_event failed = journal_story::of(job_event::type::failure_decided, "all are used up");
-  failed.restarts = 2;
-  story.tell(ended).tell(failed).end("failed");
-  CHECK(view_of(story.records).restarts() == 1);
-}
-
 TEST_CASE("job view: what was lost by a restart, and why", "[status]") {
   journal_story story;
   story.begin().start(1, 2).wait(10);
   story.end_worker(1, 0, 9, "killed by the kernel");
-  CHECK(view_of(story.records).activity() == agent_activity::stopping);
+  CHECK(view_of(story.records).job().activity() == agent_activity::stopping);
   CHECK(elastic::detail::why_not_ready(view_of(story.records)) ==
         "stopping: rank 1 ended: killed by the kernel");
   story.restart(1);
-  CHECK(view_of(story.records).activity() == agent_activity::restarting);
+  CHECK(view_of(story.records).job().activity() == agent_activity::restarting);
   CHECK(view_of(story.records).workers()[0].state == condition::stopped);
   CHECK(view_of(story.records).workers()[1].state == condition::failed);
   story.start(2, 2, 1).wait(10);
   const job_view view = view_of(story.records);
-  CHECK(view.activity() == agent_activity::running);
-  CHECK(view.restarts() == 1);
-  REQUIRE(view.attempts().size() == 2);
-  const elastic::detail::viewed_attempt& first_attempt = view.attempts()[0];
+  CHECK(view.job().activity() == agent_activity::running);
+  CHECK(view.job().restarts() == 1);
+  REQUIRE(view.job().attempts().size() == 2);
+  const elastic::detail::job_attempt& first_attempt = view.job().attempts()[0];
   CHECK(first_attempt.end == attempt_end::failure);
   CHECK(first_attempt.failed_rank == 1);
   CHECK(first_attempt.reason == "rank 1 ended: killed by the kernel");
   CHECK(first_attempt.decision == "restart 1 of 3");
   CHECK(first_attempt.lost_seconds.value() == approximately(6));
-  CHECK(view.attempts()[1].end == attempt_end::none);
+  CHECK(view.job().attempts()[1].end == attempt_end::none);
   CHECK(view.seconds(time_use::stop, story.now_us) == approximately(3));
   CHECK(view.goodput(story.now_us).value() == approximately(20.0 / 29));
-  CHECK(view.exits().at("signal:9") == 1);
-  CHECK(view.ends()[static_cast<std::size_t>(attempt_end::failure)] == 1);
-}
-
-TEST_CASE("job view: each way in which an attempt ends", "[status]") {
-  struct row {
-    job_event::type kind;
-    const char* state;
-    attempt_end end;
-  };
-  const auto [kind, state, end] =
-      GENERATE(values<row>({{job_event::type::round_ended, "node_waiting", attempt_end::membership},
-                            {job_event::type::round_ended, "node_lost", attempt_end::membership},
-                            {job_event::type::round_ended, "paused", attempt_end::request},
-                            {job_event::type::round_ended, "worker_failed", attempt_end::failure},
-                            {job_event::type::stop_requested, "", attempt_end::request},
-                            {job_event::type::workers_judged, "succeeded", attempt_end::success},
-                            {job_event::type::workers_judged, "failed", attempt_end::none},
-                            {job_event::type::worker_hung, "", attempt_end::hang}}));
-  journal_story story;
-  story.begin().start(1, 2);
-  job_event event = journal_story::of(kind, "because");
-  event.state = state;
-  if (kind == job_event::type::worker_hung) event.local_rank = 1;
-  story.tell(event);
-  const job_view view = view_of(story.records);
-  CHECK(view.attempts().back().end == end);
-  CHECK((view.activity() == agent_activity::running) == (end == attempt_end::none));
-}
-
-TEST_CASE("job view: takes the journal of an older version, with ends before the start",
-          "[status]") {
-  journal_story story;
-  story.begin();
-  const bool are_replicas = GENERATE(false, true);
-  if (are_replicas) {
-    story.records.back().event.backend = "replicas";
-  } else {
-    story.start(0, 2);
-    story.records.pop_back();
-    story.records.pop_back();
-  }
-  story.tell(journal_story::of(job_event::type::workers_starting));
-  story.end_worker(0, 0).end_worker(1, 3);
-  job_event started_event = journal_story::of(job_event::type::workers_started);
-  started_event.local_world_size = 2;
-  started_event.pids = {300, 301};
-  const job_view view = view_of(story.tell(started_event).records);
-  REQUIRE(view.workers().size() == 2);
-  CHECK(view.workers()[0].pid == 300);
-  CHECK(view.exits().at("exit:0") == 1);
-  CHECK(view.exits().at("exit:3") == 1);
-}
-
-TEST_CASE("job view: a worker that ends during a start that fails has ended", "[status]") {
-  journal_story story;
-  story.begin().start(0, 2);
-  story.records.pop_back();
-  story.end_worker(1, 3).end("failed", "no such program");
-  const job_view view = view_of(story.records);
-  CHECK(view.workers()[1].state == condition::failed);
-  CHECK(view.activity() == agent_activity::failed);
-  CHECK(view.exits().at("exit:3") == 1);
+  CHECK(view.job().exits().at("signal:9") == 1);
+  CHECK(view.job().ends()[static_cast<std::size_t>(attempt_end::failure)] == 1);
 }
 
 TEST_CASE("job view: a job that pauses says why, until it goes on", "[status]") {
@@ -226,11 +154,11 @@ TEST_CASE("job view: replicas that pause are paused as soon as they have stopped
   story.start(0, 2).wait(10);
   story.tell(journal_story::of(job_event::type::job_paused, "paused by user 0"));
   story.tell(of(job_event::type::workers_stopping)).wait(3);
-  CHECK(view_of(story.records).activity() == agent_activity::stopping);
+  CHECK(view_of(story.records).job().activity() == agent_activity::stopping);
   story.tell(of(job_event::type::workers_stopped)).wait(100);
   const job_view paused = view_of(story.records);
   CHECK(elastic::detail::why_not_ready(paused) == "paused: paused by user 0");
-  CHECK(paused.attempts().back().end == attempt_end::request);
+  CHECK(paused.job().attempts().back().end == attempt_end::request);
   CHECK(paused.seconds(time_use::stop, story.now_us) == approximately(3));
   SECTION("they go on in another attempt") {
     story.tell(journal_story::of(job_event::type::job_resumed, "resumed by user 0"));
@@ -239,93 +167,18 @@ TEST_CASE("job view: replicas that pause are paused as soon as they have stopped
     started_event.local_world_size = 2;
     started_event.pids = {300, 301};
     const job_view view = view_of(story.tell(started_event).records);
-    CHECK(view.activity() == agent_activity::running);
-    CHECK(view.reason().empty());
-    CHECK(view.attempts().size() == 2);
-    CHECK(view.attempts().back().end == attempt_end::none);
+    CHECK(view.job().activity() == agent_activity::running);
+    CHECK(view.job().reason().empty());
+    CHECK(view.job().attempts().size() == 2);
+    CHECK(view.job().attempts().back().end == attempt_end::none);
     CHECK(view.workers()[1].pid == 301);
     CHECK(view.workers()[1].state == condition::running);
   }
   SECTION("one that is to stop then is not paused") {
     story.tell(journal_story::of(job_event::type::stop_requested, "SIGTERM"));
     story.tell(of(job_event::type::workers_stopping)).tell(of(job_event::type::workers_stopped));
-    CHECK(view_of(story.records).activity() == agent_activity::stopping);
+    CHECK(view_of(story.records).job().activity() == agent_activity::stopping);
   }
-}
-
-TEST_CASE("job view: a hung worker is the cause of its own death", "[status]") {
-  journal_story story;
-  story.begin().start(1, 2);
-  job_event hang_event = journal_story::of(job_event::type::worker_hung, "no heartbeat for 9 s");
-  hang_event.rank = 1;
-  hang_event.local_rank = 1;
-  story.tell(hang_event).end_worker(1, 0, 9);
-  const job_view view = view_of(story.records);
-  CHECK(view.workers()[1].state == condition::hung);
-  CHECK(view.attempts().back().reason == "rank 1 was hung: no heartbeat for 9 s");
-}
-
-TEST_CASE("job view: the end of the agent is the last word", "[status]") {
-  const auto [word, activity] =
-      GENERATE(table<std::string, agent_activity>({{"succeeded", agent_activity::succeeded},
-                                                   {"failed", agent_activity::failed},
-                                                   {"stopped", agent_activity::stopped},
-                                                   {"", agent_activity::failed}}));
-  journal_story story;
-  story.begin().start(1, 1).wait(5).end(word, "because");
-  const job_view view = view_of(story.records);
-  CHECK(view.activity() == activity);
-  CHECK(view.has_ended());
-  CHECK(view.reason() == "because");
-  CHECK(view.seconds(time_use::training, story.now_us + 1'000'000'000) == approximately(5));
-}
-
-TEST_CASE("job view: records are taken once, and another agent's begin anew", "[status]") {
-  journal_story story;
-  story.begin().start(1, 2).end_worker(1, 1);
-  job_view view = view_of(story.records);
-  for (const elastic::journal_record& record : story.records) view.take(record);
-  CHECK(view.exits().at("exit:1") == 1);
-  elastic::journal_record later_record = story.records.front();
-  later_record.epoch = 8;
-  view.take(later_record);
-  CHECK(view.sequence() == 1);
-  CHECK(view.workers().empty());
-  CHECK(view.activity() == agent_activity::starting);
-}
-
-TEST_CASE("job view: a journal whose beginning is lost has the attempt that it ends", "[status]") {
-  journal_story story;
-  story.begin().start(3, 2).wait(10).end_worker(1, 1).restart(1);
-  // Only the end of the worker, and what followed.
-  story.records.erase(story.records.begin(), story.records.end() - 5);
-  REQUIRE(story.records.front().event.kind == job_event::type::worker_ended);
-  story.records.front().event.round = 3;
-  const job_view view = view_of(story.records);
-  REQUIRE(view.attempts().size() == 1);
-  CHECK(view.attempts()[0].round == 3);
-  CHECK(view.attempts()[0].end == attempt_end::failure);
-  CHECK(view.attempts()[0].is_restarted == true);
-}
-
-TEST_CASE("job view: keeps as many attempts and failures as it is told to", "[status]") {
-  journal_story story;
-  story.begin();
-  for (std::int64_t round = 0; round < 3; ++round) {
-    story.start(round, 3, round).wait(10).end_worker(0, 1).end_worker(2, 1).restart(round + 1);
-  }
-  job_view view(elastic::detail::view_bounds{2, 1});
-  for (const elastic::journal_record& record : story.records) view.take(record);
-  REQUIRE(view.attempts().size() == 2);
-  for (const elastic::detail::viewed_attempt& attempt : view.attempts()) {
-    REQUIRE(attempt.failures.size() == 1);
-    CHECK(attempt.root_cause() == &attempt.failures.front());
-    CHECK(attempt.failures.front().rank == 0);
-    CHECK(attempt.work_seconds == approximately(10));
-  }
-  CHECK(view.attempts()[1].round == 2);
-  // Documents do without them.
-  CHECK(view_of(story.records).attempts().back().root_cause() == nullptr);
 }
 
 TEST_CASE("job view: steps, their duration and a straggler", "[status]") {
@@ -341,9 +194,9 @@ TEST_CASE("job view: steps, their duration and a straggler", "[status]") {
   }
   view.take(step(99, 5), now);
   view.take(step(-1, 5), now);
-  CHECK(view.median_step_seconds() == approximately(0.5));
-  REQUIRE(view.slowest());
-  CHECK(view.slowest()->rank == 3);
+  CHECK(view.progress().median_seconds == approximately(0.5));
+  REQUIRE(view.progress().slowest);
+  CHECK(view.progress().slowest->rank == 3);
   const auto json = nlohmann::json::parse(elastic::detail::job_json(view, now));
   CHECK(json["progress"]["step"] == 19);
   CHECK(json["progress"]["seconds_left"] == 40.5);
@@ -374,11 +227,45 @@ TEST_CASE("job view: a step lasts until the next, however often it is reported",
   for (std::int64_t second = 0; second < 9; ++second) {
     view.take(step(0, second / 2), story.now_us + second * 1'000'000);
   }
-  CHECK(view.median_step_seconds() == approximately(2));
+  CHECK(view.progress().median_seconds == approximately(2));
   // Behind a checkpoint it begins anew.
   view.take(step(0, 1), story.now_us + 20'000'000);
   view.take(step(0, 2), story.now_us + 22'000'000);
-  CHECK(view.median_step_seconds() == approximately(2));
+  CHECK(view.progress().median_seconds == approximately(2));
+}
+
+TEST_CASE("job view: what a worker reported is forgotten once its place is given to another",
+          "[status]") {
+  journal_story story;
+  story.begin().start(0, 2);
+  job_view view = view_of(story.records);
+  view.take(step(0, 7), story.now_us);
+  view.take(step(1, 8), story.now_us);
+  CHECK(view.progress().slowest->rank == 0);
+  view.take(story.end_worker(1, 1).records.back());
+  CHECK(view.workers()[1].step == 8);
+  CHECK(view.workers()[1].exit_code == 1);
+  SECTION("a replica that starts again") {
+    job_event again = journal_story::of(job_event::type::ranks_replaced);
+    again.rank = 1;
+    again.pid = 4711;
+    view.take(story.tell(again).records.back());
+    CHECK(view.workers()[0].step == 7);
+    CHECK(view.workers()[1].step == -1);
+  }
+  SECTION("another round") {
+    story.start(1, 2);
+    for (const elastic::journal_record& record : story.records) view.take(record);
+    CHECK_FALSE(view.progress().slowest);
+  }
+  SECTION("another agent, of whose journal the beginning is lost") {
+    elastic::journal_record joined = story.records[2];
+    REQUIRE(joined.event.kind == job_event::type::round_joined);
+    joined.epoch = 8;
+    view.take(joined);
+    CHECK(view.workers().size() == 2);
+    CHECK_FALSE(view.progress().slowest);
+  }
 }
 
 TEST_CASE("job view: is bounded, whatever it is told", "[status]") {
@@ -397,8 +284,8 @@ TEST_CASE("job view: is bounded, whatever it is told", "[status]") {
   job_event huge_event = journal_story::of(job_event::type::round_joined);
   story.tell(journal_story::of(job_event::type::rendezvous_started));
   for (const elastic::journal_record& record : story.records) view.take(record);
-  CHECK(view.attempts().size() == elastic::limits::viewed_attempts);
-  CHECK(view.exits().size() <= elastic::limits::viewed_exits);
+  CHECK(view.job().attempts().size() == elastic::limits::viewed_attempts);
+  CHECK(view.job().exits().size() <= elastic::limits::viewed_exits);
   CHECK(elastic::detail::job_json(view, story.now_us).size() <=
         elastic::limits::status_answer_bytes);
   CHECK(elastic::detail::job_text(view, story.now_us).size() < 200'000);
@@ -444,35 +331,6 @@ TEST_CASE("job view: as text for a terminal", "[status]") {
         "  rank 1     pid 201      running  \n");
 }
 
-TEST_CASE("job view: a replica that starts again has another process, and the rest keep theirs",
-          "[status]") {
-  journal_story story;
-  story.begin().start(0, 2).wait(10).end_worker(1, 0, 9);
-  job_event decided = journal_story::of(job_event::type::restart_decided, "restart 1 of 3");
-  decided.restarts = 1;
-  story.tell(decided).wait(1);
-  job_event again = journal_story::of(job_event::type::ranks_replaced);
-  again.rank = 1;
-  again.ranks = {1};
-  again.pid = 4711;
-  again.seconds = 1;
-  story.tell(again).wait(5);
-  const job_view view = view_of(story.records);
-  CHECK(view.activity() == elastic::detail::agent_activity::running);
-  CHECK(view.reason().empty());
-  REQUIRE(view.workers().size() == 2);
-  CHECK(view.workers()[0].pid == 0);
-  CHECK(view.workers()[1].pid == 4711);
-  CHECK(view.workers()[1].state == elastic::detail::viewed_worker::condition::running);
-  CHECK_FALSE(view.workers()[1].signal);
-  CHECK(view.workers()[1].replacements == 1);
-  REQUIRE(view.attempts().size() == 2);
-  CHECK(view.attempts()[0].lost_seconds == 1);
-  CHECK(view.attempts()[1].end == elastic::detail::attempt_end::none);
-  CHECK(view.attempts()[1].replaced == std::vector<std::int64_t>{1});
-  CHECK(view.seconds(elastic::detail::time_use::training, story.now_us) == 15);
-}
-
 // ---- what the time went to ----------------------------------------------------------------------
 
 job_event step_event(job_event::type kind, std::int64_t step, double seconds = 0) {
@@ -491,7 +349,7 @@ TEST_CASE("job view: until the first step workers start, as soon as one was repo
   journal_story story;
   story.begin().start(0, 2).wait(12);
   // Nobody knows yet whether they will report any.
-  CHECK_FALSE(view_of(story.records).has_steps());
+  CHECK_FALSE(view_of(story.records).job().has_steps());
   CHECK(productive(view_of(story.records), story) == approximately(12));
   if (GENERATE(false, true)) {
     // A long start may look like a stall.
@@ -502,101 +360,13 @@ TEST_CASE("job view: until the first step workers start, as soon as one was repo
   }
   story.tell(step_event(job_event::type::step_reached, 1, 12)).wait(3);
   const job_view view = view_of(story.records);
-  CHECK(view.has_steps());
+  CHECK(view.job().has_steps());
   CHECK(productive(view, story) == approximately(3));
   CHECK(view.seconds(time_use::start, story.now_us) == approximately(13));
   CHECK(view.goodput(story.now_us).value() == approximately(3.0 / 18));
   const auto json = nlohmann::json::parse(elastic::detail::job_json(view, story.now_us));
   CHECK(json["has_steps"] == true);
   CHECK(elastic::detail::job_text(view, story.now_us).find("no steps") == std::string::npos);
-}
-
-TEST_CASE("job view: after a restart workers start, repeat steps, and then make new ones",
-          "[status]") {
-  journal_story story;
-  story.begin().start(0, 2).wait(2).tell(step_event(job_event::type::step_reached, 1)).wait(50);
-  story.end_worker(1, 1).restart(1).start(1, 2, 1).wait(8);
-  CHECK(productive(view_of(story.records), story) == approximately(50));
-  story.tell(step_event(job_event::type::rollback_started, 30)).wait(20);
-  story.tell(step_event(job_event::type::step_reached, 51, 34)).wait(5);
-  const job_view view = view_of(story.records);
-  CHECK(productive(view, story) == approximately(55));
-  CHECK(view.seconds(time_use::start, story.now_us) == approximately(1 + 2 + 1 + 8));
-  CHECK(view.seconds(time_use::rollback, story.now_us) == approximately(20));
-  CHECK(view.seconds(time_use::stop, story.now_us) == approximately(3));
-  // From the failure until the workers had caught up.
-  CHECK(view.attempts()[0].lost_seconds.value() == approximately(3 + 2 + 1 + 8 + 20));
-}
-
-TEST_CASE("job view: an attempt that ends before it catches up was lost as a whole", "[status]") {
-  journal_story story;
-  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 1)).wait(50);
-  story.end_worker(1, 1).restart(1).start(1, 2, 1).wait(8).end_worker(1, 1);
-  const job_view view = view_of(story.records);
-  CHECK(view.attempts()[0].lost_seconds.value() == approximately(3 + 2 + 1 + 8));
-  CHECK(productive(view, story) == approximately(50));
-}
-
-TEST_CASE("job view: the step that a failure interrupts is lost", "[status]") {
-  journal_story story;
-  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 1)).wait(50);
-  story.end_worker(1, 1).wait(2);
-  job_event ended = journal_story::of(job_event::type::round_ended, "rank 1 failed");
-  ended.state = "worker_failed";
-  ended.step = 45;
-  ended.seconds = 7;  // 5 of them before the worker ended
-  const job_view view = view_of(story.tell(ended).records);
-  CHECK(productive(view, story) == approximately(45));
-  CHECK(view.seconds(time_use::rollback, story.now_us) == approximately(5));
-  CHECK(view.seconds(time_use::stop, story.now_us) == approximately(2));
-}
-
-TEST_CASE("job view: a worker that was hung has stalled the job since the last step", "[status]") {
-  journal_story story;
-  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 1)).wait(100);
-  job_event hang_event = journal_story::of(job_event::type::worker_hung, "no heartbeat for 60 s");
-  hang_event.rank = 1;
-  hang_event.local_rank = 1;
-  story.tell(hang_event);
-  job_event ended = journal_story::of(job_event::type::round_ended, "rank 1 was hung");
-  ended.state = "worker_failed";
-  ended.seconds = 60;
-  const job_view view = view_of(story.tell(ended).records);
-  CHECK(productive(view, story) == approximately(40));
-  CHECK(view.seconds(time_use::stall, story.now_us) == approximately(60));
-}
-
-TEST_CASE("job view: a stall is lost from its beginning on, with or without steps", "[status]") {
-  const bool has_steps = GENERATE(false, true);
-  journal_story story;
-  story.begin().start(0, 2);
-  if (has_steps) story.tell(step_event(job_event::type::step_reached, 1));
-  story.wait(55 + 30);
-  job_event found = journal_story::of(job_event::type::stall_found, "rank 1 is stopped");
-  found.seconds = 30;
-  story.tell(found).wait(7);
-  // Another verdict on the same stall.
-  found.seconds = 37;
-  story.tell(found).wait(7);
-  CHECK(productive(view_of(story.records), story) == approximately(55));
-  story.tell(journal_story::of(job_event::type::stall_ended)).wait(10);
-  const job_view view = view_of(story.records);
-  CHECK(productive(view, story) == approximately(65));
-  CHECK(view.seconds(time_use::stall, story.now_us) == approximately(44));
-}
-
-TEST_CASE("job view: a stall among repeated steps ends in them", "[status]") {
-  journal_story story;
-  story.begin().start(0, 2).tell(step_event(job_event::type::step_reached, 9)).wait(50);
-  story.end_worker(1, 1).restart(1).start(1, 2, 1);
-  story.tell(step_event(job_event::type::rollback_started, 3)).wait(40);
-  job_event found = journal_story::of(job_event::type::stall_found, "rank 1 is stopped");
-  found.seconds = 1000;  // whatever a file says
-  story.tell(found).wait(4).tell(journal_story::of(job_event::type::stall_ended)).wait(6);
-  const job_view view = view_of(story.records);
-  CHECK(view.seconds(time_use::stall, story.now_us) == approximately(44));
-  CHECK(view.seconds(time_use::rollback, story.now_us) == approximately(6));
-  CHECK(productive(view, story) == approximately(50));
 }
 
 TEST_CASE("job view: a step is productive when it is done, so that no counter goes back",
@@ -632,16 +402,6 @@ TEST_CASE("job view: a step is productive when it is done, so that no counter go
   view.take(story.wait(1).tell(ended).records.back());
   grows();
   CHECK(last == approximately(9));
-}
-
-TEST_CASE("job view: the pause before a restart is no stop", "[status]") {
-  journal_story story;
-  story.begin().start(0, 1).wait(10).end_worker(0, 1);
-  story.tell(journal_story::of(job_event::type::restart_decided, "restart 1 of 3")).wait(20);
-  story.start(1, 1, 1);
-  const job_view view = view_of(story.records);
-  CHECK(view.seconds(time_use::wait, story.now_us) == approximately(20));
-  CHECK(view.seconds(time_use::stop, story.now_us) == approximately(0));
 }
 
 // ---- metrics ------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ struct two_roles {
     journal_story story;
     story.begin().start(1, 2).wait(10).end_worker(1, 3).restart(1).start(2, 2, 1).wait(4);
     now_us = story.now_us;
-    views = {std::make_shared<const job_view>(elastic::detail::view_of(story.records)),
+    views = {std::make_shared<const job_view>(elastic::test::view_of(story.records)),
              std::make_shared<const job_view>()};
   }
 
@@ -396,7 +396,7 @@ TEST_CASE("roles monitor: a role that starts again has another journal and the s
     CHECK(monitor.journal(1) == journal);
     event.run_id = run;
     journal->record(event);
-    CHECK(monitor.monitor(1)->view()->run_id() == run);
+    CHECK(monitor.monitor(1)->view()->job().run_id() == run);
   }
   CHECK(calls == 2);
   CHECK(monitor.changes() == 2);

@@ -186,7 +186,7 @@ std::string answer_line(const http_request_head& request, const status_gate& gat
 }
 
 TEST_CASE("status: each path has its answer", "[status]") {
-  const job_view view = elastic::detail::view_of(journal_story().begin().start(1, 2).records);
+  const job_view view = elastic::test::view_of(journal_story().begin().start(1, 2).records);
   const status_gate gate;
   const std::string plain_text = "text/plain; charset=utf-8";
   CHECK(answer_line(get("/"), gate, view) == "200 text/html; charset=utf-8");
@@ -231,7 +231,7 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   gate.token = token;
   journal_story story;
   story.begin().tell(journal_story::of(elastic::job_event::type::rendezvous_started));
-  const job_view view = elastic::detail::view_of(story.records);
+  const job_view view = elastic::test::view_of(story.records);
   const auto body = [&](const http_request_head& request) {
     const status_answer answer = answer_of(request, gate, view_source(view), story.now_us);
     return std::to_string(answer.status) + " " + answer.body;

@@ -43,11 +43,11 @@ using elastic::detail::parse_node_report;
 using elastic::detail::report_demand;
 using elastic::detail::report_feed;
 using elastic::detail::report_text;
-using elastic::detail::view_of;
 using elastic::detail::viewed_job;
 using elastic::detail::viewed_worker;
 using elastic::test::contains_text;
 using elastic::test::journal_story;
+using elastic::test::view_of;
 using condition = viewed_worker::condition;
 using presence = node_presence;
 
@@ -599,8 +599,8 @@ TEST_CASE("job monitor: viewers share a view until the job changes", "[status]")
   host.demanded(report_demand::changes);
   CHECK(is_replaced());
   // That of an earlier viewer is as it was.
-  CHECK(view->activity() == elastic::detail::agent_activity::starting);
-  CHECK(host.view()->activity() == elastic::detail::agent_activity::meeting);
+  CHECK(view->job().activity() == elastic::detail::agent_activity::starting);
+  CHECK(host.view()->job().activity() == elastic::detail::agent_activity::meeting);
 }
 
 TEST_CASE("job monitor: what nobody can read changes nothing", "[status]") {

@@ -3,178 +3,50 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/limits.hpp>
+#include <elastic/status/detail/job_state.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
+#include <elastic/status/detail/viewed_worker.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <elastic/telemetry/worker_progress.hpp>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace elastic::detail {
 
-/// What the time of an agent went to. Only `training` is what the job is for.
-enum class time_use {
-  /// The workers do what no attempt has done before. If they report no steps: they run.
-  training,
-  /// The nodes meet, or the job pauses.
-  rendezvous,
-  /// Until the workers run; if they report steps, until the first one of the attempt.
-  start,
-  /// Until no worker is left that has to end.
-  stop,
-  exit_barrier,
-  /// The workers repeat steps, or worked on one when their attempt ended.
-  rollback,
-  /// The workers made no progress, as was found out, or were hung.
-  stall,
-  /// A pause before a restart.
-  wait,
-};
-inline constexpr std::array<std::string_view, 8> time_use_names{
-    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback", "stall", "wait"};
+/// How far workers are.
+struct viewed_progress {
+  /// The furthest behind; null: none reports steps.
+  const viewed_worker* slowest = nullptr;
+  /// The slowest of those that say something; workers of other nodes tell no text.
+  const viewed_worker* speaker = nullptr;
+  /// The median of what a step takes those that run; 0: not known.
+  double median_seconds = 0;
 
-/// Why an attempt ended.
-enum class attempt_end { none, success, failure, hang, membership, request };
-inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
-                                                                   "hang", "membership", "request"};
-
-/// Durations in seconds, counted as Prometheus does.
-struct duration_histogram {
-  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
-                                                 5,    10,   30,  120., 600, 1800};
-  /// How many were at most as long as each bound and longer than the one before.
-  std::array<std::int64_t, bounds.size()> counts{};
-  std::int64_t count = 0;
-  double sum = 0;
-
-  ELASTIC_DECL void add(double seconds);
+  /// How long the job still takes, if its workers say how many steps there are.
+  ELASTIC_DECL std::optional<double> seconds_left() const;
 };
 
-/// One life of the worker group of this node, or the wait for it.
-struct viewed_attempt {
-  /// Of the rendezvous, whose first is 0; -1: none was joined yet.
-  std::int64_t round = -1;
-  /// How often workers had failed before.
-  std::int64_t number = 0;
-  std::int64_t world_size = 0;
-  std::int64_t nodes = 0;
-  /// When it was begun, its workers ran, and something ended that; 0: not yet.
-  std::int64_t began_us = 0;
-  std::int64_t started_us = 0;
-  std::int64_t ended_us = 0;
-  attempt_end end = attempt_end::none;
-  std::string reason = {};
-  /// The first worker of this node that failed.
-  std::optional<std::int64_t> failed_rank = {};
-  /// What it left: its error, and the last lines of its stderr. Text of the worker's.
-  std::string cause = {};
-  std::string last_lines = {};
-  /// What was decided then.
-  std::string decision = {};
-  /// What its end cost: until workers ran again, and if they report steps, until their furthest one
-  /// was reached again, or the next attempt ended before. Empty: they do not run, or not yet.
-  std::optional<double> lost_seconds = {};
-  /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
-  bool is_replacement = false;
-  std::vector<std::int64_t> replaced = {};
-
-  // ---- what documents leave out, and `explain` shows ----
-
-  /// When this node joined the round, and how long it had waited; empty: not yet.
-  std::int64_t joined_us = 0;
-  std::optional<double> met_seconds = {};
-  /// How many workers this node started; 0: none yet.
-  std::int64_t workers = 0;
-  /// What ended the round, the state of round_ended; none: the attempt ended in another way.
-  std::optional<std::string> change = {};
-  /// The failure that ended the round was another node's.
-  bool is_elsewhere = false;
-  /// The events of workers that failed, and of those that were hung, in the order of time, as far
-  /// as they are kept (`view_bounds::failures`).
-  std::vector<job_event> failures = {};
-  std::vector<job_event> hung = {};
-  /// Whether a restart was decided; empty: nothing was.
-  std::optional<bool> is_restarted = {};
-  /// How long the workers took to stop, and how long they might; empty: none had to be stopped.
-  std::optional<double> stop_seconds = {};
-  std::optional<double> stop_allowed = {};
-  /// How long the workers ran, and the furthest step of the attempt.
-  double work_seconds = 0;
-  std::optional<std::int64_t> step = {};
-  /// From the end of the attempt before until its furthest step was reached again; of the first
-  /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
-  std::optional<double> reached_seconds = {};
-  /// When that was, and when the workers of the attempt were told to end; 0: not yet, or never.
-  std::int64_t reached_us = 0;
-  std::int64_t stopping_us = 0;
-
-  /// The root cause of a failure that began on this node; null: there is none, or its event was not
-  /// kept. A hung worker precedes the failures, since it fails only when it is killed.
-  ELASTIC_DECL const job_event* root_cause() const;
-};
-
-/// What is known of ranks of a node that were replaced while other workers of the job went on.
-struct viewed_replacements {
-  /// The job runs with `on_failure::replace`.
-  bool is_on = false;
-  /// How often workers of this node went on in a new round, and how many ranks were replaced then.
-  std::int64_t epochs = 0;
-  std::int64_t ranks = 0;
-  std::map<std::int64_t, std::int64_t> by_rank = {};
-  /// Until the workers of this node were in the new round.
-  duration_histogram durations = {};
-  /// How often all workers had to start again instead, and why the last time.
-  std::int64_t abandoned = 0;
-  std::string last_obstacle = {};
-
-  /// Whether there is anything to be shown.
-  bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
-};
-
-/// How much a job_view keeps.
-struct view_bounds {
-  /// The oldest are forgotten.
-  std::size_t attempts = limits::viewed_attempts;
-  /// Of each attempt, the events of so many workers that failed, and as many that were hung.
-  std::size_t failures = 0;
-};
-
-/// Why a job stands still, as its agents have found out.
-struct viewed_stall {
-  /// A stall_verdict::kind, one sentence, and lines of evidence.
-  std::string cause = {};
-  std::string sentence = {};
-  std::string evidence = {};
-  /// How many ranks hold up the others; the first of them, -1: none.
-  std::int64_t ranks = 0;
-  std::int64_t rank = -1;
-  std::int64_t found_us = 0;
-  /// It still does.
-  bool is_there = false;
-};
-
-/// The state of a job as one agent sees it: the one fold over the records of its journal, and what
-/// workers report. Documents, metrics, the page and `explain` are functions of it. A plain value
-/// without clocks; bounded, whatever it is told.
+/// What the viewers of a job see of it on one node: its state, what the workers report, and, if
+/// the node serves the rendezvous, the other nodes. Documents, metrics and the page are functions
+/// of it. A plain value without clocks; bounded, whatever it is told.
 ///
 /// Thread-safety: one thread at a time.
 class job_view {
  public:
   job_view() = default;
-  explicit job_view(view_bounds bounds) : bounds_(bounds) {}
+  explicit job_view(job_state job) : job_(std::move(job)) { show_workers(); }
 
-  /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
-  /// over.
+  /// Takes the next record, as `job_state::take` does.
   ELASTIC_DECL void take(const journal_record& record);
+
+  /// Takes what a worker of this node reports.
+  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
+
+  /// What the journal tells.
+  const job_state& job() const { return job_; }
 
   /// What the server of the rendezvous knows of the job, if this node has it.
   viewed_job& whole() { return whole_; }
@@ -183,154 +55,32 @@ class job_view {
   bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
-  /// Takes what a worker of this node reports.
-  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
-
-  agent_activity activity() const { return activity_; }
-  bool has_ended() const { return activity_ >= agent_activity::succeeded; }
-  /// Why it is at that; empty: nothing more is to be said.
-  const std::string& reason() const { return reason_; }
-
-  /// The last one that was found; none: none was.
-  const std::optional<viewed_stall>& stall() const { return stall_; }
-
-  const viewed_replacements& replacements() const { return replacements_; }
-
-  /// The last record that was taken; 0: none.
-  std::int64_t epoch() const { return epoch_; }
-  std::int64_t sequence() const { return sequence_; }
-
-  const std::string& node() const { return node_; }
-  const std::string& run_id() const { return run_id_; }
-  const std::string& backend() const { return backend_; }
-  const std::string& role() const { return role_; }
-  /// The place of this node in the round; -1: none yet.
-  std::int64_t group_rank() const { return group_rank_; }
-  std::int64_t base_rank() const { return base_rank_; }
-  std::int64_t restarts() const { return restarts_; }
-  std::int64_t max_restarts() const { return max_restarts_; }
-
-  /// The newest last.
-  const std::deque<viewed_attempt>& attempts() const { return attempts_; }
-  /// By local rank.
+  /// Those of the state, with what they report; by local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
 
-  /// When the agent began, in microseconds since 1970.
-  std::int64_t began_us() const { return began_us_; }
-  /// The last record that was taken, in microseconds since 1970.
-  std::int64_t last_us() const { return last_us_; }
   /// What the time was used for up to `now_us`, in seconds. The step that workers are making
   /// belongs to nothing until they report it.
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
-  /// The sum of all uses.
-  ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
   /// The part of the time that was productive, from 0 to 1; empty before anything was done.
   ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
-  /// Whether workers of this node have reported steps. Without them, all the time for which workers
-  /// ran is productive, unless a stall was found.
-  bool has_steps() const { return has_steps_; }
 
-  /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
-  const std::array<std::int64_t, 6>& ends() const { return ends_; }
-  const std::map<std::string, std::int64_t>& exits() const { return exits_; }
-  const duration_histogram& rendezvous_durations() const { return rendezvous_; }
-  const duration_histogram& start_durations() const { return starts_; }
-  const duration_histogram& stop_durations() const { return stops_; }
-
-  /// The furthest behind of the workers that report steps; null: none does.
-  ELASTIC_DECL const viewed_worker* slowest() const;
-  /// The median of what a step takes the workers that run; 0: not known.
-  ELASTIC_DECL double median_step_seconds() const;
+  /// How far the workers of this node are, and how far all that are known here. Valid until the
+  /// view is told something.
+  ELASTIC_DECL viewed_progress progress() const;
+  ELASTIC_DECL viewed_progress whole_progress() const;
 
  private:
-  ELASTIC_DECL void begin_run(const journal_record& record);
-  ELASTIC_DECL void apply(const journal_record& record);
-  ELASTIC_DECL void note_in_attempt(const job_event& event);
-  ELASTIC_DECL void add_attempt(const journal_record& record);
-  ELASTIC_DECL void rest(const journal_record& record);
-  ELASTIC_DECL void show_meeting();
-  ELASTIC_DECL void open_attempt(const journal_record& record);
-  ELASTIC_DECL void join_round(const journal_record& record);
-  ELASTIC_DECL void start_workers(const journal_record& record);
-  ELASTIC_DECL void end_worker(const journal_record& record);
-  ELASTIC_DECL void note_hung(const journal_record& record);
-  ELASTIC_DECL void suspect(const job_event& event);
-  ELASTIC_DECL void note_stall(const journal_record& record);
-  ELASTIC_DECL void end_stall(const journal_record& record);
-  ELASTIC_DECL void note_first_step();
-  ELASTIC_DECL void note_rollback(const journal_record& record);
-  ELASTIC_DECL void note_reached_step(const journal_record& record);
-  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
-  ELASTIC_DECL void restart_replica(const journal_record& record);
-  ELASTIC_DECL void note_replacement(const job_event& event);
-  ELASTIC_DECL void note_abandonment(const job_event& event);
-  ELASTIC_DECL void show_replacements();
-  ELASTIC_DECL void note_stopped(const journal_record& record);
-  ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
-  ELASTIC_DECL void decide(const journal_record& record);
-  ELASTIC_DECL void end_agent(const journal_record& record);
-  ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
-  ELASTIC_DECL void lose_last_step(std::int64_t from_us);
+  ELASTIC_DECL void show_workers();
   ELASTIC_DECL double unfinished_seconds(std::int64_t now_us) const;
-  ELASTIC_DECL bool has_running_workers() const;
-  bool is_working() const {
-    return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
-  }
-  ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
 
-  view_bounds bounds_;
-  agent_activity activity_ = agent_activity::starting;
-  std::string reason_;
-  /// Why the job pauses, or is about to; empty: it does not.
-  std::string pause_;
-  std::optional<viewed_stall> stall_;
-  viewed_replacements replacements_;
-  std::int64_t epoch_ = 0;
-  std::int64_t sequence_ = 0;
-  std::string node_;
-  std::string run_id_;
-  std::string backend_;
-  std::string role_;
-  std::int64_t group_rank_ = -1;
-  std::int64_t base_rank_ = 0;
-  std::int64_t restarts_ = 0;
-  std::int64_t max_restarts_ = 0;
-  std::deque<viewed_attempt> attempts_;
-  /// Whether the last attempt goes on.
-  bool is_open_ = false;
-  bool is_stopping_ = false;
-  bool will_restart_ = false;
+  job_state job_;
   std::vector<viewed_worker> workers_;
-  std::int64_t began_us_ = 0;
-  std::int64_t last_us_ = 0;
-  time_use use_ = time_use::start;
-  std::int64_t use_began_us_ = 0;
-  /// What a stall interrupted.
-  time_use stalled_use_ = time_use::training;
-  /// The last productive time that has ended.
-  std::int64_t trained_from_us_ = 0;
-  std::int64_t trained_to_us_ = 0;
-  /// The attempt has ended, and it is not yet known whether its last step was lost.
-  bool is_last_step_open_ = false;
-  bool has_steps_ = false;
   /// The furthest step of the attempt, as workers told this view, and when; -1: they told none.
   std::int64_t step_ = -1;
   std::int64_t stepped_us_ = 0;
-  std::array<double, time_use_names.size()> used_{};
-  std::array<std::int64_t, attempt_end_names.size()> ends_{};
-  std::map<std::string, std::int64_t> exits_;
-  duration_histogram rendezvous_;
-  duration_histogram starts_;
-  duration_histogram stops_;
   viewed_job whole_;
   bool is_shown_elsewhere_ = false;
 };
-
-/// The median of what a step takes those of the workers that run and report steps; 0: none does.
-ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers);
-
-/// The view of a journal that was read.
-ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records);
 
 }  // namespace elastic::detail
 

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/status/detail/agent_phase.hpp>
+#include <elastic/status/detail/job_state.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstdint>

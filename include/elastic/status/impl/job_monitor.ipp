@@ -204,7 +204,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_us();
-    news = change_view().whole().take(node, content, view_.epoch(), now);
+    news = change_view().whole().take(node, content, view_.job().epoch(), now);
     journal = journal_.lock();
     if (news.is_own) {
       reports_to_itself_ = true;

@@ -50,7 +50,7 @@ inline std::string number_list(const std::vector<std::int64_t>& numbers, std::si
   return fmt::format("[{}]", fmt::join(numbers.begin(), end, ", "));
 }
 
-inline std::string attempt_json(const viewed_attempt& attempt, bool has_lines) {
+inline std::string attempt_json(const job_attempt& attempt, bool has_lines) {
   json_object json;
   json.add("round", attempt.round).add("attempt", attempt.number);
   json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
@@ -103,43 +103,7 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   return json.text();
 }
 
-/// How far all workers are that are known here.
-struct known_progress {
-  /// The furthest behind; null: none reports steps.
-  const viewed_worker* slowest = nullptr;
-  /// The slowest of those that say something; workers of other nodes tell no text.
-  const viewed_worker* speaker = nullptr;
-  double median_seconds = 0;
-
-  /// How long the job still takes, if its workers say how many steps there are.
-  std::optional<double> seconds_left() const {
-    if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
-    const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
-    return median_seconds * steps;
-  }
-};
-
-inline known_progress progress_of(const job_view& view) {
-  known_progress progress;
-  std::vector<const viewed_worker*> workers;
-  for (const viewed_worker& worker : view.workers()) workers.push_back(&worker);
-  for (const viewed_node& node : view.whole().nodes()) {
-    if (node.entry.presence != node_presence::active) continue;
-    for (const viewed_worker& worker : node.workers) workers.push_back(&worker);
-  }
-  for (const viewed_worker* const worker : workers) {
-    if (worker->step < 0) continue;
-    if (!progress.slowest || worker->step < progress.slowest->step) progress.slowest = worker;
-    const bool speaks = !worker->text.empty();
-    if (speaks && (!progress.speaker || worker->step < progress.speaker->step)) {
-      progress.speaker = worker;
-    }
-  }
-  progress.median_seconds = median_step_seconds(workers);
-  return progress;
-}
-
-inline std::string progress_part(const known_progress& progress) {
+inline std::string progress_part(const viewed_progress& progress) {
   json_object json;
   if (const viewed_worker* const slowest = progress.slowest) {
     json.add("step", slowest->step).add("total", slowest->total);
@@ -227,13 +191,13 @@ inline std::vector<std::int64_t> named_ranks(std::vector<std::int64_t> ranks) {
 }
 
 /// Replicas run without having met.
-inline std::string attempt_name(const viewed_attempt& attempt) {
+inline std::string attempt_name(const job_attempt& attempt) {
   if (attempt.round >= 0) return fmt::format("round {}", attempt.round);
   if (attempt.started_us == 0) return "meeting";
   return attempt.end == attempt_end::none ? "running" : "ended";
 }
 
-inline std::string attempt_line(const viewed_attempt& attempt, const job_view& view,
+inline std::string attempt_line(const job_attempt& attempt, bool has_job_ended,
                                 std::int64_t now_us) {
   std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
   line += attempt_name(attempt);
@@ -244,7 +208,7 @@ inline std::string attempt_line(const viewed_attempt& attempt, const job_view& v
     line += "  kept all workers";
   }
   const bool is_over = attempt.end != attempt_end::none;
-  const std::int64_t until = is_over || view.has_ended() ? attempt.ended_us : now_us;
+  const std::int64_t until = is_over || has_job_ended ? attempt.ended_us : now_us;
   if (attempt.started_us > 0) {
     const double ran = seconds_between(attempt.started_us, until == 0 ? now_us : until);
     line += fmt::format("  ran {}", span_text(ran));
@@ -287,7 +251,7 @@ inline bool is_remarkable(const viewed_worker& worker, double median) {
 inline std::string workers_text(const job_view& view) {
   constexpr std::size_t most_lines = 16;
   const bool shows_each = view.workers().size() <= most_lines;
-  const double median = view.median_step_seconds();
+  const double median = view.progress().median_seconds;
   std::string text;
   std::size_t left_out = 0;
   std::size_t lines = 0;
@@ -306,7 +270,7 @@ inline std::string workers_text(const job_view& view) {
 /// Of the other nodes only workers of which there is something to be said.
 inline std::string other_workers_text(const job_view& view) {
   constexpr int most_lines = 16;
-  const double median = progress_of(view).median_seconds;
+  const double median = view.whole_progress().median_seconds;
   std::string text;
   int lines = 0;
   for (const viewed_node& node : view.whole().nodes()) {
@@ -320,19 +284,20 @@ inline std::string other_workers_text(const job_view& view) {
 }
 
 inline std::string headline(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
   std::string line =
-      fmt::format("job {}  {}", one_line(view.run_id(), 200), to_string(view.activity()));
-  if (!view.reason().empty()) line += fmt::format(" ({})", one_line(view.reason(), 300));
+      fmt::format("job {}  {}", one_line(job.run_id(), 200), to_string(job.activity()));
+  if (!job.reason().empty()) line += fmt::format(" ({})", one_line(job.reason(), 300));
   line += '\n';
-  if (!view.attempts().empty() && view.attempts().back().round >= 0) {
-    const viewed_attempt& last = view.attempts().back();
+  if (job.round() >= 0) {
+    const job_attempt& last = job.attempts().back();
     line += fmt::format("round {}  world {}  node {} of {} ({})  ", last.round, last.world_size,
-                        view.group_rank(), last.nodes, one_line(view.node(), 100));
+                        job.group_rank(), last.nodes, one_line(job.node(), 100));
   }
-  line += fmt::format("restarts {} of {}", view.restarts(), view.max_restarts());
+  line += fmt::format("restarts {} of {}", job.restarts(), job.max_restarts());
   if (const auto part = view.goodput(now_us)) {
     line += fmt::format("  goodput {:.1f} %{}", *part * 100,
-                        view.has_steps() ? "" : " (no steps reported)");
+                        job.has_steps() ? "" : " (no steps reported)");
   }
   return line + "\n";
 }
@@ -361,7 +326,7 @@ inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
 }
 
 ELASTIC_DECL std::string progress_line(const job_view& view) {
-  const known_progress progress = progress_of(view);
+  const viewed_progress progress = view.whole_progress();
   const viewed_worker* const slowest = progress.slowest;
   if (!slowest) return {};
   std::string line = fmt::format("step {}", slowest->step);
@@ -375,22 +340,23 @@ ELASTIC_DECL std::string progress_line(const job_view& view) {
 }
 
 ELASTIC_DECL std::string progress_summary(const job_view& view) {
-  return progress_part(progress_of(view));
+  return progress_part(view.whole_progress());
 }
 
-inline std::string stall_json(const viewed_stall& stall) {
+inline std::string stall_json(const journal_record& found, bool is_there) {
+  const job_event& stall = found.event;
   json_object json;
-  json.add("is_there", stall.is_there).add("cause", cut_text(stall.cause, 64));
-  json.add("sentence", cut_text(stall.sentence, 1024));
-  json.add("evidence", cut_text(stall.evidence, 4096));
-  json.add("rank", stall.rank).add("ranks", stall.ranks).add("found_us", stall.found_us);
-  return json.text();
+  json.add("is_there", is_there).add("cause", cut_text(stall.state, 64));
+  json.add("sentence", cut_text(stall.reason, 1024));
+  json.add("evidence", cut_text(stall.lines, 4096));
+  json.add("rank", stall.rank.value_or(-1)).add("ranks", stall.count.value_or(0));
+  return json.add("found_us", found.time_us).text();
 }
 
-inline std::string replacements_json(const job_view& view) {
-  const viewed_replacements& replacements = view.replacements();
+inline std::string replacements_json(const job_state& job) {
+  const job_replacements& replacements = job.replacements();
   json_object json;
-  json.add("worker_epoch", view.attempts().empty() ? -1 : view.attempts().back().round);
+  json.add("worker_epoch", job.round());
   json.add("epochs", replacements.epochs).add("ranks", replacements.ranks);
   json.add("seconds", rounded(replacements.durations.sum));
   json.add("abandoned", replacements.abandoned);
@@ -401,7 +367,7 @@ inline std::string replacements_json(const job_view& view) {
 }
 
 /// "replaced: rank 3 2 times, rank 5 once; all workers restarted once, …"; empty: neither.
-inline std::string replacements_line(const viewed_replacements& replacements) {
+inline std::string replacements_line(const job_replacements& replacements) {
   constexpr std::size_t most_named = 16;
   std::string line;
   std::size_t named = 0;
@@ -422,29 +388,28 @@ inline std::string replacements_line(const viewed_replacements& replacements) {
 }
 
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
   json_object head;
-  head.add("run_id", view.run_id()).add("role", view.role()).add("backend", view.backend());
-  head.add("version", version_text).add("node", view.node());
-  head.add("epoch", view.epoch()).add("sequence", view.sequence()).add("time_us", now_us);
-  head.add("began_us", view.began_us()).add("state", to_string(view.activity()));
-  head.add("reason", cut_text(view.reason(), 1024));
-  if (view.stall()) head.add_json("stall", stall_json(*view.stall()));
-  if (view.replacements().is_known()) {
-    head.add_json("replacements", replacements_json(view));
-  }
-  head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
-  head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
+  head.add("run_id", job.run_id()).add("role", job.role()).add("backend", job.backend());
+  head.add("version", version_text).add("node", job.node());
+  head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);
+  head.add("began_us", job.began_us()).add("state", to_string(job.activity()));
+  head.add("reason", cut_text(job.reason(), 1024));
+  if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
+  if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
+  head.add("group_rank", job.group_rank()).add("base_rank", job.base_rank());
+  head.add("restarts", job.restarts()).add("max_restarts", job.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
-  head.add("has_steps", view.has_steps());
+  head.add("has_steps", job.has_steps());
   std::vector<std::string> attempts;
   constexpr std::size_t with_lines = 8;
-  for (std::size_t index = 0; index < view.attempts().size(); ++index) {
-    const bool has_lines = index + with_lines >= view.attempts().size();
-    attempts.push_back(attempt_json(view.attempts()[index], has_lines));
+  for (std::size_t index = 0; index < job.attempts().size(); ++index) {
+    const bool has_lines = index + with_lines >= job.attempts().size();
+    attempts.push_back(attempt_json(job.attempts()[index], has_lines));
   }
   std::vector<std::string> workers;
   text_budget budget;
-  const known_progress progress = progress_of(view);
+  const viewed_progress progress = view.whole_progress();
   for (const viewed_worker& worker : view.workers()) {
     workers.push_back(worker_json(worker, progress.median_seconds, budget));
   }
@@ -459,16 +424,17 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
 }
 
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
   std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us);
   const std::string progress = progress_line(view);
   if (!progress.empty()) text += progress + "\n";
-  if (view.stall() && view.stall()->is_there) {
-    text += fmt::format("stalled: {}\n", one_line(view.stall()->sentence, 1024));
+  if (job.is_stalled()) {
+    text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
   }
-  text += replacements_line(view.replacements());
-  if (!view.attempts().empty()) text += "attempts (UTC)\n";
-  for (const viewed_attempt& attempt : view.attempts()) {
-    text += attempt_line(attempt, view, now_us);
+  text += replacements_line(job.replacements());
+  if (!job.attempts().empty()) text += "attempts (UTC)\n";
+  for (const job_attempt& attempt : job.attempts()) {
+    text += attempt_line(attempt, job.has_ended(), now_us);
   }
   if (!view.workers().empty()) text += "workers of this node\n";
   return text + workers_text(view) + other_workers_text(view);
@@ -492,9 +458,10 @@ ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_
 }
 
 ELASTIC_DECL std::string why_not_ready(const job_view& view) {
-  if (view.activity() == agent_activity::running) return {};
-  std::string why(to_string(view.activity()));
-  if (!view.reason().empty()) why += ": " + one_line(view.reason(), 300);
+  const job_state& job = view.job();
+  if (job.activity() == agent_activity::running) return {};
+  std::string why(to_string(job.activity()));
+  if (!job.reason().empty()) why += ": " + one_line(job.reason(), 300);
   return why;
 }
 
@@ -508,10 +475,9 @@ ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us)
       std::count_if(view.workers().begin(), view.workers().end(),
                     [](const viewed_worker& worker) { return worker.state == condition::running; });
   const std::string why = why_not_ready(view);
-  const bool has_round = !view.attempts().empty() && view.attempts().back().round >= 0;
+  const std::int64_t round = view.job().round();
   std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
-  text += line(has_round, "round",
-               has_round ? fmt::format("{}", view.attempts().back().round) : "none yet");
+  text += line(round >= 0, "round", round >= 0 ? fmt::format("{}", round) : "none yet");
   text += line(running > 0 && static_cast<std::size_t>(running) == count, "workers",
                fmt::format("{} of {} run", running, count));
   std::string nodes = nodes_line_of(view.whole(), now_us);

@@ -121,34 +121,35 @@ inline std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
 }
 
-inline void write_state(metrics_writer& writer, const job_view& view) {
+inline void write_state(metrics_writer& writer, const job_state& job) {
   writer.family("elastic_job", "info", "What the agent runs.");
-  const std::string& role = writer.role().empty() ? view.role() : writer.role();
+  const std::string& role = writer.role().empty() ? job.role() : writer.role();
   writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
-                                       label_value(view.run_id()), label_value(role),
-                                       label_value(view.backend()), version_text));
+                                       label_value(job.run_id()), label_value(role),
+                                       label_value(job.backend()), version_text));
   writer.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
   for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
-    const bool is_it = view.activity() == static_cast<agent_activity>(index);
+    const bool is_it = job.activity() == static_cast<agent_activity>(index);
     writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
   }
-  if (view.attempts().empty() || view.attempts().back().round < 0) return;
+  if (job.round() < 0) return;
   writer.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
-  writer.sample(static_cast<double>(view.attempts().back().round));
+  writer.sample(static_cast<double>(job.round()));
 }
 
 /// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
 inline bool tells_of_whole_job(const job_view& view) {
-  return view.whole().is_known() || (view.group_rank() == 0 && !view.is_shown_elsewhere());
+  return view.whole().is_known() || (view.job().group_rank() == 0 && !view.is_shown_elsewhere());
 }
 
 inline void write_nodes(metrics_writer& writer, const job_view& view) {
   const viewed_job& whole = view.whole();
-  const bool is_running = view.activity() == agent_activity::running;
+  const bool is_running = view.job().activity() == agent_activity::running;
   if (!is_running && !whole.is_known()) return;
   writer.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
   if (is_running) {
-    writer.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+    const auto nodes = static_cast<double>(view.job().attempts().back().nodes);
+    writer.sample(nodes, label("state", "active"));
   } else {
     writer.sample(whole.active(), label("state", "active"));
   }
@@ -158,20 +159,21 @@ inline void write_nodes(metrics_writer& writer, const job_view& view) {
 }
 
 inline void write_whole_job(metrics_writer& writer, const job_view& view) {
+  const job_state& job = view.job();
   if (!tells_of_whole_job(view)) return;
-  if (view.activity() == agent_activity::running) {
+  if (job.activity() == agent_activity::running) {
     writer.family("elastic_world_size", "gauge", "Workers of the round.");
-    writer.sample(static_cast<double>(view.attempts().back().world_size));
+    writer.sample(static_cast<double>(job.attempts().back().world_size));
   }
   write_nodes(writer, view);
   writer.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
   writer.sample(
-      static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
+      static_cast<double>(std::max<std::int64_t>(job.max_restarts() - job.restarts(), 0)));
   writer.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
   for (const attempt_end end :
        {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
     const auto index = static_cast<std::size_t>(end);
-    writer.sample(static_cast<double>(view.ends()[index]),
+    writer.sample(static_cast<double>(job.ends()[index]),
                   label("cause", attempt_end_names[index]));
   }
 }
@@ -187,16 +189,16 @@ inline void write_time(metrics_writer& writer, const job_view& view, std::int64_
     writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
   }
   writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
-  writer.histogram(view.rendezvous_durations());
+  writer.histogram(view.job().rendezvous_durations());
   writer.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
-  writer.histogram(view.start_durations());
+  writer.histogram(view.job().start_durations());
   writer.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
-  writer.histogram(view.stop_durations());
+  writer.histogram(view.job().stop_durations());
 }
 
 /// None in a job that does not replace ranks.
-inline void write_replacements(metrics_writer& writer, const job_view& view) {
-  const viewed_replacements& replacements = view.replacements();
+inline void write_replacements(metrics_writer& writer, const job_state& job) {
+  const job_replacements& replacements = job.replacements();
   if (!replacements.is_known()) return;
   writer.family("elastic_replacements", "counter", "Ranks replaced while other workers continued.");
   writer.sample(static_cast<double>(replacements.ranks));
@@ -224,24 +226,25 @@ inline void write_suspicions(metrics_writer& writer, const job_view& view) {
 }
 
 /// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
-inline void write_stall(metrics_writer& writer, const job_view& view) {
+inline void write_stall(metrics_writer& writer, const job_state& job) {
   writer.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
-  const std::optional<viewed_stall>& stall = view.stall();
-  if (stall) writer.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
+  if (!job.stall()) return;
+  const std::int64_t ranks = job.stall()->event.count.value_or(0);
+  writer.sample(job.is_stalled() ? static_cast<double>(ranks) : 0);
 }
 
 inline void write_workers(metrics_writer& writer, const job_view& view) {
   writer.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
-  for (const auto& [code, count] : view.exits()) {
+  for (const auto& [code, count] : view.job().exits()) {
     writer.sample(static_cast<double>(count), label("code", code));
   }
   write_suspicions(writer, view);
-  write_stall(writer, view);
-  const viewed_worker* const slowest = view.slowest();
-  if (!slowest) return;
+  write_stall(writer, view.job());
+  const viewed_progress progress = view.progress();
+  if (!progress.slowest) return;
   writer.family("elastic_progress_steps", "gauge",
                 "The step of the worker that is furthest behind.");
-  writer.sample(static_cast<double>(slowest->step));
+  writer.sample(static_cast<double>(progress.slowest->step));
   std::int64_t last_us = 0;
   for (const viewed_worker& worker : view.workers()) {
     last_us = std::max(last_us, worker.progress_us);
@@ -249,7 +252,7 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
   writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
                 "When a worker last reported a step.");
   writer.sample(static_cast<double>(last_us) / 1e6);
-  const double median = view.median_step_seconds();
+  const double median = progress.median_seconds;
   if (median <= 0) return;
   writer.family("elastic_step_duration_seconds", "gauge",
                 "What a step takes, the median of workers.");
@@ -293,10 +296,10 @@ ELASTIC_DECL std::string_view content_type(metrics_format format) {
 
 inline void write_view(metrics_writer& writer, const job_view& view, std::int64_t now_us,
                        const std::optional<viewed_stores>& stores) {
-  write_state(writer, view);
+  write_state(writer, view.job());
   write_whole_job(writer, view);
   write_time(writer, view, now_us);
-  write_replacements(writer, view);
+  write_replacements(writer, view.job());
   write_workers(writer, view);
   if (stores) write_stores(writer, *stores);
 }

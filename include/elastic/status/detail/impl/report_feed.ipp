@@ -18,7 +18,7 @@ inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
 /// Whether the other nodes should hear of it.
 inline bool matters_to_job(const job_event& event) {
   using kind = job_event::type;
-  if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
+  if (event.kind == kind::worker_ended) return !has_succeeded(event);
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
   if (event.kind == kind::stall_found) return event.elsewhere != 1;
   return event.kind == kind::worker_hung ||
@@ -50,11 +50,11 @@ ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& wo
 
 ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
   node_report report;
-  report.epoch = view.epoch();
-  report.activity = view.activity();
-  report.reason = view.reason();
-  report.round = view.attempts().empty() ? -1 : view.attempts().back().round;
-  report.base_rank = std::max<std::int64_t>(view.base_rank(), 0);
+  report.epoch = view.job().epoch();
+  report.activity = view.job().activity();
+  report.reason = view.job().reason();
+  report.round = view.job().round();
+  report.base_rank = std::max<std::int64_t>(view.job().base_rank(), 0);
   report.size = static_cast<std::int64_t>(view.workers().size());
   const std::string head = report_text(report);
   const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();

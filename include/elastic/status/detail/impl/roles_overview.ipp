@@ -63,8 +63,8 @@ inline std::string role_json(const viewed_roles::role& role, const job_view& vie
   json.add_json("starts_after", names_json(role.starts_after));
   json.add("stops_with", role.stops_with);
   if (role.shown.epoch) json.add("epoch", *role.shown.epoch);
-  json.add("activity", to_string(view.activity()));
-  json.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
+  json.add("activity", to_string(view.job().activity()));
+  json.add("restarts", view.job().restarts()).add("max_restarts", view.job().max_restarts());
   json.add_json("progress", progress_summary(view));
   json.add("worker_count", role.shown.workers.size());
   return json.add_json("workers", places_json(role.shown.workers, room)).text();
@@ -91,11 +91,12 @@ inline std::string role_text(const viewed_roles::role& role, const job_view& vie
                              std::size_t width) {
   std::string line = fmt::format("{:<{}}  {}", role.shown.name, width, role.shown.state);
   if (role.shown.is_ready) line += ", ready";
-  const bool is_odd = role.shown.state == "running" && view.activity() != agent_activity::running;
-  if (is_odd) line += fmt::format(", {}", to_string(view.activity()));
+  const agent_activity activity = view.job().activity();
+  const bool is_odd = role.shown.state == "running" && activity != agent_activity::running;
+  if (is_odd) line += fmt::format(", {}", to_string(activity));
   line += fmt::format("  {}", role.on_failure);
-  if (view.max_restarts() > 0) {
-    line += fmt::format("  restarts {} of {}", view.restarts(), view.max_restarts());
+  if (view.job().max_restarts() > 0) {
+    line += fmt::format("  restarts {} of {}", view.job().restarts(), view.job().max_restarts());
   }
   const std::size_t count = role.shown.workers.size();
   if (count > 0) {

@@ -124,7 +124,7 @@ inline status_answer probe_answer(const http_request_head& request, const status
   if (!why.empty()) {
     answer.status = 503;
     answer.body =
-        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view->activity()));
+        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view->job().activity()));
   }
   if (is_verbose) answer.body = ready_checks(*view, now_us);
   return answer;

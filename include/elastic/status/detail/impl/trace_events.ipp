@@ -43,16 +43,6 @@ ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& r
   return std::exchange(events_, {});
 }
 
-/// The role of a job of several that an agent runs; empty: there is only one. The run id ends with
-/// such a role.
-inline std::string role_of_run(const job_event& event) {
-  if (event.kind != job_event::type::agent_started) return event.role;
-  const std::size_t slash = event.run_id.rfind('/');
-  const bool is_one = slash != std::string::npos &&
-                      std::string_view(event.run_id).substr(slash + 1).starts_with(event.role);
-  return is_one ? event.role : std::string();
-}
-
 ELASTIC_DECL auto trace_events::lane_of(const journal_record& record) -> lane& {
   const auto present = lane_of_epoch_.find(record.epoch);
   if (present != lane_of_epoch_.end()) return *present->second;
@@ -145,7 +135,7 @@ ELASTIC_DECL void trace_events::end_workers() {
 
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
   using kind = job_event::type;
-  const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
+  const bool is_end_of_failed = event.kind == kind::worker_ended && !has_succeeded(event);
   const bool is_moment =
       is_end_of_failed || event.kind == kind::worker_hung || event.kind == kind::worker_suspected ||
       event.kind == kind::round_ended || event.kind == kind::restart_decided ||
