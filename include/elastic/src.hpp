@@ -125,7 +125,6 @@
 #include <elastic/telemetry/impl/journal_file.ipp>
 #include <elastic/telemetry/impl/journal_record.ipp>
 #if defined(ELASTIC_WITH_STATUS)
-#include <elastic/status/detail/impl/agent_phase.ipp>
 #include <elastic/status/detail/impl/command_request.ipp>
 #include <elastic/status/detail/impl/event_sentence.ipp>
 #include <elastic/status/detail/impl/http_request_parser.ipp>

@@ -69,12 +69,13 @@ inline detail::journal_contents journal_of(const std::string& node, std::int64_t
   return contents;
 }
 
-/// Each kind of event, with numbers at the limits of their ranges.
+/// Each kind of event, with numbers at the limits of their ranges but for the records' own.
 inline detail::journal_contents hostile_journal() {
   detail::journal_contents contents;
   for (const auto& [event_kind, name] : job_event_kinds) {
     for (const std::int64_t number : {INT64_MIN, INT64_MAX}) {
       journal_record record;
+      record.sequence = static_cast<std::int64_t>(contents.records.size()) + 1;
       record.epoch = record.time_us = INT64_MAX;
       record.node = "\"\xff";
       record.event.kind = event_kind;
@@ -82,6 +83,7 @@ inline detail::journal_contents hostile_journal() {
       record.event.local_rank = record.event.local_world_size = record.event.base_rank = number;
       record.event.group_world_size = 2;
       contents.records.push_back(record);
+      ++record.sequence;
       record.time_us = 0;
       contents.records.push_back(record);
     }

@@ -204,6 +204,23 @@ TEST_CASE("job state: an attempt has the stalls that its node found, and its fen
   CHECK(state.stall()->event == found);
 }
 
+TEST_CASE("job state: its phases", "[status]") {
+  using elastic::detail::agent_phase;
+  job_state state;
+  journal_story story;
+  std::vector<agent_phase> phases{state.phase()};
+  story.begin().start(0, 1).end_worker(0, 1).restart(1).start(1, 1, 1).end("stopped");
+  for (const elastic::journal_record& record : story.records) {
+    state.take(record);
+    if (state.phase() != phases.back()) phases.push_back(state.phase());
+  }
+  CHECK(phases == std::vector<agent_phase>{agent_phase::rest, agent_phase::rendezvous,
+                                           agent_phase::start, agent_phase::work, agent_phase::stop,
+                                           agent_phase::wait, agent_phase::rendezvous,
+                                           agent_phase::start, agent_phase::work,
+                                           agent_phase::rest});
+}
+
 TEST_CASE("job state: a replica that starts again has another process, and the rest keep theirs",
           "[status]") {
   journal_story story;

@@ -69,9 +69,11 @@ TEST_CASE("trace: each role of a job is a process of its own", "[status]") {
   using kind = job_event::type;
   detail::trace_events events(3);
   std::vector<std::string> seen;
+  std::int64_t sequence = 0;
   const auto take = [&](kind what, std::int64_t epoch, const std::string& role,
                         const std::string& run_id = "") {
     journal_record record;
+    record.sequence = ++sequence;
     record.node = "node0";
     record.epoch = epoch;
     record.event.kind = what;
@@ -110,8 +112,10 @@ TEST_CASE("trace: many roles are told apart by their epochs, also by that of 0",
   using kind = job_event::type;
   constexpr std::int64_t roles = 2000;
   detail::trace_events events(0);
+  std::int64_t sequence = 0;
   const auto process_of = [&](kind what, std::int64_t epoch, const std::string& role) {
     journal_record record;
+    record.sequence = ++sequence;
     record.node = "node0";
     record.epoch = epoch;
     record.event.kind = what;
@@ -133,6 +137,13 @@ TEST_CASE("trace: many roles are told apart by their epochs, also by that of 0",
   }
   CHECK(begun == expected);
   CHECK(continued == expected);
+}
+
+TEST_CASE("trace: a record that was taken before adds nothing", "[status]") {
+  const detail::journal_contents journal = journal_of("host0", 0);
+  detail::journal_contents twice = journal;
+  twice.records.insert(twice.records.end(), journal.records.begin(), journal.records.end());
+  CHECK(events_of(twice) == events_of(journal));
 }
 
 TEST_CASE("trace: a trace can be read whenever its agent ends", "[status]") {

@@ -41,6 +41,15 @@ constexpr std::string_view to_string(agent_activity activity) {
   return agent_activity_names[static_cast<std::size_t>(activity)];
 }
 
+/// What an agent does between two events, as traces name it.
+enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
+inline constexpr std::array<std::string_view, 7> agent_phase_names{
+    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
+
+constexpr std::string_view to_string(agent_phase phase) {
+  return agent_phase_names[static_cast<std::size_t>(phase)];
+}
+
 /// The time between two times of day, in seconds; a clock that was set makes it no less than 0.
 constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
   const double span = (static_cast<double>(to_us) - static_cast<double>(from_us)) / 1e6;
@@ -213,8 +222,8 @@ struct state_bounds {
 };
 
 /// The state of a job as the journal of one agent tells it: the one fold over its records. A
-/// `job_view` adds what workers and other nodes report; `explain` is a function of this alone. A
-/// plain value without clocks; bounded, whatever it is told.
+/// `job_view` adds what workers and other nodes report; `explain` and traces are functions of this
+/// alone. A plain value without clocks; bounded, whatever it is told.
 ///
 /// Thread-safety: one thread at a time.
 class job_state {
@@ -229,6 +238,8 @@ class job_state {
 
   agent_activity activity() const { return activity_; }
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }
+  /// The same without what workers did of themselves; `rest` before the first record.
+  agent_phase phase() const { return phase_; }
   /// Why it is at that; empty: nothing more is to be said.
   const std::string& reason() const { return reason_; }
 
@@ -317,6 +328,7 @@ class job_state {
 
   state_bounds bounds_;
   agent_activity activity_ = agent_activity::starting;
+  agent_phase phase_ = agent_phase::rest;
   std::string reason_;
   /// Why the job pauses, or is about to; empty: it does not.
   std::string pause_;

@@ -3,21 +3,22 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/status/detail/agent_phase.hpp>
 #include <elastic/status/detail/job_state.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace elastic::detail {
 
-/// Makes events of a Chrome trace of a journal's records, one after the other: what the agent is
-/// at, and the lives of its workers, as spans that begin and end, and the rest as moments. In a job
-/// of several roles, each has an agent of its own, and so is a process of the trace.
+/// Makes events of a Chrome trace of a journal's records, one after the other: the phases of the
+/// agent's state, and the lives of its workers, as spans that begin and end, and the rest as
+/// moments. In a job of several roles, each has an agent of its own, and so is a process of the
+/// trace.
 class trace_events {
  public:
   /// @param process   the number of the node in the trace, below `processes_of_role`
@@ -27,27 +28,24 @@ class trace_events {
   explicit trace_events(std::int64_t process, std::int64_t shift_us = 0)
       : process_(process), shift_us_(shift_us) {}
 
-  /// The events that a record leads to, JSON objects.
+  /// The events that a record leads to, JSON objects; none if it was taken before.
   ELASTIC_DECL std::vector<std::string> take(const journal_record& record);
 
  private:
   struct trace_event;
-  /// What is known of one agent, and of those of the same role before it.
+  /// An agent, after those of the same role before it, and its spans that have not ended.
   struct lane {
-    std::string role;
+    job_state job;
     std::int64_t process = 0;
-    std::int64_t epoch = 0;
     agent_phase phase = agent_phase::rest;
-    /// The workers that run: local rank → rank.
-    std::map<std::int64_t, std::int64_t> workers;
+    /// Local ranks.
+    std::set<std::int64_t> workers;
   };
 
-  ELASTIC_DECL lane& lane_of(const journal_record& record);
   ELASTIC_DECL void add(const trace_event& event);
   ELASTIC_DECL void name(const char* field, std::int64_t thread, std::string_view text);
   ELASTIC_DECL void begin_epoch(const journal_record& record);
-  ELASTIC_DECL void enter(agent_phase phase, const job_event& event);
-  ELASTIC_DECL void leave();
+  ELASTIC_DECL void enter(agent_phase phase, const job_event* event = nullptr);
   ELASTIC_DECL void begin_workers(const job_event& event);
   ELASTIC_DECL void end_worker(std::int64_t local_rank, const std::string& reason);
   ELASTIC_DECL void end_workers();

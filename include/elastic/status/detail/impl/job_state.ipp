@@ -56,12 +56,39 @@ ELASTIC_DECL std::string role_of_run(const job_event& event) {
   return is_one ? event.role : std::string();
 }
 
+inline agent_phase phase_after(const job_event& event, agent_phase before) {
+  using kind = job_event::type;
+  switch (event.kind) {
+    case kind::agent_started:
+    case kind::rendezvous_started: return agent_phase::rendezvous;
+    case kind::round_joined:
+    case kind::workers_starting: return agent_phase::start;
+    case kind::workers_started: return agent_phase::work;
+    case kind::workers_judged:
+      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
+    case kind::round_ended:
+    case kind::restart_decided:
+    case kind::failure_decided:
+    case kind::stop_requested:
+    case kind::fence_reached:
+    case kind::workers_stopping: return agent_phase::stop;
+    case kind::workers_stopped: return agent_phase::wait;
+    case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    // Only this record says that a replica runs again; for a world, `workers_started` does.
+    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
+    case kind::exit_barrier_ended:
+    case kind::agent_ended: return agent_phase::rest;
+    default: return before;
+  }
+}
+
 ELASTIC_DECL bool job_state::take(const journal_record& record) {
   if (record.epoch == epoch_ && record.sequence <= sequence_) return false;
   if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
   sequence_ = record.sequence;
   node_ = record.node;
   last_us_ = record.time_us;
+  phase_ = phase_after(record.event, phase_);
   apply(record);
   return true;
 }

@@ -28,8 +28,13 @@ struct trace_events::trace_event {
 ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& record) {
   events_.clear();
   now_us_ = record.time_us;
-  at_ = &lane_of(record);
-  if (record.epoch != at_->epoch) begin_epoch(record);
+  const auto present = lane_of_epoch_.find(record.epoch);
+  if (present == lane_of_epoch_.end()) {
+    begin_epoch(record);
+  } else {
+    at_ = present->second;
+  }
+  if (!at_->job.take(record)) return {};
   const job_event& event = record.event;
   using kind = job_event::type;
   mark(event);
@@ -38,22 +43,9 @@ ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& r
       event.kind == kind::agent_ended) {
     end_workers();
   }
-  enter(phase_after(event, at_->phase), event);
+  enter(at_->job.phase(), &event);
   if (event.kind == kind::workers_started) begin_workers(event);
   return std::exchange(events_, {});
-}
-
-ELASTIC_DECL auto trace_events::lane_of(const journal_record& record) -> lane& {
-  const auto present = lane_of_epoch_.find(record.epoch);
-  if (present != lane_of_epoch_.end()) return *present->second;
-  std::string role = role_of_run(record.event);
-  const auto [place, is_new] = lanes_.try_emplace(role);
-  lane& found = place->second;
-  if (!is_new) return found;
-  found.role = std::move(role);
-  found.process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
-  lane_of_epoch_.try_emplace(found.epoch, &found);
-  return found;
 }
 
 ELASTIC_DECL void trace_events::add(const trace_event& event) {
@@ -86,28 +78,27 @@ ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
 }
 
 ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
-  end_workers();
-  leave();
-  const auto before = lane_of_epoch_.find(at_->epoch);
-  if (before != lane_of_epoch_.end() && before->second == at_) lane_of_epoch_.erase(before);
-  at_->epoch = record.epoch;
+  const auto [place, is_new] = lanes_.try_emplace(role_of_run(record.event));
+  const std::string& role = place->first;
+  at_ = &place->second;
+  if (is_new) {
+    at_->process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
+  } else {
+    end_workers();
+    enter(agent_phase::rest);
+    lane_of_epoch_.erase(at_->job.epoch());
+  }
   lane_of_epoch_[record.epoch] = at_;
-  name("process_name", 0,
-       at_->role.empty() ? record.node : fmt::format("{} on {}", at_->role, record.node));
+  name("process_name", 0, role.empty() ? record.node : fmt::format("{} on {}", role, record.node));
   name("thread_name", 0, "agent");
 }
 
-ELASTIC_DECL void trace_events::leave() {
-  if (at_->phase != agent_phase::rest) add({.type = 'E'});
-  at_->phase = agent_phase::rest;
-}
-
-ELASTIC_DECL void trace_events::enter(agent_phase phase, const job_event& event) {
+ELASTIC_DECL void trace_events::enter(agent_phase phase, const job_event* event) {
   if (phase == at_->phase) return;
-  leave();
+  if (at_->phase != agent_phase::rest) add({.type = 'E'});
   at_->phase = phase;
   if (phase == agent_phase::rest) return;
-  add({.type = 'B', .name = std::string(to_string(phase)), .about = &event});
+  add({.type = 'B', .name = std::string(to_string(phase)), .about = event});
 }
 
 ELASTIC_DECL void trace_events::begin_workers(const job_event& event) {
@@ -120,7 +111,7 @@ ELASTIC_DECL void trace_events::begin_workers(const job_event& event) {
     const std::string text = fmt::format("rank {}", base + local);
     name("thread_name", local + 1, fmt::format("local rank {}", local));
     add({.type = 'B', .thread = local + 1, .name = text, .about = &event});
-    at_->workers[local] = base + local;
+    at_->workers.insert(local);
   }
 }
 
@@ -130,7 +121,7 @@ ELASTIC_DECL void trace_events::end_worker(std::int64_t local_rank, const std::s
 }
 
 ELASTIC_DECL void trace_events::end_workers() {
-  while (!at_->workers.empty()) end_worker(at_->workers.begin()->first, "");
+  while (!at_->workers.empty()) end_worker(*at_->workers.begin(), "");
 }
 
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
