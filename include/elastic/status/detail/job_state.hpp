@@ -117,8 +117,10 @@ struct job_worker {
   std::string suspicion_reason = {};
   /// How often its rank was given to a new process while other workers went on.
   std::int64_t replacements = 0;
-  /// The number of the record that gave it its place, which tells it from those before.
+  /// The numbers of the record that gave it its place, which tells it from those before, and of the
+  /// last one that changed it.
   std::int64_t placed = 0;
+  std::int64_t changed = 0;
 
   bool is_suspected() const {
     return state == condition::running && suspicion != job_event::suspicion::none;
@@ -302,7 +304,7 @@ class job_state {
   ELASTIC_DECL void rest(const journal_record& record);
   ELASTIC_DECL void show_meeting();
   ELASTIC_DECL void open_attempt(const journal_record& record);
-  ELASTIC_DECL void place_worker(std::size_t place, std::int64_t sequence);
+  ELASTIC_DECL void place_worker(std::size_t place);
   ELASTIC_DECL void join_round(const journal_record& record);
   ELASTIC_DECL void start_workers(const journal_record& record);
   ELASTIC_DECL void end_worker(const journal_record& record);
@@ -324,7 +326,7 @@ class job_state {
   bool is_working() const {
     return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
   }
-  ELASTIC_DECL job_worker* worker_of(const job_event& event);
+  ELASTIC_DECL job_worker* changed_worker(const job_event& event);
 
   state_bounds bounds_;
   agent_activity activity_ = agent_activity::starting;

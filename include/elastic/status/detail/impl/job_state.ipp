@@ -238,7 +238,7 @@ ELASTIC_DECL void job_state::restart_replica(const journal_record& record) {
     add_attempt(record);
     attempts_.back() = std::move(next);
   }
-  place_worker(static_cast<std::size_t>(place), record.sequence);
+  place_worker(static_cast<std::size_t>(place));
   job_worker& worker = workers_[static_cast<std::size_t>(place)];
   worker.pid = *event.pid;
   worker.state = job_worker::condition::running;
@@ -270,6 +270,7 @@ ELASTIC_DECL void job_state::show_replacements() {
   for (job_worker& worker : workers_) {
     const auto position = replacements_.by_rank.find(worker.rank);
     worker.replacements = position == replacements_.by_rank.end() ? 0 : position->second;
+    worker.changed = sequence_;
   }
 }
 
@@ -335,12 +336,12 @@ ELASTIC_DECL void job_state::add_attempt(const journal_record& record) {
   attempts_.back().began_us = record.time_us;
 }
 
-ELASTIC_DECL void job_state::place_worker(std::size_t place, std::int64_t sequence) {
+ELASTIC_DECL void job_state::place_worker(std::size_t place) {
   job_worker& worker = workers_[place] = {};
   // Unsigned, since a file may say anything.
   worker.rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) + place);
   worker.local_rank = static_cast<std::int64_t>(place);
-  worker.placed = sequence;
+  worker.placed = worker.changed = sequence_;
 }
 
 ELASTIC_DECL void job_state::join_round(const journal_record& record) {
@@ -365,9 +366,7 @@ ELASTIC_DECL void job_state::join_round(const journal_record& record) {
   const std::int64_t size =
       std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
   workers_.resize(static_cast<std::size_t>(size));
-  for (std::size_t place = 0; place < workers_.size(); ++place) {
-    place_worker(place, record.sequence);
-  }
+  for (std::size_t place = 0; place < workers_.size(); ++place) place_worker(place);
   show_replacements();
 }
 
@@ -385,6 +384,7 @@ ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
   note_lost_time(record.time_us);
   for (std::size_t index = 0; index < workers_.size(); ++index) {
     workers_[index].state = job_worker::condition::running;
+    workers_[index].changed = sequence_;
     if (index < event.pids.size()) workers_[index].pid = event.pids[index];
   }
 }
@@ -396,10 +396,13 @@ ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
   last.lost_seconds = seconds_between(last.ended_us, now_us);
 }
 
-ELASTIC_DECL job_worker* job_state::worker_of(const job_event& event) {
+/// The worker that an event changes; null: none of this node.
+ELASTIC_DECL job_worker* job_state::changed_worker(const job_event& event) {
   const std::int64_t place = event.local_rank.value_or(-1);
   if (place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return nullptr;
-  return &workers_[static_cast<std::size_t>(place)];
+  job_worker& worker = workers_[static_cast<std::size_t>(place)];
+  worker.changed = sequence_;
+  return &worker;
 }
 
 ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
@@ -410,7 +413,7 @@ ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
   if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
   const bool succeeded = has_succeeded(event);
   if (!succeeded) keep(&job_attempt::failures, event);
-  job_worker* const worker = worker_of(event);
+  job_worker* const worker = changed_worker(event);
   if (worker) {
     worker->exit_code = event.exit_code;
     worker->signal = event.signal;
@@ -429,7 +432,7 @@ ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
 
 ELASTIC_DECL void job_state::note_hung(const journal_record& record) {
   keep(&job_attempt::hung, record.event);
-  if (job_worker* const worker = worker_of(record.event)) {
+  if (job_worker* const worker = changed_worker(record.event)) {
     worker->state = job_worker::condition::hung;
     worker->reason = record.event.reason;
   }
@@ -437,7 +440,7 @@ ELASTIC_DECL void job_state::note_hung(const journal_record& record) {
 }
 
 ELASTIC_DECL void job_state::suspect(const job_event& event) {
-  job_worker* const worker = worker_of(event);
+  job_worker* const worker = changed_worker(event);
   if (!worker) return;
   const auto name =
       std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
@@ -462,6 +465,7 @@ ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
     if (worker.state != job_worker::condition::running) continue;
     worker.state = job_worker::condition::stopped;
     worker.ended_us = record.time_us;
+    worker.changed = sequence_;
   }
 }
 

@@ -22,6 +22,7 @@ ELASTIC_DECL void job_view::show_workers() {
   workers_.resize(job_.workers().size());
   for (std::size_t place = 0; place < workers_.size(); ++place) {
     const job_worker& worker = job_.workers()[place];
+    if (workers_[place].changed == worker.changed) continue;
     if (workers_[place].placed != worker.placed) workers_[place] = {};
     static_cast<job_worker&>(workers_[place]) = worker;
   }
