@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/worker_group.hpp>
@@ -13,11 +14,10 @@
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/telemetry/job_event.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -73,7 +73,7 @@ class agent_journal {
   /// @param start   how many workers of this node stayed, and which ranks were replaced
   /// @param ended   when this node learned of the end
   ELASTIC_DECL void note_replacement(const rendezvous_change& change,
-                                     const worker_observer::started_workers& start,
+                                     const agent_part::started_workers& start,
                                      time_point ended);
   /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
   /// this node had reported before.

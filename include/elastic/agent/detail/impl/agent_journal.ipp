@@ -148,7 +148,7 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
 }
 
 ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
-                                                  const worker_observer::started_workers& start,
+                                                  const agent_part::started_workers& start,
                                                   time_point ended) {
   job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
