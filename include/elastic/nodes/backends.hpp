@@ -10,10 +10,11 @@ namespace elastic {
 /// Adds the backends by which several nodes meet: "c10d" at one endpoint, and "static".
 ///
 /// The compiled library has them already; a header-only program calls this for jobs of several
-/// nodes. Does nothing if the registry has them.
+/// nodes. Keeps a backend that the registry has already, be it a program's own of that name or one
+/// of the library that is capable of more, and adds the rest.
 ELASTIC_DECL void add_nodes(rendezvous_registry& registry);
 
-/// The same, and "c10d" at several endpoints, whose agents elect a leader.
+/// Adds the same, but "c10d" also at several endpoints, whose agents elect a leader.
 ELASTIC_DECL void add_candidates(rendezvous_registry& registry);
 
 }  // namespace elastic

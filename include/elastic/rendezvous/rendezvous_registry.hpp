@@ -7,10 +7,33 @@
 #include <elastic/rendezvous/rendezvous_factory.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
 namespace elastic {
+
+class rendezvous_registry;
+
+namespace detail {
+
+/// What a backend of the library is capable of. Each of these includes those before it.
+enum class backend_capability {
+  one_node,
+  worker_store,
+  several_nodes,
+  several_endpoints,
+  nodes_of_torchrun,
+};
+
+/// Adds a backend of the library. Keeps a program's own backend of that name, and one of the
+/// library that is capable of as much.
+ELASTIC_DECL void add_library_backend(
+    rendezvous_registry& registry, std::string name, backend_capability capability,
+    std::function<rendezvous_factory(const rendezvous_parameters&)> make);
+
+}  // namespace detail
 
 /// The rendezvous backends by name: those of this library, and those that a program adds.
 ///
@@ -27,16 +50,31 @@ namespace elastic {
 ///
 /// A program that uses the single header defines ELASTIC_WITH_NODES, ELASTIC_WITH_ETCD,
 /// ELASTIC_WITH_FILE or ELASTIC_WITH_TORCH before including it.
+///
+/// A backend that a program adds by `add` replaces one of the library with the same name, whichever
+/// is added first. The order of the calls above does not matter either.
 class rendezvous_registry
     : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
+
+  /// Adds a backend of the program, or replaces the one of that name. `add_nodes` and its like keep
+  /// it, and add the rest.
+  /// Errors: `errc::invalid_argument` if `make` is null.
+  ELASTIC_DECL void add(std::string name, factory make);
 
   /// Makes the factory for the handler that `parameters.backend` names. Does not block.
   /// Errors: `errc::invalid_argument` for an unknown name, for a null `time`, for a setting out of
   /// bounds, and for a backend of an opt-in module that was not added: the message names the header
   /// and the function.
   ELASTIC_DECL rendezvous_factory make(const rendezvous_parameters& parameters) const;
+
+ private:
+  friend void detail::add_library_backend(rendezvous_registry& registry, std::string name,
+                                          detail::backend_capability capability, factory make);
+
+  // The backends that are the library's, unlike a program's own of the same names.
+  std::map<std::string, detail::backend_capability, std::less<>> library_backends_;
 };
 
 namespace detail {

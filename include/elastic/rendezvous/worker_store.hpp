@@ -13,7 +13,7 @@ namespace elastic {
 /// the contract of PyTorch needs (`worker_contract::torch`).
 ///
 /// The compiled library has it already, and so has a registry to which `add_nodes` was applied: it
-/// then does nothing.
+/// then does nothing. A program's own backend "c10d" stays as well.
 ELASTIC_DECL void add_worker_store(rendezvous_registry& registry);
 
 }  // namespace elastic

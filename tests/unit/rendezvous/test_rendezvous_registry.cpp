@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/etcd.hpp>
 #include <elastic/file.hpp>
-#include <elastic/nodes/registered_rendezvous.hpp>
+#include <elastic/nodes.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/rendezvous/worker_store.hpp>
 #include <elastic/torch.hpp>
 
 #include <support/catch.hpp>
@@ -211,6 +212,100 @@ TEST_CASE("rendezvous registry: one's own backend is added or takes the place of
   // Another registry knows nothing of it.
   parameters.backend = "my-own";
   CHECK_THROWS_AS(rendezvous_registry().make(parameters), elastic::error);
+}
+
+// Applies each function that adds backends of the library.
+void add_all(rendezvous_registry& registry) {
+  elastic::add_worker_store(registry);
+  elastic::add_nodes(registry);
+  elastic::add_candidates(registry);
+  elastic::add_torch_rendezvous(registry);
+  elastic::add_etcd_rendezvous(registry);
+  elastic::add_file_rendezvous(registry);
+}
+
+std::shared_ptr<elastic::rendezvous_handler> fake_handler() {
+  return std::make_shared<elastic::test::fake_rendezvous>(
+      std::make_shared<std::vector<std::string>>());
+}
+
+TEST_CASE("rendezvous registry: a program's own backend stays where the library has the name, too",
+          "[rendezvous]") {
+  const std::vector<std::string> names{"c10d", "etcd", "etcd-v2", "etcd-v3", "file", "static"};
+  const auto own = fake_handler();
+  for (const std::string& taken : names) {
+    CAPTURE(taken);
+    rendezvous_registry registry;
+    registry.add(taken, [own](const rendezvous_parameters&) { return own; });
+    add_all(registry);
+    for (const std::string& name : names) {
+      CAPTURE(name);
+      rendezvous_parameters parameters;
+      parameters.backend = name;
+      parameters.endpoint = "localhost:1";
+      parameters.min_nodes = parameters.max_nodes = 3;
+      const elastic::rendezvous_factory made = registry.make(parameters);
+      CHECK((made.handler() == own) == (name == taken));
+      if (name != taken) CHECK(made.backend() == name);
+    }
+  }
+}
+
+TEST_CASE("rendezvous registry: add_nodes adds what a program's own backend leaves",
+          "[rendezvous]") {
+  const auto own = fake_handler();
+  rendezvous_parameters parameters;
+  parameters.endpoint = "localhost:1";
+  parameters.min_nodes = parameters.max_nodes = 3;
+  for (const std::string taken : {"static", "c10d"}) {
+    CAPTURE(taken);
+    rendezvous_registry registry;
+    registry.add(taken, [own](const rendezvous_parameters&) { return own; });
+    elastic::add_nodes(registry);
+    parameters.backend = taken;
+    CHECK(registry.make(parameters).handler() == own);
+    parameters.backend = taken == "static" ? "c10d" : "static";
+    CHECK(registry.make(parameters).backend() == parameters.backend);
+  }
+}
+
+TEST_CASE("rendezvous registry: add_worker_store adds the store beside a program's own static",
+          "[rendezvous]") {
+  rendezvous_registry registry;
+  registry.add("static", [](const rendezvous_parameters&) { return fake_handler(); });
+  elastic::add_worker_store(registry);
+  rendezvous_parameters parameters;
+  parameters.backend = "c10d";
+  parameters.endpoint = "localhost:0";
+  CHECK(registry.make(parameters).backend() == "c10d");
+}
+
+TEST_CASE("rendezvous registry: a call takes nothing from the backend that another one added",
+          "[rendezvous]") {
+  rendezvous_registry registry;
+  elastic::add_torch_rendezvous(registry);
+  elastic::add_candidates(registry);
+  elastic::add_nodes(registry);
+  elastic::add_worker_store(registry);
+  rendezvous_parameters parameters;
+  parameters.backend = "c10d";
+  parameters.endpoint = "localhost:1";
+  parameters.min_nodes = parameters.max_nodes = 2;
+  parameters.conf["dialect"] = "2.6";
+  CHECK(registry.make(parameters).backend() == "c10d");
+}
+
+TEST_CASE("rendezvous registry: a program's own static decides which settings it takes",
+          "[rendezvous]") {
+  const auto own = fake_handler();
+  rendezvous_registry registry;
+  registry.add("static", [own](const rendezvous_parameters&) { return own; });
+  rendezvous_parameters parameters;
+  parameters.backend = "static";
+  parameters.min_nodes = 2;
+  parameters.max_nodes = 4;
+  parameters.node_counts = {2, 4};
+  CHECK(registry.make(parameters).handler() == own);
 }
 
 TEST_CASE("rendezvous registry: a backend whose factory returns nothing is refused",

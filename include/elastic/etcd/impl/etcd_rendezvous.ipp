@@ -461,7 +461,10 @@ ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters param
 }
 
 ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry) {
-  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) registry.add(name, make_etcd_rendezvous);
+  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) {
+    detail::add_library_backend(registry, name, detail::backend_capability::several_nodes,
+                                make_etcd_rendezvous);
+  }
 }
 
 }  // namespace elastic

@@ -88,7 +88,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
 }
 
 ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry) {
-  registry.add("file", make_file_rendezvous);
+  detail::add_library_backend(registry, "file", detail::backend_capability::several_nodes,
+                              make_file_rendezvous);
 }
 
 }  // namespace elastic

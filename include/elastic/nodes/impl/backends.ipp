@@ -48,17 +48,20 @@ inline rendezvous_factory make_c10d(const rendezvous_parameters& parameters) {
 }  // namespace detail
 
 ELASTIC_DECL void add_nodes(rendezvous_registry& registry) {
-  if (registry.contains("static")) return;
-  registry.add("static", detail::make_static);
-  registry.add("c10d", detail::make_c10d);
+  using enum detail::backend_capability;
+  detail::add_library_backend(registry, "static", several_nodes, detail::make_static);
+  detail::add_library_backend(registry, "c10d", several_nodes, detail::make_c10d);
 }
 
 ELASTIC_DECL void add_candidates(rendezvous_registry& registry) {
-  registry.add("static", detail::make_static);
-  registry.add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
-    if (!detail::has_candidates(parameters)) return detail::make_c10d(parameters);
-    return detail::make_candidate_rendezvous(parameters);
-  });
+  using enum detail::backend_capability;
+  detail::add_library_backend(registry, "static", several_nodes, detail::make_static);
+  detail::add_library_backend(
+      registry, "c10d", several_endpoints,
+      [](const rendezvous_parameters& parameters) -> rendezvous_factory {
+        if (!detail::has_candidates(parameters)) return detail::make_c10d(parameters);
+        return detail::make_candidate_rendezvous(parameters);
+      });
 }
 
 }  // namespace elastic

@@ -11,6 +11,8 @@
 #include <elastic/rendezvous/detail/backend_defaults.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace elastic {
@@ -26,6 +28,16 @@ void add_worker_store(rendezvous_registry& registry);
 #endif
 
 namespace detail {
+
+ELASTIC_DECL void add_library_backend(rendezvous_registry& registry, std::string name,
+                                      backend_capability capability,
+                                      rendezvous_registry::factory make) {
+  const auto held = registry.library_backends_.find(name);
+  const bool is_library = held != registry.library_backends_.end();
+  if (is_library ? held->second >= capability : registry.contains(name)) return;
+  registry.library_backends_.insert_or_assign(name, capability);
+  registry.named_factories::add(std::move(name), std::move(make));
+}
 
 inline std::string how_to_call(std::string_view module, std::string_view macro,
                                std::string_view function) {
@@ -70,7 +82,8 @@ ELASTIC_DECL rendezvous_factory make_solo(const rendezvous_parameters& parameter
 
 ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
-  add("c10d", detail::make_solo);
+  detail::add_library_backend(*this, "c10d", detail::backend_capability::one_node,
+                              detail::make_solo);
 #if !defined(ELASTIC_HEADER_ONLY)
   add_worker_store(*this);
 #if !defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_NODES)
@@ -88,6 +101,11 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
 #endif
 }
 
+ELASTIC_DECL void rendezvous_registry::add(std::string name, factory make) {
+  named_factories::add(name, std::move(make));
+  library_backends_.erase(name);
+}
+
 ELASTIC_DECL rendezvous_factory rendezvous_registry::make(
     const rendezvous_parameters& parameters) const {
   detail::required(parameters.time, "rendezvous_parameters::time");
@@ -96,7 +114,8 @@ ELASTIC_DECL rendezvous_factory rendezvous_registry::make(
     throw error(errc::invalid_argument, fmt::format("the rendezvous backend '{}' was not added: {}",
                                                     parameters.backend, way));
   }
-  if (parameters.backend == "static" || parameters.backend == "etcd-v2") {
+  const bool is_library = library_backends_.contains(parameters.backend);
+  if (is_library && (parameters.backend == "static" || parameters.backend == "etcd-v2")) {
     parameters.refuse_choice_of_nodes(
         fmt::format("the rendezvous backend '{}'", parameters.backend));
   }

@@ -10,12 +10,12 @@
 namespace elastic {
 
 ELASTIC_DECL void add_worker_store(rendezvous_registry& registry) {
-  // Backends of several nodes serve it, too.
-  if (registry.contains("static")) return;
-  registry.add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
-    if (parameters.max_nodes > 1) return detail::make_solo(parameters);
-    return detail::new_shared<detail::stored_rendezvous>(parameters);
-  });
+  detail::add_library_backend(
+      registry, "c10d", detail::backend_capability::worker_store,
+      [](const rendezvous_parameters& parameters) -> rendezvous_factory {
+        if (parameters.max_nodes > 1) return detail::make_solo(parameters);
+        return detail::new_shared<detail::stored_rendezvous>(parameters);
+      });
 }
 
 }  // namespace elastic

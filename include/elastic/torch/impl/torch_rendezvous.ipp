@@ -229,7 +229,8 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
 
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
   add_candidates(registry);
-  registry.add("c10d", make_torch_rendezvous);
+  detail::add_library_backend(registry, "c10d", detail::backend_capability::nodes_of_torchrun,
+                              make_torch_rendezvous);
 }
 
 }  // namespace elastic
