@@ -8,8 +8,14 @@
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/version.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/net/detail/local_interface.hpp>
+#include <elastic/process/detail/guard_file.hpp>
+#include <elastic/process/guard_policy.hpp>
+#include <elastic/process/guarded_launcher.hpp>
+#include <program/guard_trial.hpp>
 #include <program/limits.hpp>
 
 #include <netdb.h>
@@ -17,6 +23,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -142,6 +149,41 @@ void check_drain_file(const std::string& path) {
                                    elastic::in_quotes(directory.string())));
 }
 
+/// Runs a task to its end, without what it may leave behind in the kernel.
+std::string run_alone(elastic::task<std::string> work) {
+  elastic::asio::io_context context(1);
+  std::exception_ptr failure;
+  std::string result;
+  elastic::asio::co_spawn(context, std::move(work),
+                          [&](std::exception_ptr thrown, std::string value) {
+                            failure = thrown;
+                            result = std::move(value);
+                            context.stop();
+                          });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  return result;
+}
+
+/// The file that ELASTIC_GUARD names must be a guard of this version, unless no worker gets one.
+void check_guard(const elastic::launch_config& job) {
+  if (job.guard_file.empty() || job.guard == elastic::guard_policy::none) return;
+  const auto file = detail::guard_sources(job.guard_file).next();
+  std::string problem = file->problem;
+  if (problem.empty()) {
+    elastic::guarded_launcher::options options;
+    options.policy = job.guard;
+    options.guard_file = job.guard_file;
+    problem = run_alone(guard_problem(std::move(options)));
+  }
+  if (problem.empty()) return;
+  throw elastic::error(
+      elastic::errc::invalid_argument,
+      fmt::format("ELASTIC_GUARD {}: {}; it has to name an executable elastic-guard of version {}, "
+                  "or be unset for the built-in one",
+                  elastic::in_quotes(job.guard_file), problem, elastic::version_text));
+}
+
 /// A job that meets nobody does not need it, nor does the backend static without a wire-up; a
 /// warning says so.
 bool uses_local_address(const elastic::program_config& config) {
@@ -193,6 +235,8 @@ std::optional<elastic::early_exit> check_files(const elastic::program_config& co
     check_appendable("journal", config.job.workers.journal);
     check_appendable("trace", config.program.trace);
     check_drain_file(config.program.drain_file);
+    // Each role of a job file has its own setting.
+    if (config.job_file.empty()) check_guard(config.job);
     if (uses_local_address(config)) {
       check_within(limits::host_look_up, [text = config.job.rendezvous.local_addr] {
         check_local_address(text, elastic::detail::local_interfaces(), may_be_host);

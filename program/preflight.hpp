@@ -16,7 +16,8 @@ namespace elasticrun {
 /// Checks the files that a configuration names, so that a mistake is reported before the nodes meet
 /// and the workers start: the script, the log directory, the journal, the trace and the drain file.
 /// (`process_launcher` looks for the program itself when it starts it.) If nodes meet, it checks
-/// --local-addr, too. A look-up or a file system that does not answer in time passes.
+/// --local-addr, too. If ELASTIC_GUARD names a guard that workers are to get, it starts it once. A
+/// look-up or a file system that does not answer in time passes.
 ///
 /// Result: empty if all of them can be used; otherwise the error, with exit code 2.
 std::optional<elastic::early_exit> check_files(const elastic::program_config& config);

@@ -13,6 +13,7 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/guarded_launcher.hpp>
+#include <program/guard_trial.hpp>
 #include <program/listening_port.hpp>
 #include <program/missing_module.hpp>
 
@@ -232,21 +233,9 @@ elastic::task<void> read_network(host_facts& facts) {
 // ---- guards -------------------------------------------------------------------------------------
 
 elastic::task<void> try_guard(host_facts& facts, const elastic::environment_map& environment) {
-  const elastic::asio::any_io_executor executor = co_await elastic::asio::this_coro::executor;
   elastic::guarded_launcher::options options;
   options.guard_file = elastic::find_variable(environment, "ELASTIC_GUARD").value_or("");
-  elastic::guarded_launcher launcher(executor, std::move(options));
-  elastic::process_spec spec;
-  spec.program = "/bin/sh";
-  spec.arguments = {"-c", "exit 0"};
-  try {
-    elastic::task<std::unique_ptr<elastic::child>> starting = launcher.launch(spec);
-    const std::unique_ptr<elastic::child> process = co_await std::move(starting);
-    co_await process->wait();
-    co_await process->end_tree();
-  } catch (const elastic::error& failure) {
-    facts.guard_problem = failure.what();
-  }
+  facts.guard_problem = co_await guard_problem(std::move(options));
 }
 
 }  // namespace

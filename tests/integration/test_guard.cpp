@@ -1403,14 +1403,16 @@ TEST_CASE("guard: a file that is none is named", "[integration][guard]") {
   for (const std::string policy : {"required", "best-effort"}) {
     CAPTURE(policy);
     const program_result missing = refused(folder / "missing", policy);
-    CHECK_THAT(missing.err, contains_text(folder / "missing: No such file or directory"));
+    CHECK_THAT(missing.err, contains_text(folder / "missing': No such file or directory"));
     const program_result plain = refused(folder / "plain", policy);
-    CHECK_THAT(plain.err, contains_text(folder / "plain: Permission denied"));
+    CHECK_THAT(plain.err, contains_text(folder / "plain': Permission denied"));
     const program_result other = refused("/bin/true", policy);
-    CHECK_THAT(other.err, contains_text("/bin/true"));
+    CHECK_THAT(other.err, contains_text("'/bin/true': "));
     CHECK_THAT(other.err, contains_text("of another version"));
     for (const auto* result : {&missing, &plain, &other}) {
-      CHECK(result->code == 1);
+      CHECK_THAT(result->err, contains_text("error: ELASTIC_GUARD '"));
+      CHECK(std::count(result->err.begin(), result->err.end(), '\n') == 1);
+      CHECK(result->code == 2);
       CHECK(result->out.empty());
     }
   }

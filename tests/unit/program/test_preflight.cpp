@@ -5,6 +5,8 @@
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/detail/local_interface.hpp>
+#include <elastic/process/detail/guard_image.hpp>
+#include <elastic/process/guard_policy.hpp>
 #include <elastic/wire/wire_terms.hpp>
 #include <support/catch.hpp>
 #include <support/skip.hpp>
@@ -175,6 +177,41 @@ TEST_CASE("preflight: --local-addr is checked if nodes meet there", "[program]")
   meeting.max_nodes = 1;
   CHECK(pt::code_of(config, "--local-addr 'aaa") == 2);
   meeting.backend = "static";
+  CHECK(pt::code_of(config) == 0);
+}
+
+TEST_CASE("preflight: the file that ELASTIC_GUARD names must be a guard, if workers get one",
+          "[program]") {
+  pt::temporary_directory folder;
+  elastic::program_config config;
+  const auto check = [&](const std::string& file, const std::string& problem) {
+    INFO(file);
+    config.job.guard_file = file;
+    for (const auto policy :
+         {elastic::guard_policy::required, elastic::guard_policy::best_effort}) {
+      config.job.guard = policy;
+      const int code = pt::code_of(config, "ELASTIC_GUARD '" + file + "': " + problem);
+      CHECK(code == (problem.empty() ? 0 : 2));
+    }
+    config.job.guard = elastic::guard_policy::none;
+    CHECK(pt::code_of(config) == 0);
+  };
+  check("", "");
+  check(folder / "missing", "No such file or directory; it has to name an executable "
+                            "elastic-guard of version ");
+  check(folder.file("plain"), "Permission denied; it has to name");
+  check(folder.path(), "no guard is available: " + folder.path() + ": Permission denied; it has");
+  check("/bin/true", "no guard is available: the guard (/bin/true) ended unexpectedly: it is of "
+                     "another version");
+  const std::string guard = folder / "guard";
+  std::ofstream(guard).write(reinterpret_cast<const char*>(elastic::detail::guard_image),
+                             sizeof elastic::detail::guard_image);
+  pt::fs::permissions(guard, pt::fs::perms::owner_all);
+  check(guard, "");
+  // Each role of a job file has its own setting.
+  config.job_file = "job.toml";
+  config.job.guard = elastic::guard_policy::required;
+  config.job.guard_file = folder / "missing";
   CHECK(pt::code_of(config) == 0);
 }
 
