@@ -837,6 +837,31 @@ TEST_CASE("coordinator: too few that are left wait for more, up to their join ti
   CHECK(job.answers_to('a') == texts{"refused: 1 of at least 2 nodes had joined"});
 }
 
+TEST_CASE("coordinator: a node that waits in vain for a running round learns who stayed in it",
+          "[rendezvous]") {
+  stage job(2, 3);
+  job.gather("ab");
+  job.pass(30s);
+  job.connect('c');
+  job.ask_join('c', -1, 10s);
+  job.rejoin("a");
+  job.pass(11s);
+  CHECK(job.last_answer_to('c') ==
+        "refused: enough nodes had joined, but node b_1_0 had not left round 0");
+}
+
+TEST_CASE("coordinator: of many that stay in a running round, some are named", "[rendezvous]") {
+  stage job(1, 6);
+  job.gather("abcde");
+  job.pass(30s);
+  job.connect('f');
+  job.ask_join('f', -1, 10s);
+  job.pass(11s);
+  CHECK(job.last_answer_to('f') ==
+        "refused: enough nodes had joined, but node a_1_0, node b_1_0, node c_1_0 and 2 more had "
+        "not left round 0");
+}
+
 TEST_CASE("coordinator: the node that was missing completes the round at once", "[rendezvous]") {
   stage job(2, 3);
   job.gather("abc");
@@ -1214,6 +1239,16 @@ TEST_CASE("coordinator: the join timeout runs out only when no former world is w
   CHECK(job.last_answer_to('a') == "welcome");
   job.pass(1s);
   CHECK(job.last_answer_to('a') == "refused: 1 of at least 2 nodes had joined");
+}
+
+TEST_CASE("coordinator: a node whose time passes while a former world is waited for learns that",
+          "[rendezvous]") {
+  stage job = after_host_loss(1, 2, "a", 3, 1);
+  job.connect('a');
+  job.ask_join('a', 4, 10s);
+  job.pass(16s);
+  CHECK(job.last_answer_to('a') ==
+        "refused: enough nodes had joined, but nodes of a former round were waited for");
 }
 
 TEST_CASE("coordinator: a last call that began before a former world was heard of is forgotten",

@@ -369,8 +369,10 @@ class rendezvous_coordinator {
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
   ELASTIC_DECL void answer(const member& entry, rendezvous_answer reply);
 
-  // Also counts a node that has just given up its place.
-  ELASTIC_DECL std::string missing_nodes() const;
+  // What a node lacked for a place that has just given up, and is counted too.
+  ELASTIC_DECL std::string lack_in_time() const;
+  // "node a_1_0, node b_1_0, node c_1_0 and 2 more"
+  ELASTIC_DECL std::string some_participants() const;
 
   ELASTIC_DECL void note_completion();
   ELASTIC_DECL newest_round describe_round() const;

@@ -573,7 +573,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
         return answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
       case round_action::refuse_timeout:
         end_joining(node, entry);
-        return answer(entry, rendezvous_messages::refused{true, missing_nodes()});
+        return answer(entry, rendezvous_messages::refused{true, lack_in_time()});
       default: carry_out(decision.action, decision.reason, node, now);
     }
     if (decision.action == round_action::leave_redundancy_list) {
@@ -871,9 +871,28 @@ ELASTIC_DECL void rendezvous_coordinator::answer(const member& entry, rendezvous
   if (entry.contact.link) answers_.push_back({*entry.contact.link, std::move(reply)});
 }
 
-ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
-  return fmt::format("{} of at least {} nodes had joined",
-                     state_.participants.size() + state_.wait_list.size() + 1, settings_.min_nodes);
+ELASTIC_DECL std::string rendezvous_coordinator::lack_in_time() const {
+  const std::size_t joined = state_.participants.size() + state_.wait_list.size() + 1;
+  if (joined < static_cast<std::size_t>(settings_.min_nodes)) {
+    return fmt::format("{} of at least {} nodes had joined", joined, settings_.min_nodes);
+  }
+  const std::string delay = state_.complete
+                                ? fmt::format("{} had not left round {}",
+                                              some_participants(), state_.round)
+                                : std::string("nodes of a former round were waited for");
+  return fmt::format("enough nodes had joined, but {}", delay);
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::some_participants() const {
+  constexpr std::size_t most = 3;
+  std::string names;
+  std::size_t count = 0;
+  for (const auto& [node, unused] : state_.participants) {
+    if (count++ == most) break;
+    names += fmt::format("{}node {}", names.empty() ? "" : ", ", name_of(node));
+  }
+  if (state_.participants.size() <= most) return names;
+  return fmt::format("{} and {} more", names, state_.participants.size() - most);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
