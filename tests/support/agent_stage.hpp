@@ -76,6 +76,8 @@ class agent_stage {
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
   std::vector<agent_services::part> parts;
   bool job_may_grow = false;
+  /// Where the nodes of a job of several nodes meet.
+  std::string meeting;
   /// Cancels the coroutine that runs the agent.
   asio::cancellation_signal cancel;
 
@@ -101,6 +103,7 @@ class agent_stage {
       options.services.log = log->log();
       options.services.parts = parts;
       options.job_may_grow = job_may_grow;
+      options.meeting = meeting;
       agent_.emplace(std::move(options));
     }
     return *agent_;

@@ -783,6 +783,36 @@ TIME_TEST("agent: stop before run starts nothing", "[agent]") {
   CHECK(stage.story() == "shutdown");
 }
 
+TIME_TEST("agent: what keeps a node from meeting others is logged when it is seen", "[agent]") {
+  agent_stage stage(time);
+  stage.meeting = "the job needs 2 nodes";
+  stage.rendezvous->hold_at = 0;
+  stage.start();
+  co_await stage.quiet();
+  co_await stage.pass(6s);
+  CHECK(stage.log->has("still waiting for other nodes after 5 s: the job needs 2 nodes"));
+  // What is found after the first line does not wait for the next one.
+  stage.rendezvous->hindrance = "the registry is silent";
+  co_await stage.pass(5s);
+  CHECK(stage.log->has("still waiting after 10 s: the registry is silent"));
+  co_await stage.pass(20s);
+  CHECK_FALSE(stage.log->has("after 15 s"));
+  CHECK_FALSE(stage.log->has("after 30 s"));
+  co_await stage.pass(5s);
+  CHECK(stage.log->has("still waiting after 35 s: the registry is silent"));
+  stage.rendezvous->hindrance.clear();
+  co_await stage.pass(25s);
+  CHECK_FALSE(stage.log->has("after 60 s"));
+  co_await stage.pass(5s);
+  CHECK(stage.log->has("still waiting for other nodes after 65 s: the job needs 2 nodes"));
+  stage.rendezvous->hindrance = "the registry is silent again";
+  co_await stage.pass(5s);
+  CHECK(stage.log->has("still waiting after 70 s: the registry is silent again"));
+  stage.agent().stop({});
+  co_await stage.quiet();
+  REQUIRE(stage.ended());
+}
+
 TIME_TEST("agent: stop during the rendezvous leaves it", "[agent]") {
   agent_stage stage(time);
   stage.rendezvous->hold_at = 0;

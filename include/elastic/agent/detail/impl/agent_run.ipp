@@ -483,16 +483,27 @@ ELASTIC_DECL task<void> agent_run::note_end(task<void> work, bool& has_ended) {
   has_ended = true;
 }
 
-/// Logs from time to time that this node waits for others, so that its silence is explained.
+/// Logs from time to time that this node waits for others, so that its silence is explained. What
+/// keeps it from meeting them may be found only after the first of these lines, as when a registry
+/// falls silent later. It does not wait for the next line then.
 ELASTIC_DECL task<void> agent_run::report_wait() {
+  constexpr std::chrono::seconds between_looks(5);
+  constexpr std::chrono::seconds between_lines(30);
   const time_point begun = time_.now();
-  for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
+  std::chrono::seconds next_line = between_looks;
+  bool is_obstacle_known = false;
+  for (std::chrono::seconds waited = between_looks;; waited += between_looks) {
     co_await time_.sleep_until(begun + waited);
-    if (const std::optional<std::string>& why = pause_.reason()) {
+    const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
+    const std::optional<std::string>& why = pause_.reason();
+    const bool is_news = !why && !obstacle.empty() && !is_obstacle_known;
+    if (waited < next_line && !is_news) continue;
+    if (waited == next_line) next_line += between_lines;
+    is_obstacle_known = !why && !obstacle.empty();
+    if (why) {
       log_.warning("still waiting after {} s: the job is {}", waited.count(), *why);
       continue;
     }
-    const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
     if (!obstacle.empty()) {
       log_.warning("still waiting after {} s: {}", waited.count(), obstacle);
       continue;
