@@ -118,8 +118,8 @@ bool may_change(const roles_document::role& role) {
 std::string word_on_agent(const fs::path& file, const roles_document& document) {
   if (std::none_of(document.roles.begin(), document.roles.end(), may_change)) return {};
   try {
-    const auto lost =
-        find_lost_agent(elastic::detail::read_journal(file.parent_path() / "journal.jsonl"));
+    const std::string journal = file.parent_path() / "journal.jsonl";
+    const auto lost = find_lost_agent(elastic::detail::read_journal(journal), journal);
     return lost ? lost->sentence("the roles were as above then.") : "";
   } catch (const error&) {
     return {};

@@ -209,8 +209,8 @@ shown_status status_of_journals(const status_query& query, std::int64_t now_us) 
                                   : elastic::detail::job_text(view, now_us);
     }
     if (has_ended) continue;
-    const std::optional<lost_agent> lost = find_lost_agent(journal);
-    shown.has_ended = shown.has_ended && lost.has_value();
+    const std::optional<lost_agent> lost = find_lost_agent(journal, path);
+    shown.has_ended = shown.has_ended && lost && lost->is_certain;
     if (lost && !query.as_json) shown.text += lost->sentence("the job was as above then.");
   }
   return shown;

@@ -140,6 +140,33 @@ TEST_CASE("status: a log directory shows that its agent was killed", "[integrati
   CHECK(state() == "running");
 }
 
+TEST_CASE("status: an agent in another pid namespace of its host is not taken for gone",
+          "[integration][status]") {
+  // The containers of a pod share the name of the host, and may share the log directory.
+  const words container{"unshare", ::geteuid() == 0 ? "-pf" : "-Urpf", "--mount-proc",
+                        "--kill-child=KILL"};
+  const auto inside = [&](const words& command) {
+    words all = container;
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  };
+  const program_result tried = run_program(inside({"sh", "-c", "exit 0"}));
+  if (tried.code != 0) return elastic::test::skip("it takes pid namespaces: " + tried.err);
+  const elasticrun_stage stage;
+  running_program run(elasticrun_stage::elasticrun({job, {"--log-dir", stage.logs()}, forever}),
+                      stage.environment());
+  run.await_out("up", 2);
+  const std::string logs = stage.log_root().string();
+  const auto status_inside = [&] {
+    return run_program(inside({ELASTIC_ELASTICRUN, "status", logs}), stage.environment()).out;
+  };
+  REQUIRE(comes_true([&] { return status_inside().find("running") != std::string::npos; }));
+  CHECK(status_inside().find("The agent (pid") == std::string::npos);
+  run.signal(SIGKILL);
+  CHECK(run.wait().code == -SIGKILL);
+  CHECK_THAT(status_inside(), contains_text("is gone, and was last seen at "));
+}
+
 TEST_CASE("status: is alive and not ready while nodes are waited for", "[integration][status]") {
   const elasticrun_stage stage;
   const std::string socket = stage.folder / "socket";

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <program/commands/lost_agent.hpp>
 #include <program/commands/roles_command.hpp>
 #include <program/commands/send_command.hpp>
 #include <program/commands/status_command.hpp>
@@ -24,6 +25,7 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,6 +104,54 @@ TEST_CASE("roles command: a job whose agent is gone was last seen when it record
              contains_text("is gone, and was last seen at"));
   CHECK(write("running", nobody, elastic::host_name(), now_us, "another-host") ==
         "trainer  running\n");
+}
+
+TEST_CASE("roles command: an agent whose process is not seen runs while its journal is written",
+          "[program][roles]") {
+  const elastic::test::temporary_directory folder;
+  std::ofstream(folder / "roles.json")
+      << R"({"revision": 1, "roles": {"trainer": {"state": "running", "ready": false, )"
+      << R"("workers": []}}})" << "\n";
+  elastic::journal_record record;
+  record.sequence = 1;
+  record.epoch = 5;
+  record.node = elastic::host_name();
+  record.event.kind = elastic::job_event::type::agent_started;
+  // As the number of a process in another pid namespace.
+  record.event.pid = std::numeric_limits<pid_t>::max();
+  std::ofstream journal(folder / "journal.jsonl");
+  journal << to_json_line(record) << "\n" << std::flush;
+  CHECK(elasticrun::shown_roles({folder.path()}, {}) == "trainer  running\n");
+  journal.close();
+  CHECK_THAT(elasticrun::shown_roles({folder.path()}, {}),
+             elastic::test::contains_text("is gone, and was last seen at"));
+}
+
+TEST_CASE("lost agent: it is certain if its journal or the whole host says so", "[program]") {
+  using loss = std::optional<bool>;
+  const loss runs;
+  struct row {
+    bool is_running;
+    std::optional<bool> is_writing;
+    bool are_all_visible;
+    loss wanted;
+  };
+  const row rows[] = {
+      {true, {}, true, runs},       {true, {}, false, runs},     {true, false, false, runs},
+      {false, true, true, runs},    {false, true, false, runs},  {false, false, true, true},
+      {false, false, false, true},  {false, {}, true, true},     {false, {}, false, false},
+  };
+  for (const row& each : rows) {
+    CAPTURE(each.is_running, each.is_writing, each.are_all_visible);
+    const elasticrun::agent_traces seen{each.is_running, each.is_writing, each.are_all_visible};
+    CHECK(elasticrun::loss_of(seen) == each.wanted);
+  }
+  elasticrun::lost_agent lost;
+  lost.pid = 12;
+  lost.is_certain = false;
+  CHECK(lost.sentence("so it was.") ==
+        "Whether the agent (pid 12) still runs cannot be seen from this pid namespace; it was last "
+        "seen at 1970-01-01 00:00:00 UTC: so it was.\n");
 }
 
 TEST_CASE("roles command: what cannot be shown is refused by one sentence", "[program][roles]") {
