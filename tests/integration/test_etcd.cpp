@@ -444,28 +444,34 @@ TEST_CASE("etcd: users and passwords", "[integration][etcd]") {
       {"role", "grant-permission", "training", "--prefix=true", "readwrite", "/elastic"});
   server.control({"user", "grant-role", "trainer", "training"});
   server.control({"auth", "enable"});
+  // A check of a password is a bcrypt, which takes seconds on a busy machine.
+  const std::string patient = "read_timeout=30,";
   SECTION("none is given") {
-    job_of_nodes job("2", at(server.endpoint()), "join_timeout=60");
+    job_of_nodes job("2", at(server.endpoint()), patient + "join_timeout=60");
     job.node()->check_failure(2, "it requires a user and a password (--rdzv-conf user=");
   }
   SECTION("a wrong password") {
-    job_of_nodes job("2", at(server.endpoint()), "join_timeout=60,user=trainer,password=word");
+    job_of_nodes job("2", at(server.endpoint()),
+                     patient + "join_timeout=60,user=trainer,password=word");
     job.node()->check_failure(2, "authentication failed");
   }
   SECTION("keys that are not the user's") {
     job_of_nodes job("2", at(server.endpoint()),
-                     "join_timeout=60,user=trainer,password=pass word,etcd_prefix=/other");
+                     patient + "join_timeout=60,user=trainer,password=pass word,"
+                               "etcd_prefix=/other");
     job.node()->check_failure(2, "the user 'trainer' may not use these keys");
   }
   SECTION("the right ones") {
-    job_of_nodes job("2:3", at(server.endpoint()), quick + ",user=trainer,password=pass word");
+    job_of_nodes job("2:3", at(server.endpoint()),
+                     patient + quick + ",user=trainer,password=pass word");
     elastic::test::check_meeting(job);
   }
   SECTION("the right ones, the password by a file") {
     const elastic::test::temporary_directory directory;
     const std::string file = directory / "password";
     std::ofstream(file) << "pass word\n";
-    job_of_nodes job("2:3", at(server.endpoint()), quick + ",user=trainer,password_file=" + file);
+    job_of_nodes job("2:3", at(server.endpoint()),
+                     patient + quick + ",user=trainer,password_file=" + file);
     elastic::test::check_meeting(job);
   }
 }

@@ -68,7 +68,7 @@ class etcd_server {
 
   /// The output of etcdctl with these arguments; it must succeed.
   std::string control(std::vector<std::string> words) const {
-    std::vector<std::string> command = {"etcdctl", "--endpoints=" + url()};
+    std::vector<std::string> command = {"etcdctl", "--command-timeout=60s", "--endpoints=" + url()};
     command.insert(command.end(), words.begin(), words.end());
     const program_result result = run_program(command, {{"ETCDCTL_API", "3"}});
     INFO(result.out << result.err);
