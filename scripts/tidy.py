@@ -443,6 +443,46 @@ def check_awaited_conditions(tree):
                                          "variable: g++ 12 miscompiles it; name the result")
 
 
+AWAITING_STATEMENT = re.compile(r"[^;{}]*\bco_await\b[^;{}]*")
+
+
+def operand_at(text, begin, end_letter):
+    """An operand of a conditional operator, and where it ends: at a letter outside of parentheses,
+    or with the parentheses around it."""
+    depth = 0
+    for place in range(begin, len(text)):
+        letter = text[place]
+        depth += (letter in "([") - (letter in ")]")
+        is_scope = "::" in text[place - 1:place + 2]
+        if depth < 0 or (depth == 0 and letter == end_letter and not is_scope):
+            return text[begin:place].strip(), place
+    return text[begin:].strip(), len(text)
+
+
+def chooses_call(statement, mark):
+    """Whether the conditional operator at `mark` may result in what a call returns."""
+    first, colon = operand_at(statement, mark + 1, ":")
+    second, _ = operand_at(statement, colon + 1, ",")
+    awaits = [operand.startswith("co_await") for operand in (first, second)]
+    calls = [re.search(r"[\w>]\(", operand) for operand in (first, second)]
+    return all(awaits) or any(call and not await_ for call, await_ in zip(calls, awaits))
+
+
+def check_awaited_choices(tree):
+    """No conditional operator chooses between tasks, or other results of calls, where a coroutine
+    awaits: g++ 12 destroys the chosen one twice."""
+    for name, lines in tree.files.items():
+        if not name.endswith((".hpp", ".ipp", ".cpp")):
+            continue
+        text = "\n".join(code_of(line) for line in lines)
+        for found in AWAITING_STATEMENT.finditer(text):
+            for mark in re.finditer(r"\?", found[0]):
+                if chooses_call(found[0], mark.start()):
+                    number = text.count("\n", 0, found.start() + mark.start()) + 1
+                    yield name, number, ("?: results in what a call returns, in an expression that "
+                                         "awaits: g++ 12 destroys it twice; name it first")
+
+
 def check_debris(tree):
     """Nothing that was left lying about: notes to oneself, switched-off code, merge marks."""
     words = re.compile(r"\b(" + "|".join(DEBRIS) + r")\b|^\s*#\s*if 0\b|^(<{7}|>{7}|={7})( |$)")
@@ -556,8 +596,9 @@ def check_table_of_layers(tree):
 
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions,
-          check_self_contained, check_modules, check_banned, check_awaited_conditions, check_debris,
-          check_links, check_python, check_rules, check_table_of_layers]
+          check_self_contained, check_modules, check_banned, check_awaited_conditions,
+          check_awaited_choices, check_debris, check_links, check_python, check_rules,
+          check_table_of_layers]
 
 
 def findings(root):
@@ -576,7 +617,8 @@ CLEAN = {
                                    "#include <elastic/process.hpp>\n",
     "include/elastic/base.hpp": START + "\n#include <elastic/base/time.hpp>\n",
     "include/elastic/base/time.hpp": START + "// not asio::detached\nnow = steady_clock::now();\n"
-    "task<void> f() {\n  const bool b = c;\n  if (co_await g()) co_return;\n}\n",
+    "task<void> f() {\n  const bool b = c;\n  if (co_await g()) co_return;\n"
+    "  const int i = b ? *c : co_await h(b ? x::y : z);\n}\n",
     "include/elastic/base/extra.hpp": START + "\n// Opt-in: large.\n",
     "include/elastic/process.hpp": START + "\n#include <elastic/process/child.hpp>\n"
                                    "#include <elastic/process/clock.hpp>\n",
@@ -626,6 +668,12 @@ VIOLATIONS = [
     (TIME, "task<void> f() {\n  if (co_await g()) co_return;\n  throw x;\n}\n", "in a condition"),
     (TIME, "class c {\n  int a;\n  task<void> f() {\n    while (!co_await g()) h();\n  }\n};\n",
      "in a condition"),
+    (TIME, "co_await (c ? f() : g());\n", "destroys it twice"),
+    (TIME, "co_await (is_new\n              ? a::f(x)\n              : a::g(y, z));\n",
+     "destroys it twice"),
+    (TIME, "co_await race(c ? f() : g(), h());\n", "destroys it twice"),
+    (TIME, "co_await stop(c ? named : make(1));\n", "destroys it twice"),
+    (TIME, "x = c ? co_await f() : co_await g();\n", "destroys it twice"),
     (TIME, "// " + DEBRIS[0] + ": later\n", DEBRIS[0]),
     (TIME, "#if 0\n", "#if 0"),
     (TIME, "<<<<<<< HEAD\n", "<<<<<<<"),

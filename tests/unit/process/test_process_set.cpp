@@ -238,7 +238,8 @@ TIME_TEST("process_set: a stop that was begun goes on without asking twice", "[p
     CHECK(world.act(0).signals == first_signals);
     CHECK(world.act(1).signals == first_signals);
     co_await time.sleep_until(time.now() + 10s);
-    co_await world.set.stop(same_plan ? set_plan(SIGTERM, 30s) : set_plan(SIGINT, 30s));
+    const elastic::stop_plan next_plan = set_plan(same_plan ? SIGTERM : SIGINT, 30s);
+    co_await world.set.stop(next_plan);
     // The grace counts from the first request; another plan is another request.
     CHECK(world.act(0).signals[2] == (same_plan ? SIGKILL : SIGINT));
     CHECK(time.now() - begin_time == (same_plan ? 30s : 10s));
