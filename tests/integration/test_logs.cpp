@@ -336,8 +336,10 @@ TEST_CASE("logs: the files of a job are their user's alone, whatever the umask",
   CHECK(mode_of(here.folder / "new/logs") == 0777);
   const fs::path run = fs::directory_iterator(here.folder / "new/logs")->path();
   CHECK(mode_of(run) == 0700);
-  CHECK(fs::exists(run / "report.json"));
+  CHECK(mode_of(run / "report.json") == 0600);
+  CHECK(mode_of(run / "attempt_0") == 0700);
   for (const char* rank : {"0", "1"}) {
+    CHECK(mode_of(run / "attempt_0" / rank) == 0700);
     for (const char* name : {"stdout.log", "stderr.log"}) {
       CHECK(mode_of(run / "attempt_0" / rank / name) == 0600);
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace elastic {
@@ -15,7 +16,8 @@ namespace elastic {
 /// count>/<local_rank>/`, with `stdout.log`, `stderr.log` and `error.json`. A worker that outlives
 /// an attempt keeps its files. `filtered_stdout.log` and `filtered_stderr.log`, with lines of all
 /// workers, are beside the workers' directories. `journal.jsonl` is beside the attempts. When an
-/// attempt is over, its directories are removed if nothing was written there.
+/// attempt is over, its directories are removed if nothing was written there. Only this user can
+/// access the directories of a run (mode 0700), whatever the umask is.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -105,7 +107,14 @@ class log_layout {
   ELASTIC_DECL void discard_if_empty();
 
  private:
-  ELASTIC_DECL static void make(const std::filesystem::path& directory);
+  // The directory in which the user wants those of runs; the umask decides who may use it.
+  ELASTIC_DECL static void make_base(const std::filesystem::path& directory);
+
+  // A directory of this run, with those above it that are missing. Only this user can access them.
+  ELASTIC_DECL void make(const std::filesystem::path& directory) const;
+
+  [[noreturn]] ELASTIC_DECL static void refuse(const std::filesystem::path& directory,
+                                               std::string_view problem);
 
   /// Errors: `errc::file_access` if no temporary folder can be used.
   ELASTIC_DECL std::filesystem::path choose_temporary_folder();

@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -57,6 +58,33 @@ TEST_CASE("log layout: a run's directory is its user's alone", "[agent]") {
   CHECK(fs::status(temporary_layout.root()).permissions() == fs::perms::owner_all);
   CHECK(fs::status(fs::path(temporary_layout.root()).parent_path()).permissions() ==
         fs::perms::owner_all);
+}
+
+TEST_CASE("log layout: the directories inside a run's are its user's alone, whatever the umask",
+          "[agent]") {
+  const scratch_directory scratch;
+  const mode_t before = ::umask(0);
+  elastic::log_layout layout(scratch.path + "/logs", "job", "trainer");
+  layout.start_attempt(0, 2);
+  layout.add_worker(0, 1, 7);
+  ::umask(before);
+  const auto mode_of = [](const fs::path& path) { return fs::status(path).permissions(); };
+  // The directory that the user named is the user's matter.
+  CHECK(mode_of(scratch.path + "/logs") == fs::perms::all);
+  const fs::path root = layout.root();
+  for (const fs::path& directory :
+       {root, root / "attempt_0", root / "attempt_0/0", fs::path(layout.directory(1))}) {
+    INFO(directory.string());
+    CHECK(mode_of(directory) == fs::perms::owner_all);
+  }
+}
+
+TEST_CASE("log layout: directories that somebody removed are made again", "[agent]") {
+  const scratch_directory scratch;
+  elastic::log_layout layout(scratch.path + "/logs", "job");
+  fs::remove_all(scratch.path + "/logs");
+  layout.start_attempt(1, 1);
+  CHECK(fs::is_directory(layout.directory(0)));
 }
 
 TEST_CASE("log layout: an attempt that starts again with its number is empty", "[agent]") {

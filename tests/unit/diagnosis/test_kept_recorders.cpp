@@ -7,6 +7,8 @@
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -40,6 +42,16 @@ CO_TEST("kept recorders: one is a file of its rank", "[inspection]") {
   CHECK(kept == place / "flight_recorder");
   CHECK(fs::file_size(place / "flight_recorder/rank_3") > 0);
   CHECK_FALSE(fs::exists(place / "flight_recorder/draft"));
+}
+
+CO_TEST("kept recorders: they are their user's alone, whatever the umask", "[inspection]") {
+  const elastic::test::temporary_directory place;
+  const mode_t before = ::umask(0);
+  const std::string kept = co_await keep_in(place.path());
+  ::umask(before);
+  CHECK(fs::status(kept).permissions() == fs::perms::owner_all);
+  const fs::perms of_file = fs::status(kept + "/rank_3").permissions();
+  CHECK(of_file == (fs::perms::owner_read | fs::perms::owner_write));
 }
 
 CO_TEST("kept recorders: links that a worker has made are not followed", "[inspection]") {

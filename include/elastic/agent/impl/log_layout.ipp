@@ -30,7 +30,7 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
     temporary_ = make_own(choose_temporary_folder() / "torchelastic_");
     parent = temporary_;
   } else {
-    make(parent);
+    make_base(parent);
   }
   if (name.empty()) {
     root_ = make_own(parent / (file_name_of(run_id) + "_"));
@@ -152,13 +152,30 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
   discard();
 }
 
-ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) {
+ELASTIC_DECL void log_layout::make_base(const std::filesystem::path& directory) {
   std::error_code failure;
   std::filesystem::create_directories(directory, failure);
-  if (failure) {
-    throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
-                                               directory.string(), failure.message()));
+  if (failure) refuse(directory, failure.message());
+}
+
+ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) const {
+  if (::mkdir(directory.c_str(), 0700) == 0) return;
+  // Those above it may be missing, also because somebody has removed them.
+  if (errno == ENOENT) {
+    const std::filesystem::path above = directory.parent_path();
+    directory == root_ ? make_base(above) : make(above);
+    if (::mkdir(directory.c_str(), 0700) == 0) return;
   }
+  const int problem = errno;
+  std::error_code failure;
+  if (problem == EEXIST && std::filesystem::is_directory(directory, failure)) return;
+  refuse(directory, errno_text(problem));
+}
+
+ELASTIC_DECL void log_layout::refuse(const std::filesystem::path& directory,
+                                     std::string_view problem) {
+  throw error(errc::file_access,
+              fmt::format("cannot make the log directory '{}': {}", directory.string(), problem));
 }
 
 ELASTIC_DECL std::filesystem::path log_layout::choose_temporary_folder() {
@@ -182,8 +199,7 @@ ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::p
     const std::filesystem::path directory = begin.string() + detail::random_name(8);
     if (::mkdir(directory.c_str(), 0700) == 0) return directory;
     if (errno == EEXIST && attempt < most_tries) continue;
-    throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
-                                               directory.string(), errno_text(errno)));
+    refuse(directory, errno_text(errno));
   }
 }
 

@@ -9,9 +9,11 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -56,6 +58,8 @@ inline left_log_directory leave_log_directory(log_layout layout,
   if (path.empty() || report.empty()) return closed;
   // Whatever a worker left there makes room: a FIFO would wait for a reader.
   ::unlink(path.c_str());
+  // Nobody else may read it.
+  unique_fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   std::ofstream file(path);
   file << report;
   if (!file.flush()) {

@@ -57,7 +57,7 @@ ELASTIC_DECL std::string kept_recorders::write_all(room& budget,
   bool is_complete = true;
   for (const worker_inspection& each : found) {
     folder = each.log_folder + "/flight_recorder";
-    ::mkdir(folder.c_str(), 0777);
+    ::mkdir(folder.c_str(), 0700);
     const unique_fd directory(
         ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory || !write_one(budget, folder, directory.get(), each)) is_complete = false;
@@ -79,7 +79,7 @@ inline const std::string& recorder_to_keep(const worker_inspection& found) {
 inline bool write_new_file(int directory, const char* name, std::string_view bytes) {
   ::unlinkat(directory, name, 0);
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-  const unique_fd file(::openat(directory, name, flags, 0666));
+  const unique_fd file(::openat(directory, name, flags, 0600));
   while (file && !bytes.empty()) {
     const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
