@@ -32,7 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 REGISTRIES = ROOT / "docs" / "design" / "etcd_and_directories.md"
 LEADERS = ROOT / "docs" / "design" / "leaders.md"
 TESTS = {
-    "vote": ("tests/unit/rendezvous/test_vote_machine.cpp", "vote machine: whatever happens*"),
+    "vote": ("tests/unit/nodes/test_vote_machine.cpp", "vote machine: whatever happens*"),
     "candidates": ("tests/unit/simulation/test_simulated_candidates.cpp",
                    "simulation: candidates*"),
     "one_way": ("tests/unit/simulation/test_simulated_candidates.cpp",
@@ -40,7 +40,7 @@ TESTS = {
     "native": ("tests/unit/simulation/test_simulation.cpp", "simulation: whatever happens*"),
     "registry": ("tests/unit/simulation/test_simulated_registry.cpp", "simulation: a registry*"),
 }
-SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
+SCRIPTED = [f"tests/unit/nodes/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
     "leader_connector", "node_contact", "own_fence", "registered_leader", "rendezvous_coordinator",
     "rendezvous_link", "vote_machine")]
