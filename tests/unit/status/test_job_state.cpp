@@ -204,6 +204,21 @@ TEST_CASE("job state: an attempt has the stalls that its node found, and its fen
   CHECK(state.stall()->event == found);
 }
 
+TEST_CASE("job state: the role of a job of several, and the run id of one without", "[status]") {
+  journal_story story;
+  story.begin();
+  story.records[0].event.run_id = "grpo/trainer_1";
+  CHECK(state_of(story.records).role_of_job() == "trainer");
+  story.start(0, 1);
+  const bool has_roles = GENERATE(false, true);
+  for (elastic::journal_record& record : story.records) {
+    if (has_roles) record.event.role = "trainer";
+  }
+  // Later records name a role only if there are several, whatever the run id is.
+  CHECK(state_of(story.records).role_of_job() == (has_roles ? "trainer" : ""));
+  CHECK(state_of(story.records).role() == "trainer");
+}
+
 TEST_CASE("job state: its phases", "[status]") {
   using elastic::detail::agent_phase;
   job_state state;

@@ -240,10 +240,10 @@ class job_state {
 
   agent_activity activity() const { return activity_; }
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }
-  /// The same without what workers did of themselves; `rest` before the first record.
-  agent_phase phase() const { return phase_; }
   /// Why it is at that; empty: nothing more is to be said.
   const std::string& reason() const { return reason_; }
+  /// What the agent does, whatever its workers did; `rest` before its first record.
+  agent_phase phase() const { return phase_; }
 
   /// The last stall_found; empty: none was. And whether the job still stands still.
   const std::optional<journal_record>& stall() const { return stall_; }
@@ -374,7 +374,7 @@ class job_state {
   duration_histogram stops_;
 };
 
-/// The role of a job of several that an agent runs, by its first record; empty: there is only one.
+/// The role of a job of several whose agent has recorded an event; empty: there is only one.
 ELASTIC_DECL std::string role_of_run(const job_event& event);
 
 /// The state after records that were read.

@@ -47,8 +47,7 @@ ELASTIC_DECL const job_event* job_attempt::root_cause() const {
 }
 
 ELASTIC_DECL std::string role_of_run(const job_event& event) {
-  // The run id of such an agent ends with its role; without other roles, only its first event has
-  // one.
+  // The first event of any agent has a role, but only the run id of such an agent ends with it.
   if (event.kind != job_event::type::agent_started) return event.role;
   const std::size_t slash = event.run_id.rfind('/');
   const bool is_one = slash != std::string::npos &&
@@ -88,6 +87,7 @@ ELASTIC_DECL bool job_state::take(const journal_record& record) {
   sequence_ = record.sequence;
   node_ = record.node;
   last_us_ = record.time_us;
+  role_of_job_ = role_of_run(record.event);
   phase_ = phase_after(record.event, phase_);
   apply(record);
   return true;
@@ -96,7 +96,6 @@ ELASTIC_DECL bool job_state::take(const journal_record& record) {
 ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
   *this = job_state(bounds_);
   epoch_ = record.epoch;
-  role_of_job_ = role_of_run(record.event);
   began_us_ = record.time_us;
   use_began_us_ = record.time_us;
   // The beginning of the journal is lost.
