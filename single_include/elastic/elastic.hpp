@@ -29,13 +29,9 @@
      defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_WIRE 1
 #endif
-#if !defined(ELASTIC_WITH_INSPECTION) && \
-    (defined(ELASTIC_SOURCE) || \
-     defined(ELASTIC_WITH_CLI))
-#define ELASTIC_WITH_INSPECTION 1
-#endif
 #if !defined(ELASTIC_WITH_DIAGNOSIS) && \
     (defined(ELASTIC_SOURCE) || \
+     defined(ELASTIC_WITH_CLI) || \
      defined(ELASTIC_WITH_INSPECTION))
 #define ELASTIC_WITH_DIAGNOSIS 1
 #endif
@@ -52,7 +48,7 @@
 #endif
 #if !defined(ELASTIC_WITH_PYTHON) && \
     (defined(ELASTIC_SOURCE) || \
-     defined(ELASTIC_WITH_INSPECTION) || \
+     defined(ELASTIC_WITH_DIAGNOSIS) || \
      defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_PYTHON 1
 #endif
@@ -1349,21 +1345,45 @@ class rendezvous_handler {
 
 }  // namespace elastic
 
-// ---- elastic/agent/agent_extension.hpp ----
+// ---- elastic/telemetry/worker_progress.hpp ----
+
+namespace elastic {
+
+/// A worker whose steps take longer than this times the median is a straggler.
+inline constexpr double straggler_ratio = 1.25;
+
+/// The progress that a worker reports over the control channel.
+struct worker_progress {
+  int rank = 0;
+  int local_rank = 0;
+  std::int64_t step = 0;
+  /// The total number of steps; 0: unknown.
+  std::int64_t total = 0;
+  /// Free text of the worker, without control characters.
+  std::string text;
+  std::map<std::string, double> metrics;
+  /// False: the worker has reported this step before.
+  bool is_new = true;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/agent_part.hpp ----
 
 namespace elastic {
 
 class job_journal;
 
-/// What an opt-in module adds to an agent at defined points, for example processes that are started
-/// before workers need them (`add_warm_standbys`). Each function does nothing unless it is
-/// overridden. The run of an agent creates and owns one object. If the executor's context is
-/// destroyed while the agent runs, the object is destroyed without `close`.
+/// A guest of an agent: it follows the workers, and takes part in starting, watching and stopping
+/// them. An agent has a list of them (`agent_services::parts`), which it calls in order, and ends
+/// and closes in reverse order. By default, each function does nothing.
 ///
-/// Errors: an exception from a task ends the run, as an error of the agent.
-/// Cancellation: the agent cancels each task, with all types, when it continues.
-/// Thread-safety: the agent calls everything on its strand.
-class agent_extension {
+/// If a function throws, the run of the agent fails with its error, and all parts are closed.
+/// Exceptions of `started`, `progressed`, `hung`, `end` and `close` are only logged. The agent
+/// waits for every function: one that blocks its thread blocks the agent.
+///
+/// Thread-safety: called on the agent's strand.
+class agent_part {
  public:
   /// A worker of this node in the current attempt.
   struct attempt_worker {
@@ -1377,49 +1397,90 @@ class agent_extension {
     std::string end = {};
   };
 
-  /// What an agent provides to its extension. Every member is set.
+  /// What an agent provides to its parts. Every member is set.
   struct context {
     asio::any_io_executor strand;
-    /// Starts workers without the extension.
+    /// The executor of the run's caller, for what needs no strand.
+    asio::any_io_executor executor;
+    /// Starts workers without the parts.
     std::shared_ptr<process_launcher> launcher;
     std::shared_ptr<time_source> time;
     logger log;
     /// The number of this node's workers.
     int local_world_size = 1;
+    /// The workers form a world. False: they are replicas, of which each restarts alone.
+    bool has_world = true;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
     /// The processes of the first attempt, without what only its round decides, such as ranks. Must
-    /// not be called before the extension is created.
+    /// not be called before the part is created. After the run: none.
     std::function<std::vector<process_spec>()> first_workers;
-    /// The workers of this node that were started in the attempt.
+    /// The workers of this node that were started in the attempt. After the run: none.
     std::function<std::vector<attempt_worker>()> workers;
-    /// Treats a worker of this node as hung, for this reason, and kills it.
+    /// Treats a worker of this node as hung, for this reason, and kills it. After the run: no
+    /// effect.
     std::function<void(int local_rank, const std::string& reason)> end_hung;
     /// The agent's journal.
     std::shared_ptr<job_journal> journal;
-    /// To be called when a process of the extension has ended and was not ended by the extension.
-    /// If the kernel killed it for lack of memory, that says nothing about the workers.
+    /// Carries out a command as `local_agent::carry_out` does. Callable on any strand, at any time.
+    job_command::handler commands;
+    /// Sends a signal to a worker of the job if it runs on this node, as `local_agent::signal_rank`
+    /// and `replica_set::signal_replica` do. Callable on any strand, at any time.
+    std::function<void(int rank, int number, std::string reason)> signal;
+    /// To be called when a process of the part has ended and was not ended by the part. If the
+    /// kernel killed it for lack of memory, that says nothing about the workers.
     std::function<void(const exit_status&)> process_ended;
   };
 
-  /// Creates the agent_extension of one run of an agent, on the agent's strand.
-  using factory = std::function<std::unique_ptr<agent_extension>(context)>;
+  /// Creates the part for one run of an agent, on the agent's strand. Parts that outlive the agent,
+  /// or belong to several, are returned each time.
+  using factory = std::function<std::shared_ptr<agent_part>(context)>;
 
-  agent_extension() = default;
-  agent_extension(const agent_extension&) = delete;
-  agent_extension& operator=(const agent_extension&) = delete;
-  virtual ~agent_extension() = default;
+  /// The workers of this node that have started or restarted.
+  struct started_workers {
+    /// The rendezvous round in which they run.
+    std::int64_t round = 0;
+    int world_size = 0;
+    /// The number of nodes, and the rank of this one.
+    int group_rank = 0;
+    int group_world_size = 0;
+    int restarts = 0;
+    int max_restarts = 0;
+    /// How many workers of this node continue from the previous round; 0: all were started.
+    int stayed = 0;
+    /// The ranks of this node that were replaced while other workers of the job continued.
+    std::vector<int> replaced = {};
+  };
+
+  /// A worker that is about to be killed because it is hung.
+  struct hung_worker {
+    int rank = 0;
+    int local_rank = 0;
+    pid_t pid = 0;
+    /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+    std::string reason;
+  };
+
+  agent_part() = default;
+  agent_part(const agent_part&) = delete;
+  agent_part& operator=(const agent_part&) = delete;
+  virtual ~agent_part() = default;
+
+  // ---- before workers run -----------------------------------------------------------------------
 
   /// Called once, before anything else.
-  /// Result: the launcher for the workers, in front of `context.launcher`; null: `context.launcher`
-  /// itself.
-  ELASTIC_DECL virtual std::shared_ptr<process_launcher> launcher();
+  /// @param inner  the launcher of the parts before this one
+  /// Result: the launcher for the workers.
+  ELASTIC_DECL virtual std::shared_ptr<process_launcher> wrap(
+      std::shared_ptr<process_launcher> inner);
 
-  /// How long this node waits for `until_ready` before it meets the others.
+  /// How long this node waits for `until_ready` before it meets the others. The longest of all
+  /// parts counts.
   ELASTIC_DECL virtual duration join_delay();
 
   /// Called when the round must end while the workers are healthy.
-  /// Result: how long they may continue at most, until `until_ready` returns.
+  /// Result: how long they may continue at most, until `until_ready` returns. The longest of all
+  /// parts counts.
   ELASTIC_DECL virtual duration stop_delay(const rendezvous_change& change);
 
   /// Awaited concurrently with `prepare_attempt` or `beside_workers`, at most for one of the two
@@ -1434,16 +1495,6 @@ class agent_extension {
   /// @param ranks  those of this node's workers
   ELASTIC_DECL virtual task<void> agree(rendezvous_round round, assigned_ranks ranks);
 
-  /// Changes the variables that a worker gets, before those of `worker_spec::env` and those that
-  /// the agent sets are added. Called when it is started, when it is told of another epoch, and
-  /// for processes that are only expected: before the first `agree`.
-  ELASTIC_DECL virtual void change_environment(const worker_identity& worker,
-                                               environment_map& variables);
-
-  /// The descriptor that a worker gets (`process_spec::passed_fd`), which must stay open until
-  /// `beside_workers` is called; -1, the default: none.
-  ELASTIC_DECL virtual int passed_descriptor(int local_rank);
-
   /// Called before workers are started in this round.
   ELASTIC_DECL virtual void begin_attempt(const rendezvous_round& round);
 
@@ -1451,25 +1502,45 @@ class agent_extension {
   /// others are started. The default calls `begin_attempt`.
   ELASTIC_DECL virtual void begin_replacement(const rendezvous_round& round);
 
+  /// Changes the variables that a worker gets, before those of `worker_spec::env` and those that
+  /// the agent sets are added. Called when it is started, when it is told of another epoch, and
+  /// for processes that are only expected: before the first `agree`.
+  ELASTIC_DECL virtual void change_environment(const worker_identity& worker,
+                                               environment_map& variables);
+
+  /// The descriptor that a worker gets (`process_spec::passed_fd`), which must stay open until
+  /// `beside_workers` is called; -1, the default: none. The first part that has one decides.
+  ELASTIC_DECL virtual int passed_descriptor(int local_rank);
+
   /// Called when all workers of the attempt have been started.
-  /// Result: how they were started; empty if the extension does not start workers.
+  /// Result: how they were started; empty if the part does not start workers. The first part that
+  /// does decides.
   ELASTIC_DECL virtual std::optional<worker_starts> starts() const;
 
-  /// Called when a worker of this node has reported a step.
-  ELASTIC_DECL virtual void stepped(std::int64_t step);
+  // ---- while workers run ------------------------------------------------------------------------
+
+  /// Called when workers of this node run, after each start and restart.
+  virtual void started(const started_workers&) {}
+
+  /// Called when a worker of this node has reported its progress.
+  virtual void progressed(const worker_progress&) {}
+
+  /// Called before a hung worker is killed.
+  virtual void hung(const hung_worker&) {}
 
   /// Called when a worker of this node has reported that its script can be run in advance up to a
   /// point.
   ELASTIC_DECL virtual void prepared();
 
-  /// Awaited while workers run.
+  /// Awaited while workers that form a world run, concurrently with that of the other parts.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
 
-  /// Carries out a command for which the extension is responsible: `stacks`. Awaited while workers
-  /// run.
-  /// Result: the outcome. The default does not carry it out.
-  ELASTIC_DECL virtual task<job_command::outcome> carry_out(job_command command);
+  /// Carries out a command of the kind `stacks`. Awaited while workers run.
+  /// Result: the outcome; empty if the part is not responsible. The first part that is decides.
+  ELASTIC_DECL virtual task<std::optional<job_command::outcome>> carry_out(job_command command);
+
+  // ---- when an attempt ends ---------------------------------------------------------------------
 
   /// Whether `last_look` should be awaited.
   ELASTIC_DECL virtual bool looks_last() const;
@@ -1477,13 +1548,19 @@ class agent_extension {
   /// Awaited while the workers of the attempt are still unchanged, before a hung worker is killed,
   /// or before the other workers are stopped when one has aborted. It must end soon, without being
   /// cancelled.
-  /// Result: one sentence for the report about what the workers waited for; may be empty.
+  /// Result: one sentence for the report about what the workers waited for; may be empty. The first
+  /// part that has one decides.
   ELASTIC_DECL virtual task<std::string> last_look();
 
   /// Called when the workers are about to be stopped for a restart.
   ELASTIC_DECL virtual void end_attempt();
 
-  /// Called last, after the workers have ended. When it returns, nothing of the extension runs.
+  /// Awaited when the workers have ended and none follows, however the run ended, before the node
+  /// leaves the rendezvous. When it returns, no process of the part is left.
+  ELASTIC_DECL virtual task<void> end();
+
+  /// Awaited last, however the run ended: the workers have ended, the node has left the rendezvous,
+  /// and the journal has the outcome. When it returns, nothing of the part runs for this agent.
   ELASTIC_DECL virtual task<void> close();
 };
 
@@ -1625,66 +1702,6 @@ class metric_handler {
 
 }  // namespace elastic
 
-// ---- elastic/telemetry/worker_observer.hpp ----
-
-namespace elastic {
-
-/// A worker whose steps take longer than this times the median is a straggler.
-inline constexpr double straggler_ratio = 1.25;
-
-/// Notified when workers start, and of what they report over the control channel. Implement it to
-/// show progress, or to inspect a hung worker before it is killed.
-///
-/// Thread-safety: called on the strand of the agent, which waits meanwhile. So return quickly.
-class worker_observer {
- public:
-  /// The progress that a worker reports.
-  struct worker_progress {
-    int rank = 0;
-    int local_rank = 0;
-    std::int64_t step = 0;
-    /// The total number of steps; 0: unknown.
-    std::int64_t total = 0;
-    /// Free text of the worker, without control characters.
-    std::string text;
-    std::map<std::string, double> metrics;
-  };
-
-  /// The workers of this node have started or restarted.
-  struct started_workers {
-    /// The rendezvous round in which they run.
-    std::int64_t round = 0;
-    int world_size = 0;
-    /// The number of nodes, and the rank of this one.
-    int group_rank = 0;
-    int group_world_size = 0;
-    int restarts = 0;
-    int max_restarts = 0;
-    /// How many workers of this node continue from the previous round; 0: all were started.
-    int stayed = 0;
-    /// The ranks of this node that were replaced while other workers of the job continued.
-    std::vector<int> replaced = {};
-  };
-
-  /// A worker that is about to be killed because it is hung.
-  struct hung_worker {
-    int rank = 0;
-    int local_rank = 0;
-    pid_t pid = 0;
-    /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-    std::string reason;
-  };
-
-  virtual ~worker_observer() = default;
-
-  /// Exceptions of these functions are logged and otherwise ignored.
-  virtual void started(const started_workers&) {}
-  virtual void progress(const worker_progress&) {}
-  virtual void hung(const hung_worker&) {}
-};
-
-}  // namespace elastic
-
 // ---- elastic/agent/agent_services.hpp ----
 
 namespace elastic {
@@ -1719,6 +1736,13 @@ struct agent_services {
     std::optional<std::uint64_t> open_files = {};
   };
 
+  /// A guest of an agent.
+  struct part {
+    /// The name for people, which no other part has: "diagnosis".
+    std::string name;
+    agent_part::factory make;
+  };
+
   /// The rendezvous backends that a launch_config can name; a local_agent has a rendezvous and does
   /// not use them. Default: a `rendezvous_registry()`.
   std::shared_ptr<const rendezvous_registry> backends = {};
@@ -1744,9 +1768,6 @@ struct agent_services {
   /// Counts the requests to the stores of this node; `make_agent` passes it to the rendezvous.
   /// Default: requests are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
-  /// Receives the progress of workers, and learns of each hung worker before it is killed. Default:
-  /// none.
-  std::shared_ptr<worker_observer> observer = {};
   /// Decides where the workers' output goes. Default: as in the launch_config, or else what
   /// torchrun does.
   std::shared_ptr<logs_specs> logs = {};
@@ -1757,11 +1778,21 @@ struct agent_services {
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
-  /// Creates what an opt-in module adds to the agent. Default: nothing is added.
-  agent_extension::factory extension = {};
+  /// The guests of the agent, in the order in which it calls them: see `add_part`. An agent takes
+  /// the list when it is constructed; later changes have no effect on it. Default: none.
+  std::vector<part> parts = {};
   /// Default: silent.
   logger log = {};
 };
+
+/// Adds a part to the end of `agent_services::parts`.
+/// Errors: `errc::invalid_argument` if there is a part of this name.
+ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make);
+
+/// The same for a part that the caller owns, too, and that every agent with these services gets.
+/// Errors: the same; `errc::invalid_argument` if it is null.
+ELASTIC_DECL void add_part(agent_services& services, std::string name,
+                           std::shared_ptr<agent_part> shared);
 
 /// Fills in a default for each empty service that an agent needs: the launchers, the time, the
 /// journal and the consoles. Optional services stay empty.
@@ -1968,7 +1999,7 @@ struct run_result {
   /// How often the workers were restarted after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
-  /// How the workers of this node were started in all attempts; empty unless an agent_extension
+  /// How the workers of this node were started in all attempts; empty unless an agent_part
   /// starts them.
   worker_starts starts;
   /// The ranks of this node that were replaced while other workers of the job continued.
@@ -3514,7 +3545,7 @@ namespace elastic {
 
 namespace detail {
 class request_inbox;
-struct agent_parts;
+struct pending_agent;
 struct inbox_access;
 }  // namespace detail
 
@@ -3636,7 +3667,7 @@ class local_agent {
 
   std::shared_ptr<detail::request_inbox> inbox_;
   /// What the run takes; null afterwards.
-  std::unique_ptr<detail::agent_parts> parts_;
+  std::unique_ptr<detail::pending_agent> pending_;
 };
 
 }  // namespace elastic
@@ -3651,7 +3682,8 @@ namespace elastic {
 /// count>/<local_rank>/`, with `stdout.log`, `stderr.log` and `error.json`. A worker that outlives
 /// an attempt keeps its files. `filtered_stdout.log` and `filtered_stderr.log`, with lines of all
 /// workers, are beside the workers' directories. `journal.jsonl` is beside the attempts. When an
-/// attempt is over, its directories are removed if nothing was written there.
+/// attempt is over, its directories are removed if nothing was written there. Only this user can
+/// access the directories of a run (mode 0700), whatever the umask is.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -3741,7 +3773,14 @@ class log_layout {
   ELASTIC_DECL void discard_if_empty();
 
  private:
-  ELASTIC_DECL static void make(const std::filesystem::path& directory);
+  // The directory in which the user wants those of runs; the umask decides who may use it.
+  ELASTIC_DECL static void make_base(const std::filesystem::path& directory);
+
+  // A directory of this run, with those above it that are missing. Only this user can access them.
+  ELASTIC_DECL void make(const std::filesystem::path& directory) const;
+
+  [[noreturn]] ELASTIC_DECL static void refuse(const std::filesystem::path& directory,
+                                               std::string_view problem);
 
   /// Errors: `errc::file_access` if no temporary folder can be used.
   ELASTIC_DECL std::filesystem::path choose_temporary_folder();
@@ -4182,27 +4221,94 @@ ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/group_owner.hpp ----
+// ---- elastic/agent/detail/agent_parts.hpp ----
 
-namespace elastic::detail {
+namespace elastic {
 
-/// How a worker_group calls the agent that owns it. Each function may be empty, and none may throw.
-/// The group calls them on its strand.
-struct group_owner {
-  /// A worker has reported a step.
-  std::function<void(std::int64_t step)> step = {};
-  /// A worker has reported that its script can be run in advance up to a point.
-  std::function<void()> prepared = {};
-  /// Awaited before a hung worker is killed, or before the other workers are stopped when one has
-  /// aborted. It must end by itself; its result is one sentence for the report.
-  std::function<task<std::string>()> last_look = {};
-  /// Changes the variables of a worker that is about to start.
-  std::function<void(const worker_identity&, environment_map&)> change_environment = {};
-  /// Chooses the descriptor that a worker gets; -1: none.
-  std::function<int(int local_rank)> descriptor = {};
+struct agent_services;
+class worker_group;
+struct worker_spec;
+
+namespace detail {
+
+class request_inbox;
+
+/// The parts of one agent. Its functions are those of agent_part, for all of them.
+///
+/// Thread-safety: the agent's strand.
+class agent_parts {
+ public:
+  explicit agent_parts(logger log) : log_(std::move(log)) {}
+  agent_parts(const agent_parts&) = delete;
+  agent_parts& operator=(const agent_parts&) = delete;
+
+  void add(std::shared_ptr<agent_part> part) { parts_.push_back(std::move(part)); }
+
+  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(std::shared_ptr<process_launcher> inner);
+  ELASTIC_DECL duration join_delay();
+  ELASTIC_DECL duration stop_delay(const rendezvous_change& change);
+  ELASTIC_DECL task<void> until_ready();
+  ELASTIC_DECL task<void> prepare_attempt();
+  ELASTIC_DECL task<void> agree(rendezvous_round round, assigned_ranks ranks);
+  ELASTIC_DECL void begin_attempt(const rendezvous_round& round);
+  ELASTIC_DECL void begin_replacement(const rendezvous_round& round);
+  ELASTIC_DECL void change_environment(const worker_identity& worker, environment_map& variables);
+  ELASTIC_DECL int passed_descriptor(int local_rank);
+  ELASTIC_DECL std::optional<worker_starts> starts() const;
+  ELASTIC_DECL void started(const agent_part::started_workers& start);
+  ELASTIC_DECL void progressed(const worker_progress& made);
+  ELASTIC_DECL void hung(const agent_part::hung_worker& worker);
+  ELASTIC_DECL void prepared();
+  ELASTIC_DECL task<void> beside_workers(bool may_restart);
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
+  ELASTIC_DECL bool looks_last() const;
+  ELASTIC_DECL task<std::string> last_look();
+  ELASTIC_DECL void end_attempt();
+
+  // The last part first. Errors: none; those of the parts are logged.
+  ELASTIC_DECL task<void> end();
+  ELASTIC_DECL task<void> close();
+
+ private:
+  ELASTIC_DECL task<void> run_backwards(task<void> (agent_part::*function)());
+
+  // Calls each part. Exceptions are logged.
+  template <class Call>
+  void tell(Call call) {
+    for (const auto& part : parts_) {
+      try {
+        call(*part);
+      } catch (const std::exception& failure) {
+        log_.warning("a part of the agent failed: {}", failure.what());
+      } catch (...) {
+        log_.warning("a part of the agent failed");
+      }
+    }
+  }
+
+  logger log_;
+  std::vector<std::shared_ptr<agent_part>> parts_;
 };
 
-}  // namespace elastic::detail
+/// Creates the parts that the services name, for a run whose workers are `group`. The group may be
+/// constructed later, and must outlive the parts' calls.
+/// Errors: those of the factories; `errc::invalid_argument` if one returns null.
+ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
+                                                           agent_part::context context,
+                                                           std::string run_id,
+                                                           worker_group& group);
+
+/// The members of a context that the caller of a run knows.
+/// @param inbox  of the agent or the replica_set
+ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
+                                              asio::any_io_executor executor,
+                                              std::shared_ptr<request_inbox> inbox);
+
+/// Services whose launcher has passed through the parts.
+ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts);
+
+}  // namespace detail
+}  // namespace elastic
 
 // ---- elastic/base/detail/waiters.hpp ----
 
@@ -5098,7 +5204,7 @@ namespace elastic::detail {
 
 /// One run of the hook.
 struct hang_hook_call {
-  worker_observer::hung_worker worker;
+  agent_part::hung_worker worker;
   /// The environment to which the variables of the hook are added.
   environment_map environment;
   /// Its working directory; empty: the agent's.
@@ -5642,9 +5748,11 @@ namespace elastic::detail {
 class process_builder {
  public:
   /// @param roles  null: the job has no other roles
-  /// The settings, the channels and the owner must outlive this object.
+  /// @param parts  may change between two calls
+  /// The settings, the channels and `parts` must outlive this object.
   ELASTIC_DECL process_builder(const worker_spec& spec, const worker_channels& channels,
-                               std::shared_ptr<role_link> roles, const group_owner& owner);
+                               std::shared_ptr<role_link> roles,
+                               const std::shared_ptr<agent_parts>& parts);
 
   ELASTIC_DECL process_spec make(const worker_identity& identity, const job_context& job,
                                  const std::string& error_file) const;
@@ -5662,7 +5770,7 @@ class process_builder {
   const worker_spec& spec_;
   const worker_channels& channels_;
   std::shared_ptr<role_link> roles_;
-  const group_owner& owner_;
+  const std::shared_ptr<agent_parts>& parts_;
 };
 
 }  // namespace elastic::detail
@@ -6524,8 +6632,13 @@ class worker_group {
   /// call.
   void on_start(std::function<void()> call) { on_start_ = std::move(call); }
 
-  /// Sets how the group calls its owner. Call this before `start`.
-  ELASTIC_DECL void attach(detail::group_owner owner);
+  /// Adds a guest of the group: it is asked how to start workers, and told what happens to them.
+  /// Nobody calls its functions about rounds and commands: those are an agent's. Call this before
+  /// `start`.
+  ELASTIC_DECL void attach(std::shared_ptr<agent_part> part);
+
+  /// Replaces all guests by those of an agent. Call this before `start`.
+  ELASTIC_DECL void attach(std::shared_ptr<detail::agent_parts> parts);
 
   /// From now on the workers are replicas: they form no world, and the end of one does not affect
   /// the others. Instead, `call`, which must not throw, is called with it. Call this before
@@ -6560,7 +6673,7 @@ class worker_group {
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
   /// The workers that were started in this attempt.
-  ELASTIC_DECL std::vector<agent_extension::attempt_worker> attempt_workers() const;
+  ELASTIC_DECL std::vector<agent_part::attempt_worker> attempt_workers() const;
 
   /// Starts every worker for a round. The workers of the previous round must have been stopped
   /// (`stop`).
@@ -6660,8 +6773,8 @@ class worker_group {
   /// What the workers have reported in this attempt.
   const worker_reports& reports() const { return attempt_.reports; }
 
-  /// Tells the observer that the workers run.
-  ELASTIC_DECL void announce(const worker_observer::started_workers& start);
+  /// Tells the guests that the workers run.
+  void announce(const agent_part::started_workers& start) { parts_->started(start); }
 
   /// Passes a signal on to every running worker, and to those that are being started as soon as
   /// they run.
@@ -6727,7 +6840,7 @@ class worker_group {
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(const worker_channels::hung_worker& found);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
-  ELASTIC_DECL detail::hang_hook_call hook_for(worker_observer::hung_worker hung) const;
+  ELASTIC_DECL detail::hang_hook_call hook_for(agent_part::hung_worker hung) const;
 
   using sights = std::vector<std::optional<detail::worker_sight>>;
   ELASTIC_DECL task<sights> look_at_workers();
@@ -6743,18 +6856,6 @@ class worker_group {
   ELASTIC_DECL void take(int local_rank, const worker_messages::progress& progress);
   ELASTIC_DECL void take(int local_rank, const worker_messages::no_restart& wish);
   ELASTIC_DECL void take(int local_rank, const worker_messages::bad_node& notice);
-
-  template <class Call>
-  void notify_observer(Call call) {
-    if (!observer_) return;
-    try {
-      call(*observer_);
-    } catch (const std::exception& failure) {
-      log_.warning("the observer of workers failed: {}", failure.what());
-    } catch (...) {
-      log_.warning("the observer of workers failed");
-    }
-  }
 
   ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
                                     job_event::suspicion suspicion = job_event::suspicion::none);
@@ -6892,7 +6993,6 @@ class worker_group {
   detail::worker_leftovers leftovers_;
   std::shared_ptr<logs_specs> logs_;
   logger log_;
-  std::shared_ptr<worker_observer> observer_;
   /// Null: nothing is reported.
   std::shared_ptr<job_journal> journal_;
   /// Null: output is not offered to viewers.
@@ -6900,7 +7000,7 @@ class worker_group {
   /// Null: the job has no other roles.
   std::shared_ptr<detail::role_link> roles_;
   std::optional<stop_plan> on_failure_;
-  detail::group_owner owner_;
+  std::shared_ptr<detail::agent_parts> parts_;
   std::function<void()> on_start_;
   /// Empty: the workers are not replicas.
   std::function<void(std::size_t)> on_replica_end_;
@@ -8694,6 +8794,27 @@ ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_wo
 
 namespace elastic {
 
+class rendezvous_registry;
+
+namespace detail {
+
+/// What a backend of the library is capable of. Each of these includes those before it.
+enum class backend_capability {
+  one_node,
+  worker_store,
+  several_nodes,
+  several_endpoints,
+  nodes_of_torchrun,
+};
+
+/// Adds a backend of the library. Keeps a program's own backend of that name, and one of the
+/// library that is capable of as much.
+ELASTIC_DECL void add_library_backend(
+    rendezvous_registry& registry, std::string name, backend_capability capability,
+    std::function<rendezvous_factory(const rendezvous_parameters&)> make);
+
+}  // namespace detail
+
 /// The rendezvous backends by name: those of this library, and those that a program adds.
 ///
 /// If the library is compiled once (`elastic::compiled`), a registry has every backend of the
@@ -8709,16 +8830,31 @@ namespace elastic {
 ///
 /// A program that uses the single header defines ELASTIC_WITH_NODES, ELASTIC_WITH_ETCD,
 /// ELASTIC_WITH_FILE or ELASTIC_WITH_TORCH before including it.
+///
+/// A backend that a program adds by `add` replaces one of the library with the same name, whichever
+/// is added first. The order of the calls above does not matter either.
 class rendezvous_registry
     : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
+
+  /// Adds a backend of the program, or replaces the one of that name. `add_nodes` and its like keep
+  /// it, and add the rest.
+  /// Errors: `errc::invalid_argument` if `make` is null.
+  ELASTIC_DECL void add(std::string name, factory make);
 
   /// Makes the factory for the handler that `parameters.backend` names. Does not block.
   /// Errors: `errc::invalid_argument` for an unknown name, for a null `time`, for a setting out of
   /// bounds, and for a backend of an opt-in module that was not added: the message names the header
   /// and the function.
   ELASTIC_DECL rendezvous_factory make(const rendezvous_parameters& parameters) const;
+
+ private:
+  friend void detail::add_library_backend(rendezvous_registry& registry, std::string name,
+                                          detail::backend_capability capability, factory make);
+
+  // The backends that are the library's, unlike a program's own of the same names.
+  std::map<std::string, detail::backend_capability, std::less<>> library_backends_;
 };
 
 namespace detail {
@@ -11226,6 +11362,9 @@ struct command_line_facts {
   /// The warning for a user who expects another one: see python_warning. Empty: none.
   std::string python_warning = {};
 
+  /// Whether the job has a name without --rdzv-id, as the roles of a job file have.
+  bool has_run_id = false;
+
   // About the program, for messages and --help.
 
   std::string program = "elasticrun";
@@ -11298,9 +11437,9 @@ struct debugger_plan {
 
 #endif
 
-#if defined(ELASTIC_WITH_INSPECTION)
+#if defined(ELASTIC_WITH_DIAGNOSIS)
 
-// ---- elastic/inspection/job_diagnosis.hpp ----
+// ---- elastic/diagnosis/job_diagnosis.hpp ----
 
 namespace elastic {
 
@@ -11349,7 +11488,7 @@ ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms);
 
 #endif
 
-// ---- elastic/launch/program_extension.hpp ----
+// ---- elastic/launch/program_options.hpp ----
 
 // Opt-in: for programs that run jobs, not for programs that embed one.
 
@@ -11357,41 +11496,6 @@ namespace elastic {
 
 struct agent_services;
 struct launch_config;
-class local_agent;
-struct program_options;
-
-/// What an opt-in module adds to a program that runs an agent (`add_status`). The program_run
-/// creates and owns one object.
-///
-/// Thread-safety: called on the executor of `program_run::run`.
-class program_extension {
- public:
-  /// Creates the program_extension of a program, and completes the services for its agent. Called
-  /// by the constructor of program_run, which throws its errors.
-  using factory = std::function<std::unique_ptr<program_extension>(
-      const launch_config& config, const program_options& options, agent_services& services)>;
-
-  program_extension() = default;
-  program_extension(const program_extension&) = delete;
-  program_extension& operator=(const program_extension&) = delete;
-  virtual ~program_extension() = default;
-
-  /// Called before the agent runs.
-  /// Errors: an exception ends the run before the agent starts; `close` is then not called.
-  virtual void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) = 0;
-
-  /// Awaited when the agent has ended, however it ended. When it returns, nothing of the extension
-  /// runs.
-  virtual task<void> close() = 0;
-};
-
-}  // namespace elastic
-
-// ---- elastic/launch/program_options.hpp ----
-
-// Opt-in: for programs that run jobs, not for programs that embed one.
-
-namespace elastic {
 
 /// What a program does around an agent, besides handling the signals of its launch_config: see
 /// `run_as_program`. The trace and the status need the opt-in module status: `add_status`.
@@ -11410,9 +11514,12 @@ struct program_options {
   /// Receives the URL of the status server once it listens, with the token if the server has
   /// generated one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
-  /// Creates what an opt-in module adds to the program. Default: nothing is added, and an option
-  /// above that needs the module is refused.
-  program_extension::factory extension = {};
+  /// Adds to the services of the agent what an opt-in module does for the options above. Called by
+  /// the constructor of program_run, which throws its errors. Default: nothing is added, and an
+  /// option above that needs the module is refused.
+  std::function<void(const launch_config& config, const program_options& options,
+                     agent_services& services)>
+      complete = {};
 };
 
 }  // namespace elastic
@@ -11677,6 +11784,19 @@ ELASTIC_DECL int count_processors();
 
 #if defined(ELASTIC_WITH_DIAGNOSIS)
 
+// ---- elastic/diagnosis/local_stacks.hpp ----
+
+namespace elastic {
+
+/// A text for users that shows where workers on this host are, as far as the kernel knows, without
+/// an agent.
+/// @param workers  processes of this user; must exist until the task is awaited
+/// Errors: none. Cancellation: all types.
+ELASTIC_DECL task<std::string> local_stacks(
+    named<std::vector<agent_part::attempt_worker>> workers);
+
+}  // namespace elastic
+
 // ---- elastic/diagnosis/stall_verdict.hpp ----
 
 namespace elastic {
@@ -11751,7 +11871,7 @@ inline std::string_view to_string(stall_verdict::kind cause) {
 
 // ---- elastic/diagnosis.hpp ----
 
-// Opt-in module: finds out which rank holds up a stalled job.
+// Opt-in module: finds out where the workers of a job are, and which rank holds up a stalled job.
 
 #endif
 
@@ -12435,27 +12555,6 @@ task<run_result> launch(named<launch_config> config, const entrypoint<Signature>
 
 #endif
 
-#if defined(ELASTIC_WITH_INSPECTION)
-
-// ---- elastic/inspection/local_stacks.hpp ----
-
-namespace elastic {
-
-/// A text for users that shows where workers on this host are, as far as the kernel knows, without
-/// an agent.
-/// @param workers  processes of this user; must exist until the task is awaited
-/// Errors: none. Cancellation: all types.
-ELASTIC_DECL task<std::string> local_stacks(
-    named<std::vector<agent_extension::attempt_worker>> workers);
-
-}  // namespace elastic
-
-// ---- elastic/inspection.hpp ----
-
-// Opt-in module: finds out where the workers of a job are.
-
-#endif
-
 // ---- elastic/process/detail/console_target.hpp ----
 
 namespace elastic::detail {
@@ -12696,30 +12795,29 @@ struct program_plan;
 /// It opens nothing before `run`. Thread-safety: one thread at a time.
 class program_run {
  public:
-  /// Errors: those of the extension; `errc::invalid_argument` for a signal_plan that `validate`
-  /// refuses, a token file without an address, and a trace or a status address without the
-  /// extension of `add_status`.
+  /// Errors: those of `program_options::complete`; `errc::invalid_argument` for a signal_plan that
+  /// `validate` refuses, a token file without an address, and a trace or a status address without
+  /// `add_status`.
   ELASTIC_DECL program_run(named<launch_config> config, named<program_options> options,
                            named<agent_services> services);
 
-  /// The services for the agent: those given to the constructor, as the extension completed them.
+  /// The services for the agent: those given to the constructor, as `program_options::complete`
+  /// left them.
   ELASTIC_DECL const agent_services& services() const;
 
   /// Runs an agent that was made from `services` to its end. The signals of the launch_config stop
   /// it or are passed on to its workers, as in `run_with_signals`; the drain file stops it as
-  /// SIGTERM does, and marks the node as bad; the extension runs beside it. When the agent has
-  /// ended, the former signal handling is restored, and then the extension ends.
+  /// SIGTERM does, and marks the node as bad. When the agent has ended, the former signal handling
+  /// is restored.
   ///
   /// The program_run may be destroyed before the task has ended.
   /// @param companions  tasks that run beside the agent. When it has ended, they get terminal
   ///                    cancellation. A task that ends before the agent stops the job, as if the
   ///                    caller had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
-  /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension, and
-  /// `errc::invalid_argument` at once if `agent` is null.
+  /// Errors: those of `local_agent::run`; `errc::invalid_argument` at once if `agent` is null.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file does not exist.
-  /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
-  /// extension is still shut down cleanly.
+  /// Cancellation: as for `local_agent::run`, since every request is passed to the agent.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> companions = {}) const;
 
@@ -12728,7 +12826,7 @@ class program_run {
 };
 
 /// Makes the agent that a configuration describes, and runs it as a program does: with signals,
-/// drain file and extension, as in `program_run::run`.
+/// and drain file, as in `program_run::run`.
 ///
 /// Result, cancellation: those of `program_run::run`.
 /// Errors: those of `program_run::run`. The call itself throws those of the constructor of
@@ -12769,10 +12867,11 @@ namespace elastic {
 /// Adds the backends by which several nodes meet: "c10d" at one endpoint, and "static".
 ///
 /// The compiled library has them already; a header-only program calls this for jobs of several
-/// nodes. Does nothing if the registry has them.
+/// nodes. Keeps a backend that the registry has already, be it a program's own of that name or one
+/// of the library that is capable of more, and adds the rest.
 ELASTIC_DECL void add_nodes(rendezvous_registry& registry);
 
-/// The same, and "c10d" at several endpoints, whose agents elect a leader.
+/// Adds the same, but "c10d" also at several endpoints, whose agents elect a leader.
 ELASTIC_DECL void add_candidates(rendezvous_registry& registry);
 
 }  // namespace elastic
@@ -13360,12 +13459,33 @@ namespace elastic {
 /// the contract of PyTorch needs (`worker_contract::torch`).
 ///
 /// The compiled library has it already, and so has a registry to which `add_nodes` was applied: it
-/// then does nothing.
+/// then does nothing. A program's own backend "c10d" stays as well.
 ELASTIC_DECL void add_worker_store(rendezvous_registry& registry);
 
 }  // namespace elastic
 
 #if defined(ELASTIC_WITH_ROLES)
+
+// ---- elastic/roles/group_state.hpp ----
+
+namespace elastic {
+
+/// The roles of a job, as the role_group of this node sees them.
+struct group_state {
+  /// The state of each role, and its workers on all nodes.
+  detail::roles_document document;
+  /// Why each role is in its state, a clause for each.
+  std::vector<std::string> reasons;
+  /// The outcome of the job, and the reason; `init` until it is decided.
+  worker_state verdict = worker_state::init;
+  std::string reason;
+  /// The job has ended: no role runs any more.
+  bool is_over = false;
+  /// How often all roles were restarted.
+  int restarts = 0;
+};
+
+}  // namespace elastic
 
 // ---- elastic/roles/replica_set.hpp ----
 
@@ -13401,7 +13521,7 @@ class replica_set {
   /// @param config    `workers` describes the replicas, `nproc_per_node` of them; `max_restarts`
   ///                  applies to all of them together, the delay before a restart to each alone.
   ///                  The rendezvous is not used
-  /// @param services  as for an agent; an agent_extension only starts processes and carries out
+  /// @param services  as for an agent; an agent_part only starts processes and carries out
   ///                  commands
   /// Errors: those of `make_agent` for the workers; `errc::invalid_argument` for
   /// `on_failure::replace`, a node check, and output filters, which replicas do not support.
@@ -13467,7 +13587,7 @@ class replica_set {
   /// Carries out a command while the set runs. `pause` makes the replicas save a checkpoint and
   /// stops them; `resume` restarts them with the same numbers, and the restarts used so far still
   /// count. A set with a replica that has succeeded cannot be paused, because `resume` would run
-  /// that replica again. `drain` stops the set. `stacks` needs the agent_extension of
+  /// that replica again. `drain` stops the set. `stacks` needs the agent_part of
   /// `add_diagnosis`.
   ///
   /// Result: the outcome when the command is done, or why it was not carried out, at the latest
@@ -13576,9 +13696,6 @@ struct role {
   /// are replicas (`replica_set`), `nproc_per_node` on each node, which do not meet; the rendezvous
   /// of `config` is not used.
   bool has_world = true;
-  /// Creates what an opt-in module, such as `add_wire`, adds to the role's agent; empty: nothing is
-  /// added. Replicas have no agent.
-  agent_extension::factory extension = {};
   /// What happens when workers fail.
   policy on_failure = policy::fail_job;
   /// The role starts when all of these hold; empty: at once.
@@ -13630,73 +13747,10 @@ ELASTIC_DECL void validate(const std::vector<role>& roles);
 
 }  // namespace elastic
 
-// ---- elastic/roles/role_extension.hpp ----
-
-namespace elastic {
-
-/// What a program adds to a job of several roles, such as a status server
-/// (`role_group::options::extension`).
-///
-/// Thread-safety: the group calls it on one strand.
-class role_extension {
- public:
-  /// The roles of a job, as the group of this node sees them.
-  struct state {
-    /// The state of each role, and its workers on all nodes.
-    detail::roles_document document;
-    /// Why each role is in its state, a clause for each.
-    std::vector<std::string> reasons;
-    /// The outcome of the job, and the reason; `init` until it is decided.
-    worker_state verdict = worker_state::init;
-    std::string reason;
-    /// The job has ended: no role runs any more.
-    bool is_over = false;
-    /// How often all roles were restarted.
-    int restarts = 0;
-  };
-
-  role_extension() = default;
-  role_extension(const role_extension&) = delete;
-  role_extension& operator=(const role_extension&) = delete;
-  virtual ~role_extension() = default;
-
-  /// Called before any role starts.
-  /// @param services  the services of the group
-  /// @param commands  carries out a command for one role or for all; callable on any strand, even
-  ///                  while the job ends
-  /// Errors: an exception ends the run before anything has started.
-  virtual void begin(asio::any_io_executor executor, const agent_services& services,
-                     job_command::handler commands) = 0;
-
-  /// Called before a role starts: completes the services of its agent or its replicas, which
-  /// include the role's journal if the job has one.
-  /// Errors: an exception ends the role, as if it could not be started.
-  virtual void prepare(std::size_t role, agent_services& services) = 0;
-
-  /// Sends a signal to the worker of this rank, if it runs on this node, or to the replica of this
-  /// number, as `local_agent::signal_rank` and `replica_set::signal_replica` do. Callable on any
-  /// strand; no effect after the role has ended.
-  using worker_signal = std::function<void(int rank, int number, std::string reason)>;
-
-  /// Called each time a new agent or a new set of replicas begins to run a role. The default does
-  /// nothing.
-  virtual void begin_role(std::size_t, worker_signal) {}
-
-  /// Called after each change of the state.
-  virtual void changed(state now) = 0;
-
-  /// Awaited when the job has ended, however it ended. When it returns, nothing of the extension
-  /// runs.
-  virtual task<void> close() = 0;
-};
-
-}  // namespace elastic
-
 // ---- elastic/roles/role_group.hpp ----
 
 namespace elastic {
 
-class role_extension;
 namespace detail {
 class request_inbox;
 struct group_parts;
@@ -13715,8 +13769,8 @@ struct inbox_access;
 /// One object runs once. The run needs nothing of the object: the destructor asks it to stop, as
 /// `stop()` does, and does not wait. The run then ends with a result whose state is `stopped`.
 ///
-/// Thread-safety: `stop`, `signal` and the destructor from any thread; the rest from one thread at
-/// a time.
+/// Thread-safety: `stop`, `signal`, `carry_out` and the destructor from any thread; the rest from
+/// one thread at a time.
 class role_group {
  public:
   /// The parameters of a group.
@@ -13734,8 +13788,13 @@ class role_group {
     /// The file of the journal of all roles. Empty: `journal.jsonl` in the job's log directory, if
     /// there is one. "/dev/null": none.
     std::string journal = {};
-    /// An extension of the job by the program; null: none.
-    std::shared_ptr<role_extension> extension = {};
+    /// Completes the services of the agent or the replicas that are about to run a role; they
+    /// include the role's journal if the job has one. Called on a strand of the group. An exception
+    /// ends the role, as if it could not be started. Default: nothing is added.
+    std::function<void(std::size_t role, agent_services& services)> complete = {};
+    /// Called after each change of the state, on a strand of the group. Must not throw. Default:
+    /// nobody is told.
+    std::function<void(group_state now)> on_change = {};
   };
 
   /// How a job of several roles ended on this node.
@@ -13819,6 +13878,13 @@ class role_group {
   template <class CompletionToken>
   auto async_run(CompletionToken&& token) && = delete;
 
+  /// Carries out a command for one role (`job_command::role`) or for all; callable on any strand,
+  /// even while the job ends, and after it.
+  ///
+  /// Result: the outcome, as of `local_agent::carry_out`, for each role.
+  /// Cancellation: all types; the command may still be carried out.
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
+
   /// Asks the workers of all roles to end at the same time: with the signal of the request, and
   /// with SIGKILL after its grace period or else the role's `shutdown_timeout`. A request that does
   /// not escalate has no effect on a job that is already stopping. No effect on a job that has
@@ -13888,9 +13954,9 @@ class roles_monitor;
 /// several nodes, reports to the node that shows the whole job. `make_agent` connects the monitor
 /// with the rendezvous.
 ///
-/// The monitor follows the journal (which is added if the services have none), wraps the observer,
-/// handles the reports of nodes, and reads the counters of this node's stores. It is for programs
-/// that serve the view by other means; others call `add_status`.
+/// The monitor follows the journal (which is added if the services have none), is a part of the
+/// agent, handles the reports of nodes, and reads the counters of this node's stores. It is for
+/// programs that serve the view by other means; others call `add_status`.
 /// @param meeting  the `rendezvous` of the launch_config, for the name of the node
 /// Result: the monitor; that of the services if they have one.
 /// Errors: `errc::invalid_argument` if the `reports` of the services do not belong to a
@@ -13899,8 +13965,7 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                                                       const rendezvous_parameters& meeting);
 
 /// The same for a role of a job of several, each time that a new agent, or a new set of replicas,
-/// runs it: adds its monitor and its tails. The observer of the roles_monitor replaces that of the
-/// services.
+/// runs it: adds its monitor and its tails.
 /// @param role  its place
 ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting,
                               roles_monitor& roles, std::size_t role);
@@ -13924,14 +13989,14 @@ struct program_options;
 /// When the agent has ended, the server stops within `limits::status_farewell`, and then the rest
 /// of the trace is written within `limits::journal_patience`.
 ///
-/// Errors: `errc::invalid_argument` if the options have an extension. The constructor of
+/// Errors: `errc::invalid_argument` if the options are completed already. The constructor of
 /// program_run then throws those of `parse_status_address`, `read_status_token` and `add_monitor`,
 /// and `program_run::run` those of the constructor of status_server.
 ELASTIC_DECL void add_status(program_options& options);
 
 }  // namespace elastic
 
-// ---- elastic/status/detail/viewed_worker.hpp ----
+// ---- elastic/status/detail/job_state.hpp ----
 
 namespace elastic::detail {
 
@@ -13956,14 +14021,66 @@ constexpr std::string_view to_string(agent_activity activity) {
   return agent_activity_names[static_cast<std::size_t>(activity)];
 }
 
+/// What an agent does between two events, as traces name it.
+enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
+inline constexpr std::array<std::string_view, 7> agent_phase_names{
+    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
+
+constexpr std::string_view to_string(agent_phase phase) {
+  return agent_phase_names[static_cast<std::size_t>(phase)];
+}
+
 /// The time between two times of day, in seconds; a clock that was set makes it no less than 0.
 constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
   const double span = (static_cast<double>(to_us) - static_cast<double>(from_us)) / 1e6;
   return span > 0 ? span : 0;
 }
 
+/// What the time of an agent went to. Only `training` is what the job is for.
+enum class time_use {
+  /// The workers do what no attempt has done before. If they report no steps: they run.
+  training,
+  /// The nodes meet, or the job pauses.
+  rendezvous,
+  /// Until the workers run; if they report steps, until the first one of the attempt.
+  start,
+  /// Until no worker is left that has to end.
+  stop,
+  exit_barrier,
+  /// The workers repeat steps, or worked on one when their attempt ended.
+  rollback,
+  /// The workers made no progress, as was found out, or were hung.
+  stall,
+  /// A pause before a restart.
+  wait,
+};
+inline constexpr std::array<std::string_view, 8> time_use_names{
+    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback", "stall", "wait"};
+
+/// Why an attempt ended.
+enum class attempt_end { none, success, failure, hang, membership, request };
+inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
+                                                                   "hang", "membership", "request"};
+
+/// Durations in seconds, counted as Prometheus does.
+struct duration_histogram {
+  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
+                                                 5,    10,   30,  120., 600, 1800};
+  /// How many were at most as long as each bound and longer than the one before.
+  std::array<std::int64_t, bounds.size()> counts{};
+  std::int64_t count = 0;
+  double sum = 0;
+
+  ELASTIC_DECL void add(double seconds);
+};
+
+/// Whether the worker has ended well that a worker_ended is about.
+inline bool has_succeeded(const job_event& event) {
+  return event.exit_code == 0 || event.state == "succeeded";
+}
+
 /// A worker in the last attempt of its node.
-struct viewed_worker {
+struct job_worker {
   enum class condition { waiting, running, succeeded, failed, hung, stopped };
 
   std::int64_t rank = -1;
@@ -13975,6 +14092,282 @@ struct viewed_worker {
   /// Why it ended, as far as somebody said so. Text of the worker's, which may be hostile.
   std::string reason = {};
   std::int64_t ended_us = 0;
+  /// Whether it seems to hold up the others, and why.
+  job_event::suspicion suspicion = job_event::suspicion::none;
+  std::string suspicion_reason = {};
+  /// How often its rank was given to a new process while other workers went on.
+  std::int64_t replacements = 0;
+  /// The numbers of the record that gave it its place, which tells it from those before, and of the
+  /// last one that changed it.
+  std::int64_t placed = 0;
+  std::int64_t changed = 0;
+
+  bool is_suspected() const {
+    return state == condition::running && suspicion != job_event::suspicion::none;
+  }
+};
+inline constexpr std::array<std::string_view, 6> worker_condition_names{
+    "waiting", "running", "succeeded", "failed", "hung", "stopped"};
+
+/// One life of the worker group of this node, or the wait for it.
+struct job_attempt {
+  /// Of the rendezvous, whose first is 0; -1: none was joined yet.
+  std::int64_t round = -1;
+  /// How often workers had failed before.
+  std::int64_t number = 0;
+  std::int64_t world_size = 0;
+  std::int64_t nodes = 0;
+  /// When it was begun, its workers ran, and something ended that; 0: not yet.
+  std::int64_t began_us = 0;
+  std::int64_t started_us = 0;
+  std::int64_t ended_us = 0;
+  attempt_end end = attempt_end::none;
+  std::string reason = {};
+  /// The first worker of this node that failed.
+  std::optional<std::int64_t> failed_rank = {};
+  /// What it left: its error, and the last lines of its stderr. Text of the worker's.
+  std::string cause = {};
+  std::string last_lines = {};
+  /// What was decided then.
+  std::string decision = {};
+  /// What its end cost: until workers ran again, and if they report steps, until their furthest one
+  /// was reached again, or the next attempt ended before. Empty: they do not run, or not yet.
+  std::optional<double> lost_seconds = {};
+  /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
+  bool is_replacement = false;
+  std::vector<std::int64_t> replaced = {};
+
+  // ---- what documents leave out, and `explain` shows ----
+
+  /// When this node joined the round, and how long it had waited; empty: not yet.
+  std::int64_t joined_us = 0;
+  std::optional<double> met_seconds = {};
+  /// How many workers this node started; 0: none yet.
+  std::int64_t workers = 0;
+  /// What ended the round, the state of round_ended; none: the attempt ended in another way.
+  std::optional<std::string> change = {};
+  /// The failure that ended the round was another node's.
+  bool is_elsewhere = false;
+  /// The events of workers that failed, and of those that were hung, in the order of time, as far
+  /// as they are kept (`state_bounds::failures`).
+  std::vector<job_event> failures = {};
+  std::vector<job_event> hung = {};
+  /// The same of stalls that this node has found, the only one that knows why.
+  std::vector<job_event> stalls = {};
+  /// The workers were killed, because other nodes might go on without this one.
+  bool is_fenced = false;
+  /// Whether a restart was decided; empty: nothing was.
+  std::optional<bool> is_restarted = {};
+  /// How long the workers took to stop, and how long they might; empty: none had to be stopped.
+  std::optional<double> stop_seconds = {};
+  std::optional<double> stop_allowed = {};
+  /// How long the workers ran, and the furthest step of the attempt.
+  double work_seconds = 0;
+  std::optional<std::int64_t> step = {};
+  /// From the end of the attempt before until its furthest step was reached again; of the first
+  /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
+  std::optional<double> reached_seconds = {};
+  /// When that was, and when the workers of the attempt were told to end; 0: not yet, or never.
+  std::int64_t reached_us = 0;
+  std::int64_t stopping_us = 0;
+
+  /// The root cause of a failure that began on this node; null: there is none, or its event was not
+  /// kept. A hung worker precedes the failures, since it fails only when it is killed.
+  ELASTIC_DECL const job_event* root_cause() const;
+};
+
+/// What is known of ranks of a node that were replaced while other workers of the job went on.
+struct job_replacements {
+  /// The job runs with `on_failure::replace`.
+  bool is_on = false;
+  /// How often workers of this node went on in a new round, and how many ranks were replaced then.
+  std::int64_t epochs = 0;
+  std::int64_t ranks = 0;
+  std::map<std::int64_t, std::int64_t> by_rank = {};
+  /// Until the workers of this node were in the new round.
+  duration_histogram durations = {};
+  /// How often all workers had to start again instead, and why the last time.
+  std::int64_t abandoned = 0;
+  std::string last_obstacle = {};
+
+  /// Whether there is anything to be shown.
+  bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
+};
+
+/// How much a job_state keeps.
+struct state_bounds {
+  /// The oldest are forgotten.
+  std::size_t attempts = limits::viewed_attempts;
+  /// Of each attempt, the events of so many workers that failed, of as many that were hung, and of
+  /// as many stalls.
+  std::size_t failures = 0;
+};
+
+/// The state of a job as the journal of one agent tells it: the one fold over its records. A
+/// `job_view` adds what workers and other nodes report; `explain` and traces are functions of this
+/// alone. A plain value without clocks; bounded, whatever it is told.
+///
+/// Thread-safety: one thread at a time.
+class job_state {
+ public:
+  job_state() = default;
+  explicit job_state(state_bounds bounds) : bounds_(bounds) {}
+
+  /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
+  /// over.
+  /// Result: whether it was taken
+  ELASTIC_DECL bool take(const journal_record& record);
+
+  agent_activity activity() const { return activity_; }
+  bool has_ended() const { return activity_ >= agent_activity::succeeded; }
+  /// Why it is at that; empty: nothing more is to be said.
+  const std::string& reason() const { return reason_; }
+  /// What the agent does, whatever its workers did; `rest` before its first record.
+  agent_phase phase() const { return phase_; }
+
+  /// The last stall_found; empty: none was. And whether the job still stands still.
+  const std::optional<journal_record>& stall() const { return stall_; }
+  bool is_stalled() const { return is_stalled_; }
+
+  const job_replacements& replacements() const { return replacements_; }
+
+  /// The last record that was taken; 0: none.
+  std::int64_t epoch() const { return epoch_; }
+  std::int64_t sequence() const { return sequence_; }
+
+  const std::string& node() const { return node_; }
+  const std::string& run_id() const { return run_id_; }
+  const std::string& backend() const { return backend_; }
+  /// The role of its workers.
+  const std::string& role() const { return role_; }
+  /// That of a job of several that the agent runs; empty: there is only one.
+  const std::string& role_of_job() const { return role_of_job_; }
+  /// The place of this node in the round; -1: none yet.
+  std::int64_t group_rank() const { return group_rank_; }
+  std::int64_t base_rank() const { return base_rank_; }
+  std::int64_t restarts() const { return restarts_; }
+  std::int64_t max_restarts() const { return max_restarts_; }
+
+  /// The newest last.
+  const std::deque<job_attempt>& attempts() const { return attempts_; }
+  /// That of the newest; -1: none yet.
+  std::int64_t round() const { return attempts_.empty() ? -1 : attempts_.back().round; }
+  /// By local rank.
+  const std::vector<job_worker>& workers() const { return workers_; }
+
+  /// When the agent began, in microseconds since 1970.
+  std::int64_t began_us() const { return began_us_; }
+  /// The last record that was taken, in microseconds since 1970.
+  std::int64_t last_us() const { return last_us_; }
+  /// What the time was used for up to `now_us`, in seconds; and the sum of all uses.
+  ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
+  ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
+  /// The last productive time, which is taken back as far as it went to a step that is lost: from
+  /// when to when; none if both are the same.
+  ELASTIC_DECL std::pair<std::int64_t, std::int64_t> revocable(std::int64_t now_us) const;
+  /// Whether workers of this node have reported steps. Without them, all the time for which workers
+  /// ran is productive, unless a stall was found.
+  bool has_steps() const { return has_steps_; }
+
+  /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
+  const std::array<std::int64_t, 6>& ends() const { return ends_; }
+  const std::map<std::string, std::int64_t>& exits() const { return exits_; }
+  const duration_histogram& rendezvous_durations() const { return rendezvous_; }
+  const duration_histogram& start_durations() const { return starts_; }
+  const duration_histogram& stop_durations() const { return stops_; }
+
+ private:
+  ELASTIC_DECL void begin_run(const journal_record& record);
+  ELASTIC_DECL void apply(const journal_record& record);
+  ELASTIC_DECL void keep(std::vector<job_event> job_attempt::*kept, const job_event& event);
+  ELASTIC_DECL void add_attempt(const journal_record& record);
+  ELASTIC_DECL void rest(const journal_record& record);
+  ELASTIC_DECL void show_meeting();
+  ELASTIC_DECL void open_attempt(const journal_record& record);
+  ELASTIC_DECL void place_worker(std::size_t place);
+  ELASTIC_DECL void join_round(const journal_record& record);
+  ELASTIC_DECL void start_workers(const journal_record& record);
+  ELASTIC_DECL void end_worker(const journal_record& record);
+  ELASTIC_DECL void note_hung(const journal_record& record);
+  ELASTIC_DECL void suspect(const job_event& event);
+  ELASTIC_DECL void note_stall(const journal_record& record);
+  ELASTIC_DECL void note_first_step();
+  ELASTIC_DECL void note_reached_step(const journal_record& record);
+  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
+  ELASTIC_DECL void restart_replica(const journal_record& record);
+  ELASTIC_DECL void note_replacement(const job_event& event);
+  ELASTIC_DECL void show_replacements();
+  ELASTIC_DECL void note_stopped(const journal_record& record);
+  ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
+  ELASTIC_DECL void decide(const journal_record& record);
+  ELASTIC_DECL void end_agent(const journal_record& record);
+  ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
+  ELASTIC_DECL void lose_last_step(std::int64_t from_us);
+  bool is_working() const {
+    return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
+  }
+  ELASTIC_DECL job_worker* changed_worker(const job_event& event);
+
+  state_bounds bounds_;
+  agent_activity activity_ = agent_activity::starting;
+  agent_phase phase_ = agent_phase::rest;
+  std::string reason_;
+  /// Why the job pauses, or is about to; empty: it does not.
+  std::string pause_;
+  std::optional<journal_record> stall_;
+  bool is_stalled_ = false;
+  job_replacements replacements_;
+  std::int64_t epoch_ = 0;
+  std::int64_t sequence_ = 0;
+  std::string node_;
+  std::string run_id_;
+  std::string backend_;
+  std::string role_;
+  std::string role_of_job_;
+  std::int64_t group_rank_ = -1;
+  std::int64_t base_rank_ = 0;
+  std::int64_t restarts_ = 0;
+  std::int64_t max_restarts_ = 0;
+  std::deque<job_attempt> attempts_;
+  /// Whether the last attempt goes on.
+  bool is_open_ = false;
+  bool is_stopping_ = false;
+  bool will_restart_ = false;
+  std::vector<job_worker> workers_;
+  std::int64_t began_us_ = 0;
+  std::int64_t last_us_ = 0;
+  time_use use_ = time_use::start;
+  std::int64_t use_began_us_ = 0;
+  /// What a stall interrupted.
+  time_use stalled_use_ = time_use::training;
+  /// The last productive time that has ended.
+  std::int64_t trained_from_us_ = 0;
+  std::int64_t trained_to_us_ = 0;
+  /// The attempt has ended, and it is not yet known whether its last step was lost.
+  bool is_last_step_open_ = false;
+  bool has_steps_ = false;
+  std::array<double, time_use_names.size()> used_{};
+  std::array<std::int64_t, attempt_end_names.size()> ends_{};
+  std::map<std::string, std::int64_t> exits_;
+  duration_histogram rendezvous_;
+  duration_histogram starts_;
+  duration_histogram stops_;
+};
+
+/// The role of a job of several whose agent has recorded an event; empty: there is only one.
+ELASTIC_DECL std::string role_of_run(const job_event& event);
+
+/// The state after records that were read.
+ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records);
+
+}  // namespace elastic::detail
+
+// ---- elastic/status/detail/viewed_worker.hpp ----
+
+namespace elastic::detail {
+
+/// A worker as the journal tells of it, and as it tells of itself.
+struct viewed_worker : job_worker {
   /// The last step that it reported, of how many (0: not known), and when; -1: none.
   std::int64_t step = -1;
   std::int64_t total = 0;
@@ -13985,18 +14378,7 @@ struct viewed_worker {
   std::string text = {};
   /// What a step takes it, smoothed; 0: not known.
   double step_seconds = 0;
-  /// Whether it seems to hold up the others, and why.
-  job_event::suspicion suspicion = job_event::suspicion::none;
-  std::string suspicion_reason = {};
-  /// How often its rank was given to a new process while other workers went on.
-  std::int64_t replacements = 0;
-
-  bool is_suspected() const {
-    return state == condition::running && suspicion != job_event::suspicion::none;
-  }
 };
-inline constexpr std::array<std::string_view, 6> worker_condition_names{
-    "waiting", "running", "succeeded", "failed", "hung", "stopped"};
 
 }  // namespace elastic::detail
 
@@ -14188,160 +14570,37 @@ class viewed_job {
 
 namespace elastic::detail {
 
-/// What the time of an agent went to. Only `training` is what the job is for.
-enum class time_use {
-  /// The workers do what no attempt has done before. If they report no steps: they run.
-  training,
-  /// The nodes meet, or the job pauses.
-  rendezvous,
-  /// Until the workers run; if they report steps, until the first one of the attempt.
-  start,
-  /// Until no worker is left that has to end.
-  stop,
-  exit_barrier,
-  /// The workers repeat steps, or worked on one when their attempt ended.
-  rollback,
-  /// The workers made no progress, as was found out, or were hung.
-  stall,
-  /// A pause before a restart.
-  wait,
-};
-inline constexpr std::array<std::string_view, 8> time_use_names{
-    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback", "stall", "wait"};
+/// How far workers are.
+struct viewed_progress {
+  /// The furthest behind; null: none reports steps.
+  const viewed_worker* slowest = nullptr;
+  /// The slowest of those that say something; workers of other nodes tell no text.
+  const viewed_worker* speaker = nullptr;
+  /// The median of what a step takes those that run; 0: not known.
+  double median_seconds = 0;
 
-/// Why an attempt ended.
-enum class attempt_end { none, success, failure, hang, membership, request };
-inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
-                                                                   "hang", "membership", "request"};
-
-/// Durations in seconds, counted as Prometheus does.
-struct duration_histogram {
-  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
-                                                 5,    10,   30,  120., 600, 1800};
-  /// How many were at most as long as each bound and longer than the one before.
-  std::array<std::int64_t, bounds.size()> counts{};
-  std::int64_t count = 0;
-  double sum = 0;
-
-  ELASTIC_DECL void add(double seconds);
+  /// How long the job still takes, if its workers say how many steps there are.
+  ELASTIC_DECL std::optional<double> seconds_left() const;
 };
 
-/// One life of the worker group of this node, or the wait for it.
-struct viewed_attempt {
-  /// Of the rendezvous, whose first is 0; -1: none was joined yet.
-  std::int64_t round = -1;
-  /// How often workers had failed before.
-  std::int64_t number = 0;
-  std::int64_t world_size = 0;
-  std::int64_t nodes = 0;
-  /// When it was begun, its workers ran, and something ended that; 0: not yet.
-  std::int64_t began_us = 0;
-  std::int64_t started_us = 0;
-  std::int64_t ended_us = 0;
-  attempt_end end = attempt_end::none;
-  std::string reason = {};
-  /// The first worker of this node that failed.
-  std::optional<std::int64_t> failed_rank = {};
-  /// What it left: its error, and the last lines of its stderr. Text of the worker's.
-  std::string cause = {};
-  std::string last_lines = {};
-  /// What was decided then.
-  std::string decision = {};
-  /// What its end cost: until workers ran again, and if they report steps, until their furthest one
-  /// was reached again, or the next attempt ended before. Empty: they do not run, or not yet.
-  std::optional<double> lost_seconds = {};
-  /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
-  bool is_replacement = false;
-  std::vector<std::int64_t> replaced = {};
-
-  // ---- what documents leave out, and `explain` shows ----
-
-  /// When this node joined the round, and how long it had waited; empty: not yet.
-  std::int64_t joined_us = 0;
-  std::optional<double> met_seconds = {};
-  /// How many workers this node started; 0: none yet.
-  std::int64_t workers = 0;
-  /// What ended the round, the state of round_ended; none: the attempt ended in another way.
-  std::optional<std::string> change = {};
-  /// The failure that ended the round was another node's.
-  bool is_elsewhere = false;
-  /// The events of workers that failed, and of those that were hung, in the order of time, as far
-  /// as they are kept (`view_bounds::failures`).
-  std::vector<job_event> failures = {};
-  std::vector<job_event> hung = {};
-  /// Whether a restart was decided; empty: nothing was.
-  std::optional<bool> is_restarted = {};
-  /// How long the workers took to stop, and how long they might; empty: none had to be stopped.
-  std::optional<double> stop_seconds = {};
-  std::optional<double> stop_allowed = {};
-  /// How long the workers ran, and the furthest step of the attempt.
-  double work_seconds = 0;
-  std::optional<std::int64_t> step = {};
-  /// From the end of the attempt before until its furthest step was reached again; of the first
-  /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
-  std::optional<double> reached_seconds = {};
-  /// When that was, and when the workers of the attempt were told to end; 0: not yet, or never.
-  std::int64_t reached_us = 0;
-  std::int64_t stopping_us = 0;
-
-  /// The root cause of a failure that began on this node; null: there is none, or its event was not
-  /// kept. A hung worker precedes the failures, since it fails only when it is killed.
-  ELASTIC_DECL const job_event* root_cause() const;
-};
-
-/// What is known of ranks of a node that were replaced while other workers of the job went on.
-struct viewed_replacements {
-  /// The job runs with `on_failure::replace`.
-  bool is_on = false;
-  /// How often workers of this node went on in a new round, and how many ranks were replaced then.
-  std::int64_t epochs = 0;
-  std::int64_t ranks = 0;
-  std::map<std::int64_t, std::int64_t> by_rank = {};
-  /// Until the workers of this node were in the new round.
-  duration_histogram durations = {};
-  /// How often all workers had to start again instead, and why the last time.
-  std::int64_t abandoned = 0;
-  std::string last_obstacle = {};
-
-  /// Whether there is anything to be shown.
-  bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
-};
-
-/// How much a job_view keeps.
-struct view_bounds {
-  /// The oldest are forgotten.
-  std::size_t attempts = limits::viewed_attempts;
-  /// Of each attempt, the events of so many workers that failed, and as many that were hung.
-  std::size_t failures = 0;
-};
-
-/// Why a job stands still, as its agents have found out.
-struct viewed_stall {
-  /// A stall_verdict::kind, one sentence, and lines of evidence.
-  std::string cause = {};
-  std::string sentence = {};
-  std::string evidence = {};
-  /// How many ranks hold up the others; the first of them, -1: none.
-  std::int64_t ranks = 0;
-  std::int64_t rank = -1;
-  std::int64_t found_us = 0;
-  /// It still does.
-  bool is_there = false;
-};
-
-/// The state of a job as one agent sees it: the one fold over the records of its journal, and what
-/// workers report. Documents, metrics, the page and `explain` are functions of it. A plain value
-/// without clocks; bounded, whatever it is told.
+/// What the viewers of a job see of it on one node: its state, what the workers report, and, if
+/// the node serves the rendezvous, the other nodes. Documents, metrics and the page are functions
+/// of it. A plain value without clocks; bounded, whatever it is told.
 ///
 /// Thread-safety: one thread at a time.
 class job_view {
  public:
   job_view() = default;
-  explicit job_view(view_bounds bounds) : bounds_(bounds) {}
+  explicit job_view(job_state job) : job_(std::move(job)) { show_workers(); }
 
-  /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
-  /// over.
+  /// Takes the next record, as `job_state::take` does.
   ELASTIC_DECL void take(const journal_record& record);
+
+  /// Takes what a worker of this node reports.
+  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
+
+  /// What the journal tells.
+  const job_state& job() const { return job_; }
 
   /// What the server of the rendezvous knows of the job, if this node has it.
   viewed_job& whole() { return whole_; }
@@ -14350,154 +14609,32 @@ class job_view {
   bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
-  /// Takes what a worker of this node reports.
-  ELASTIC_DECL void take(const worker_observer::worker_progress& progress, std::int64_t now_us);
-
-  agent_activity activity() const { return activity_; }
-  bool has_ended() const { return activity_ >= agent_activity::succeeded; }
-  /// Why it is at that; empty: nothing more is to be said.
-  const std::string& reason() const { return reason_; }
-
-  /// The last one that was found; none: none was.
-  const std::optional<viewed_stall>& stall() const { return stall_; }
-
-  const viewed_replacements& replacements() const { return replacements_; }
-
-  /// The last record that was taken; 0: none.
-  std::int64_t epoch() const { return epoch_; }
-  std::int64_t sequence() const { return sequence_; }
-
-  const std::string& node() const { return node_; }
-  const std::string& run_id() const { return run_id_; }
-  const std::string& backend() const { return backend_; }
-  const std::string& role() const { return role_; }
-  /// The place of this node in the round; -1: none yet.
-  std::int64_t group_rank() const { return group_rank_; }
-  std::int64_t base_rank() const { return base_rank_; }
-  std::int64_t restarts() const { return restarts_; }
-  std::int64_t max_restarts() const { return max_restarts_; }
-
-  /// The newest last.
-  const std::deque<viewed_attempt>& attempts() const { return attempts_; }
-  /// By local rank.
+  /// Those of the state, with what they report; by local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
 
-  /// When the agent began, in microseconds since 1970.
-  std::int64_t began_us() const { return began_us_; }
-  /// The last record that was taken, in microseconds since 1970.
-  std::int64_t last_us() const { return last_us_; }
   /// What the time was used for up to `now_us`, in seconds. The step that workers are making
   /// belongs to nothing until they report it.
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
-  /// The sum of all uses.
-  ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
   /// The part of the time that was productive, from 0 to 1; empty before anything was done.
   ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
-  /// Whether workers of this node have reported steps. Without them, all the time for which workers
-  /// ran is productive, unless a stall was found.
-  bool has_steps() const { return has_steps_; }
 
-  /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
-  const std::array<std::int64_t, 6>& ends() const { return ends_; }
-  const std::map<std::string, std::int64_t>& exits() const { return exits_; }
-  const duration_histogram& rendezvous_durations() const { return rendezvous_; }
-  const duration_histogram& start_durations() const { return starts_; }
-  const duration_histogram& stop_durations() const { return stops_; }
-
-  /// The furthest behind of the workers that report steps; null: none does.
-  ELASTIC_DECL const viewed_worker* slowest() const;
-  /// The median of what a step takes the workers that run; 0: not known.
-  ELASTIC_DECL double median_step_seconds() const;
+  /// How far the workers of this node are, and how far all that are known here. Valid until the
+  /// view is told something.
+  ELASTIC_DECL viewed_progress progress() const;
+  ELASTIC_DECL viewed_progress whole_progress() const;
 
  private:
-  ELASTIC_DECL void begin_run(const journal_record& record);
-  ELASTIC_DECL void apply(const journal_record& record);
-  ELASTIC_DECL void note_in_attempt(const job_event& event);
-  ELASTIC_DECL void add_attempt(const journal_record& record);
-  ELASTIC_DECL void rest(const journal_record& record);
-  ELASTIC_DECL void show_meeting();
-  ELASTIC_DECL void open_attempt(const journal_record& record);
-  ELASTIC_DECL void join_round(const journal_record& record);
-  ELASTIC_DECL void start_workers(const journal_record& record);
-  ELASTIC_DECL void end_worker(const journal_record& record);
-  ELASTIC_DECL void note_hung(const journal_record& record);
-  ELASTIC_DECL void suspect(const job_event& event);
-  ELASTIC_DECL void note_stall(const journal_record& record);
-  ELASTIC_DECL void end_stall(const journal_record& record);
-  ELASTIC_DECL void note_first_step();
-  ELASTIC_DECL void note_rollback(const journal_record& record);
-  ELASTIC_DECL void note_reached_step(const journal_record& record);
-  ELASTIC_DECL void note_lost_time(std::int64_t now_us);
-  ELASTIC_DECL void restart_replica(const journal_record& record);
-  ELASTIC_DECL void note_replacement(const job_event& event);
-  ELASTIC_DECL void note_abandonment(const job_event& event);
-  ELASTIC_DECL void show_replacements();
-  ELASTIC_DECL void note_stopped(const journal_record& record);
-  ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
-  ELASTIC_DECL void decide(const journal_record& record);
-  ELASTIC_DECL void end_agent(const journal_record& record);
-  ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
-  ELASTIC_DECL void lose_last_step(std::int64_t from_us);
+  ELASTIC_DECL void show_workers();
   ELASTIC_DECL double unfinished_seconds(std::int64_t now_us) const;
-  ELASTIC_DECL bool has_running_workers() const;
-  bool is_working() const {
-    return use_ == time_use::training || use_ == time_use::rollback || use_ == time_use::stall;
-  }
-  ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
 
-  view_bounds bounds_;
-  agent_activity activity_ = agent_activity::starting;
-  std::string reason_;
-  /// Why the job pauses, or is about to; empty: it does not.
-  std::string pause_;
-  std::optional<viewed_stall> stall_;
-  viewed_replacements replacements_;
-  std::int64_t epoch_ = 0;
-  std::int64_t sequence_ = 0;
-  std::string node_;
-  std::string run_id_;
-  std::string backend_;
-  std::string role_;
-  std::int64_t group_rank_ = -1;
-  std::int64_t base_rank_ = 0;
-  std::int64_t restarts_ = 0;
-  std::int64_t max_restarts_ = 0;
-  std::deque<viewed_attempt> attempts_;
-  /// Whether the last attempt goes on.
-  bool is_open_ = false;
-  bool is_stopping_ = false;
-  bool will_restart_ = false;
+  job_state job_;
   std::vector<viewed_worker> workers_;
-  std::int64_t began_us_ = 0;
-  std::int64_t last_us_ = 0;
-  time_use use_ = time_use::start;
-  std::int64_t use_began_us_ = 0;
-  /// What a stall interrupted.
-  time_use stalled_use_ = time_use::training;
-  /// The last productive time that has ended.
-  std::int64_t trained_from_us_ = 0;
-  std::int64_t trained_to_us_ = 0;
-  /// The attempt has ended, and it is not yet known whether its last step was lost.
-  bool is_last_step_open_ = false;
-  bool has_steps_ = false;
   /// The furthest step of the attempt, as workers told this view, and when; -1: they told none.
   std::int64_t step_ = -1;
   std::int64_t stepped_us_ = 0;
-  std::array<double, time_use_names.size()> used_{};
-  std::array<std::int64_t, attempt_end_names.size()> ends_{};
-  std::map<std::string, std::int64_t> exits_;
-  duration_histogram rendezvous_;
-  duration_histogram starts_;
-  duration_histogram stops_;
   viewed_job whole_;
   bool is_shown_elsewhere_ = false;
 };
-
-/// The median of what a step takes those of the workers that run and report steps; 0: none does.
-ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers);
-
-/// The view of a journal that was read.
-ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records);
 
 }  // namespace elastic::detail
 
@@ -14554,21 +14691,20 @@ namespace detail {
 class report_feed;
 }  // namespace detail
 
-/// The view of a running job. Add it to the job's journal, and make it the agent's observer. A
-/// program with its own HTTP server passes the view to `job_json` and `metrics_text`.
+/// The view of a running job. Add it to the job's journal, and to the parts of the agent
+/// (`add_part`). A program with its own HTTP server passes the view to `job_json` and
+/// `metrics_text`.
 ///
 /// As `rendezvous_parameters::reports`, it sends reports about this node to the node that serves
 /// the rendezvous; on that node, its view contains the whole job.
 ///
 /// Thread-safety: any thread.
 class job_monitor final : public journal_sink,
-                          public worker_observer,
+                          public agent_part,
                           public detail::report_exchange {
  public:
   /// @param time  null: `system_time`
-  /// @param next  an observer that is called first; may be null
-  ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {},
-                                    std::shared_ptr<worker_observer> next = {});
+  ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {});
   ELASTIC_DECL ~job_monitor() override;
 
   /// The current state of the job. A view is immutable; a change replaces it by a new one.
@@ -14608,9 +14744,7 @@ class job_monitor final : public journal_sink,
   // ---- what is told -----------------------------------------------------------------------------
 
   ELASTIC_DECL void take(const journal_record& record) override;
-  ELASTIC_DECL void started(const worker_observer::started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_observer::worker_progress& made) override;
-  ELASTIC_DECL void hung(const worker_observer::hung_worker& worker) override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
 
   ELASTIC_DECL void demanded(detail::report_demand demand) override;
   ELASTIC_DECL std::string next_report() override;
@@ -14630,7 +14764,6 @@ class job_monitor final : public journal_sink,
   ELASTIC_DECL void note_change();
 
   std::shared_ptr<time_source> time_;
-  std::shared_ptr<worker_observer> next_;
   mutable std::mutex mutex_;
   detail::job_view view_;
   /// The copy of `view_` that viewers have; null: it has changed since.
@@ -14707,10 +14840,8 @@ class roles_monitor {
  public:
   /// @param begin  the roles before any of them has started
   /// @param time   null: `system_time`
-  /// @param next   an observer of the workers that is called first; may be null
   ELASTIC_DECL explicit roles_monitor(detail::viewed_roles begin,
-                                      std::shared_ptr<time_source> time = {},
-                                      std::shared_ptr<worker_observer> next = {});
+                                      std::shared_ptr<time_source> time = {});
   ELASTIC_DECL ~roles_monitor();
   roles_monitor(const roles_monitor&) = delete;
   roles_monitor& operator=(const roles_monitor&) = delete;
@@ -15969,55 +16100,54 @@ ELASTIC_DECL void rendezvous_handler::pause(std::string, bool) {
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 1
 
-// ---- elastic/agent/impl/agent_extension.ipp ----
+// ---- elastic/agent/impl/agent_part.ipp ----
 
 namespace elastic {
 
-ELASTIC_DECL std::shared_ptr<process_launcher> agent_extension::launcher() { return nullptr; }
-
-ELASTIC_DECL duration agent_extension::join_delay() { return duration::zero(); }
-
-ELASTIC_DECL duration agent_extension::stop_delay(const rendezvous_change&) {
-  return duration::zero();
+ELASTIC_DECL std::shared_ptr<process_launcher> agent_part::wrap(
+    std::shared_ptr<process_launcher> inner) {
+  return inner;
 }
 
-ELASTIC_DECL task<void> agent_extension::until_ready() { co_return; }
+ELASTIC_DECL duration agent_part::join_delay() { return duration::zero(); }
 
-ELASTIC_DECL task<void> agent_extension::prepare_attempt() { co_return; }
+ELASTIC_DECL duration agent_part::stop_delay(const rendezvous_change&) { return duration::zero(); }
 
-ELASTIC_DECL task<void> agent_extension::agree(rendezvous_round, assigned_ranks) { co_return; }
+ELASTIC_DECL task<void> agent_part::until_ready() { co_return; }
 
-ELASTIC_DECL void agent_extension::change_environment(const worker_identity&, environment_map&) {}
+ELASTIC_DECL task<void> agent_part::prepare_attempt() { co_return; }
 
-ELASTIC_DECL int agent_extension::passed_descriptor(int) { return -1; }
+ELASTIC_DECL task<void> agent_part::agree(rendezvous_round, assigned_ranks) { co_return; }
 
-ELASTIC_DECL void agent_extension::begin_attempt(const rendezvous_round&) {}
+ELASTIC_DECL void agent_part::begin_attempt(const rendezvous_round&) {}
 
-ELASTIC_DECL void agent_extension::begin_replacement(const rendezvous_round& round) {
+ELASTIC_DECL void agent_part::begin_replacement(const rendezvous_round& round) {
   begin_attempt(round);
 }
 
-ELASTIC_DECL std::optional<worker_starts> agent_extension::starts() const { return std::nullopt; }
+ELASTIC_DECL void agent_part::change_environment(const worker_identity&, environment_map&) {}
 
-ELASTIC_DECL task<void> agent_extension::beside_workers(bool) { co_return; }
+ELASTIC_DECL int agent_part::passed_descriptor(int) { return -1; }
 
-ELASTIC_DECL task<job_command::outcome> agent_extension::carry_out(job_command) {
-  job_command::outcome outcome;
-  outcome.text = "this program does not inspect its workers";
-  co_return outcome;
+ELASTIC_DECL std::optional<worker_starts> agent_part::starts() const { return std::nullopt; }
+
+ELASTIC_DECL void agent_part::prepared() {}
+
+ELASTIC_DECL task<void> agent_part::beside_workers(bool) { co_return; }
+
+ELASTIC_DECL task<std::optional<job_command::outcome>> agent_part::carry_out(job_command) {
+  co_return std::nullopt;
 }
 
-ELASTIC_DECL void agent_extension::stepped(std::int64_t) {}
+ELASTIC_DECL bool agent_part::looks_last() const { return false; }
 
-ELASTIC_DECL void agent_extension::prepared() {}
+ELASTIC_DECL task<std::string> agent_part::last_look() { co_return std::string(); }
 
-ELASTIC_DECL bool agent_extension::looks_last() const { return false; }
+ELASTIC_DECL void agent_part::end_attempt() {}
 
-ELASTIC_DECL task<std::string> agent_extension::last_look() { co_return std::string(); }
+ELASTIC_DECL task<void> agent_part::end() { co_return; }
 
-ELASTIC_DECL void agent_extension::end_attempt() {}
-
-ELASTIC_DECL task<void> agent_extension::close() { co_return; }
+ELASTIC_DECL task<void> agent_part::close() { co_return; }
 
 }  // namespace elastic
 
@@ -16040,6 +16170,23 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
 }
 
 }  // namespace detail
+
+ELASTIC_DECL void add_part(agent_services& services, std::string name, agent_part::factory make) {
+  const bool is_known = std::any_of(services.parts.begin(), services.parts.end(),
+                                    [&](const auto& part) { return part.name == name; });
+  if (is_known) {
+    throw error(errc::invalid_argument,
+                fmt::format("the services of an agent have a part '{}' already", name));
+  }
+  services.parts.push_back({std::move(name), std::move(make)});
+}
+
+ELASTIC_DECL void add_part(agent_services& services, std::string name,
+                           std::shared_ptr<agent_part> shared) {
+  detail::required(shared, "add_part: the part");
+  add_part(services, std::move(name),
+           [shared = std::move(shared)](const agent_part::context&) { return shared; });
+}
 
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
   if (!services.time) services.time = detail::new_shared<system_time>();
@@ -17735,8 +17882,11 @@ class agent_journal {
 
   /// Notes that workers of the last round continue in this one.
   /// @param change  what ended the last round
-  /// @param ended   when this node learned of it
-  ELASTIC_DECL void note_replacement(const rendezvous_change& change, time_point ended);
+  /// @param start   how many workers of this node stayed, and which ranks were replaced
+  /// @param ended   when this node learned of the end
+  ELASTIC_DECL void note_replacement(const rendezvous_change& change,
+                                     const agent_part::started_workers& start,
+                                     time_point ended);
   /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
   /// this node had reported before.
   ELASTIC_DECL void note_rollback(std::int64_t step);
@@ -17868,13 +18018,19 @@ class agent_telemetry {
     bool failed_ = false;
   };
 
-  /// Runs a task as a phase, in torchelastic's terms: records an event with its duration, however
-  /// it ends.
-  template <class T>
-  task<T> phase(std::string state, task<T> work) {
-    const timed_phase timer(*this, std::move(state));
-    co_return co_await std::move(work);
-  }
+  /// Times a phase, in torchelastic's terms: records an event with its duration, however it ends.
+  class timed_phase {
+   public:
+    ELASTIC_DECL timed_phase(agent_telemetry& telemetry, std::string state);
+    timed_phase(const timed_phase&) = delete;
+    timed_phase& operator=(const timed_phase&) = delete;
+    ELASTIC_DECL ~timed_phase();
+
+   private:
+    agent_telemetry& telemetry_;
+    std::string state_;
+    time_point began_;
+  };
 
   /// Sets how often workers have failed, for the events of phases.
   void set_restarts(int restarts) { restarts_ = restarts; }
@@ -17890,13 +18046,6 @@ class agent_telemetry {
   /// and a 1 under the state's name. Their duration is always zero, since nothing is polled.
   ELASTIC_DECL void emit_state(worker_state state, int remaining_restarts);
 
-  /// Runs a task as a timed_step.
-  template <class T>
-  task<T> timed(std::string step, task<T> work) {
-    const timed_step timer(*this, std::move(step));
-    co_return co_await std::move(work);
-  }
-
   /// Emits the metrics of a run that ended by itself.
   ELASTIC_DECL void emit_result(const run_result& result);
 
@@ -17910,19 +18059,6 @@ class agent_telemetry {
                                  const std::optional<std::string>& failure);
 
  private:
-  class timed_phase {
-   public:
-    ELASTIC_DECL timed_phase(agent_telemetry& telemetry, std::string state);
-    timed_phase(const timed_phase&) = delete;
-    timed_phase& operator=(const timed_phase&) = delete;
-    ELASTIC_DECL ~timed_phase();
-
-   private:
-    agent_telemetry& telemetry_;
-    std::string state_;
-    time_point began_;
-  };
-
   ELASTIC_DECL event event_of_worker(const worker_group::worker& entry, std::string state,
                                      int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);
@@ -18031,7 +18167,7 @@ class epoch_record {
   /// Completes `start` with the workers of this node that are new while others stayed, and reports
   /// them to the journal, the metrics and the result.
   /// @param ended  what `begin` returned
-  ELASTIC_DECL void report_replacement(worker_observer::started_workers& start, time_point ended);
+  ELASTIC_DECL void report_replacement(agent_part::started_workers& start, time_point ended);
   ELASTIC_DECL void log_replacement(const std::vector<int>& replaced, time_point ended) const;
 
   /// A worker of this node has reported a step.
@@ -18268,7 +18404,7 @@ class worker_orders {
  public:
   /// All references must outlive this object.
   ELASTIC_DECL worker_orders(asio::any_io_executor strand, worker_group& group,
-                             agent_extension& extension, agent_journal& journal, time_source& time,
+                             agent_parts& parts, agent_journal& journal, time_source& time,
                              const logger& log);
 
   /// Queues a request; drops it if no workers run. The callers bound their number.
@@ -18301,7 +18437,7 @@ class worker_orders {
   ELASTIC_DECL task<void> save_as_ordered(order ordered);
 
   worker_group& group_;
-  agent_extension& extension_;
+  agent_parts& parts_;
   agent_journal& journal_;
   time_source& time_;
   const logger& log_;
@@ -18364,7 +18500,8 @@ namespace elastic::detail {
 /// One run of an agent, from its first round to its end. Everything runs on its strand.
 class agent_run {
  public:
-  ELASTIC_DECL agent_run(asio::any_io_executor strand, const worker_spec& spec,
+  /// @param context  the members that the caller knows: strand, executor, commands
+  ELASTIC_DECL agent_run(agent_part::context context, const worker_spec& spec,
                          rendezvous_factory rendezvous, agent_services services, std::string notice,
                          std::string meeting, bool job_may_grow);
 
@@ -18387,12 +18524,14 @@ class agent_run {
 
   /// Runs the job on this node to its end. Then no worker is left, and the node has left the
   /// rendezvous.
-  ELASTIC_DECL task<run_result> run();
+  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
 
  private:
-  ELASTIC_DECL std::unique_ptr<agent_extension> make_extension(asio::any_io_executor strand,
-                                                               const agent_services& services);
-  ELASTIC_DECL agent_services by_extension(agent_services services);
+  /// The first part of the agent: the agent itself.
+  class own_part;
+
+  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
+                                                       const agent_services& services);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
@@ -18420,13 +18559,12 @@ class agent_run {
 
   // ---- the loop ---------------------------------------------------------------------------------
 
+  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> run_to_stop();
   ELASTIC_DECL task<run_result> run_attempts();
   ELASTIC_DECL task<void> kill_at_fence();
   ELASTIC_DECL agent_view look() const;
   ELASTIC_DECL const std::optional<std::string>& bad_node() const;
-  // How the workers call this run.
-  ELASTIC_DECL group_owner owner();
   ELASTIC_DECL const rendezvous_change* round_end() const;
   ELASTIC_DECL restart_ledger::decision decide(const rendezvous_change& change) const;
 
@@ -18455,7 +18593,7 @@ class agent_run {
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> report_missing();
   ELASTIC_DECL task<void> until_round_ends();
-  ELASTIC_DECL task<void> wait_for_extension(duration timeout);
+  ELASTIC_DECL task<void> wait_for_parts(duration timeout);
   ELASTIC_DECL task<void> run_beside_workers();
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
   ELASTIC_DECL void take_change(rendezvous_change change);
@@ -18504,12 +18642,13 @@ class agent_run {
   /// Until the first round, this is the handler that is being tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
-  std::unique_ptr<agent_extension> extension_;
+  asio::any_io_executor strand_;
+  /// Never null.
+  std::shared_ptr<agent_parts> parts_;
   agent_services services_;
-  /// Totals of all attempts; nothing is counted unless an extension starts workers.
+  /// Totals of all attempts; nothing is counted unless a part starts workers.
   worker_starts starts_;
   const logger& log_;
-  asio::any_io_executor strand_;
   time_source& time_;
   run_files files_;
   worker_group group_;
@@ -18651,37 +18790,42 @@ namespace elastic {
 namespace detail {
 
 /// What an agent leaves to its run, which may outlive it.
-struct agent_parts {
-  agent_parts(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
+struct pending_agent {
+  pending_agent(local_agent::options settings, const std::shared_ptr<request_inbox>& inbox)
       : options(std::move(settings)), requests(inbox) {}
 
   local_agent::options options;
   inbox_reader requests;
 };
 
-inline task<run_result> serve_agent(asio::any_io_executor strand,
-                                    std::unique_ptr<agent_parts> parts) {
-  local_agent::options& options = parts->options;
+inline task<run_result> serve_agent(agent_part::context context,
+                                    std::unique_ptr<pending_agent> pending) {
+  const asio::any_io_executor strand = context.strand;
+  local_agent::options& options = pending->options;
   agent_services services = complete(std::move(options.services), strand);
-  const auto run = new_shared<agent_run>(strand, options.workers, std::move(options.rendezvous),
-                                         std::move(services), std::move(options.notice),
-                                         std::move(options.meeting), options.job_may_grow);
-  task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
+  const auto run = new_shared<agent_run>(std::move(context), options.workers,
+                                         std::move(options.rendezvous), std::move(services),
+                                         std::move(options.notice), std::move(options.meeting),
+                                         options.job_may_grow);
+  task<run_result> serving = serve_inbox(strand, std::move(pending->requests), run, run->run());
   co_return co_await std::move(serving);
 }
 
-inline task<run_result> run_agent_once(std::unique_ptr<agent_parts> parts) {
-  if (!parts) throw error(errc::invalid_argument, "an agent runs once");
+inline task<run_result> run_agent_once(std::unique_ptr<pending_agent> pending) {
+  if (!pending) throw error(errc::invalid_argument, "an agent runs once");
   const auto is_cancelled = new_shared<bool>(false);
   std::function<void(asio::cancellation_type)> on_cancel =
-      [is_cancelled, stop = stop_by_cancellation(parts->requests.inbox())](
+      [is_cancelled, stop = stop_by_cancellation(pending->requests.inbox())](
           asio::cancellation_type requested) {
         *is_cancelled = true;
         stop(requested);
       };
-  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto strand = asio::make_strand(executor);
+  agent_part::context context = part_context(strand, executor, pending->requests.inbox());
+  task<run_result> serving = serve_agent(std::move(context), std::move(pending));
   task<run_result> running =
-      run_shielded<run_result>(strand, serve_agent(strand, std::move(parts)), std::move(on_cancel));
+      run_shielded<run_result>(strand, std::move(serving), std::move(on_cancel));
   run_result result = co_await std::move(running);
   if (*is_cancelled && result.state == worker_state::stopped) {
     throw asio_system_error(asio::error::operation_aborted);
@@ -18695,13 +18839,13 @@ ELASTIC_DECL local_agent::local_agent(options settings)
     : inbox_(detail::new_shared<detail::request_inbox>()) {
   validate(settings.workers);
   if (!settings.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
-  parts_ = std::make_unique<detail::agent_parts>(std::move(settings), inbox_);
+  pending_ = std::make_unique<detail::pending_agent>(std::move(settings), inbox_);
 }
 
 ELASTIC_DECL local_agent::~local_agent() { inbox_->push(detail::stop_by_destructor("agent")); }
 
 ELASTIC_DECL task<run_result> local_agent::run() & {
-  return detail::run_agent_once(std::exchange(parts_, nullptr));
+  return detail::run_agent_once(std::exchange(pending_, nullptr));
 }
 
 ELASTIC_DECL void local_agent::stop(stop_request request) {
@@ -18787,7 +18931,7 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
     temporary_ = make_own(choose_temporary_folder() / "torchelastic_");
     parent = temporary_;
   } else {
-    make(parent);
+    make_base(parent);
   }
   if (name.empty()) {
     root_ = make_own(parent / (file_name_of(run_id) + "_"));
@@ -18909,13 +19053,30 @@ ELASTIC_DECL void log_layout::discard_if_empty() {
   discard();
 }
 
-ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) {
+ELASTIC_DECL void log_layout::make_base(const std::filesystem::path& directory) {
   std::error_code failure;
   std::filesystem::create_directories(directory, failure);
-  if (failure) {
-    throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
-                                               directory.string(), failure.message()));
+  if (failure) refuse(directory, failure.message());
+}
+
+ELASTIC_DECL void log_layout::make(const std::filesystem::path& directory) const {
+  if (::mkdir(directory.c_str(), 0700) == 0) return;
+  // Those above it may be missing, also because somebody has removed them.
+  if (errno == ENOENT) {
+    const std::filesystem::path above = directory.parent_path();
+    directory == root_ ? make_base(above) : make(above);
+    if (::mkdir(directory.c_str(), 0700) == 0) return;
   }
+  const int problem = errno;
+  std::error_code failure;
+  if (problem == EEXIST && std::filesystem::is_directory(directory, failure)) return;
+  refuse(directory, errno_text(problem));
+}
+
+ELASTIC_DECL void log_layout::refuse(const std::filesystem::path& directory,
+                                     std::string_view problem) {
+  throw error(errc::file_access,
+              fmt::format("cannot make the log directory '{}': {}", directory.string(), problem));
 }
 
 ELASTIC_DECL std::filesystem::path log_layout::choose_temporary_folder() {
@@ -18939,8 +19100,7 @@ ELASTIC_DECL std::filesystem::path log_layout::make_own(const std::filesystem::p
     const std::filesystem::path directory = begin.string() + detail::random_name(8);
     if (::mkdir(directory.c_str(), 0700) == 0) return directory;
     if (errno == EEXIST && attempt < most_tries) continue;
-    throw error(errc::file_access, fmt::format("cannot make the log directory '{}': {}",
-                                               directory.string(), errno_text(errno)));
+    refuse(directory, errno_text(errno));
   }
 }
 
@@ -19446,6 +19606,216 @@ ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally) {
     return {worker_state::stopped, "all workers ended after they were asked to"};
   }
   return {worker_state::healthy, "workers run"};
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/agent_parts.ipp ----
+
+namespace elastic::detail {
+
+/// Runs tasks at once until all have ended, or one has failed.
+inline task<void> run_all(std::vector<task<void>> tasks) {
+  if (tasks.empty()) co_return;
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const std::size_t count = tasks.size();
+  const concurrent_outcome outcome =
+      co_await run_concurrently(executor, count, cancelled_by::first_failure, std::move(tasks));
+  for (const std::size_t place : outcome.order) {
+    if (outcome.failures[place]) std::rethrow_exception(outcome.failures[place]);
+  }
+}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> agent_parts::wrap(
+    std::shared_ptr<process_launcher> inner) {
+  for (const auto& part : parts_) inner = part->wrap(std::move(inner));
+  return inner;
+}
+
+// ---- before workers run -------------------------------------------------------------------------
+
+ELASTIC_DECL duration agent_parts::join_delay() {
+  duration longest = duration::zero();
+  for (const auto& part : parts_) longest = std::max(longest, part->join_delay());
+  return longest;
+}
+
+ELASTIC_DECL duration agent_parts::stop_delay(const rendezvous_change& change) {
+  duration longest = duration::zero();
+  for (const auto& part : parts_) longest = std::max(longest, part->stop_delay(change));
+  return longest;
+}
+
+ELASTIC_DECL task<void> agent_parts::until_ready() {
+  std::vector<task<void>> waits;
+  for (const auto& part : parts_) waits.push_back(part->until_ready());
+  return run_all(std::move(waits));
+}
+
+ELASTIC_DECL task<void> agent_parts::prepare_attempt() {
+  std::vector<task<void>> preparations;
+  for (const auto& part : parts_) preparations.push_back(part->prepare_attempt());
+  return run_all(std::move(preparations));
+}
+
+ELASTIC_DECL task<void> agent_parts::agree(rendezvous_round round, assigned_ranks ranks) {
+  for (const auto& part : parts_) {
+    task<void> agreeing = part->agree(round, ranks);
+    co_await std::move(agreeing);
+  }
+}
+
+ELASTIC_DECL void agent_parts::begin_attempt(const rendezvous_round& round) {
+  for (const auto& part : parts_) part->begin_attempt(round);
+}
+
+ELASTIC_DECL void agent_parts::begin_replacement(const rendezvous_round& round) {
+  for (const auto& part : parts_) part->begin_replacement(round);
+}
+
+ELASTIC_DECL void agent_parts::change_environment(const worker_identity& worker,
+                                                  environment_map& variables) {
+  for (const auto& part : parts_) part->change_environment(worker, variables);
+}
+
+ELASTIC_DECL int agent_parts::passed_descriptor(int local_rank) {
+  int descriptor = -1;
+  for (const auto& part : parts_) {
+    if (descriptor < 0) descriptor = part->passed_descriptor(local_rank);
+  }
+  return descriptor;
+}
+
+ELASTIC_DECL std::optional<worker_starts> agent_parts::starts() const {
+  std::optional<worker_starts> counted;
+  for (const auto& part : parts_) {
+    if (!counted) counted = part->starts();
+  }
+  return counted;
+}
+
+// ---- while workers run --------------------------------------------------------------------------
+
+ELASTIC_DECL void agent_parts::started(const agent_part::started_workers& start) {
+  tell([&](agent_part& part) { part.started(start); });
+}
+
+ELASTIC_DECL void agent_parts::progressed(const worker_progress& made) {
+  tell([&](agent_part& part) { part.progressed(made); });
+}
+
+ELASTIC_DECL void agent_parts::hung(const agent_part::hung_worker& worker) {
+  tell([&](agent_part& part) { part.hung(worker); });
+}
+
+ELASTIC_DECL void agent_parts::prepared() {
+  for (const auto& part : parts_) part->prepared();
+}
+
+ELASTIC_DECL task<void> agent_parts::beside_workers(bool may_restart) {
+  std::vector<task<void>> works;
+  for (const auto& part : parts_) works.push_back(part->beside_workers(may_restart));
+  return run_all(std::move(works));
+}
+
+ELASTIC_DECL task<job_command::outcome> agent_parts::carry_out(job_command command) {
+  for (const auto& part : parts_) {
+    task<std::optional<job_command::outcome>> work = part->carry_out(command);
+    std::optional<job_command::outcome> outcome = co_await std::move(work);
+    if (outcome) co_return std::move(*outcome);
+  }
+  job_command::outcome outcome;
+  outcome.text = "this program does not inspect its workers";
+  co_return outcome;
+}
+
+// ---- when an attempt ends -----------------------------------------------------------------------
+
+ELASTIC_DECL bool agent_parts::looks_last() const {
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [](const auto& part) { return part->looks_last(); });
+}
+
+ELASTIC_DECL task<std::string> agent_parts::last_look() {
+  for (const auto& part : parts_) {
+    if (!part->looks_last()) continue;
+    task<std::string> looking = part->last_look();
+    std::string found = co_await std::move(looking);
+    if (!found.empty()) co_return found;
+  }
+  co_return std::string();
+}
+
+ELASTIC_DECL void agent_parts::end_attempt() {
+  for (const auto& part : parts_) part->end_attempt();
+}
+
+ELASTIC_DECL task<void> agent_parts::end() { return run_backwards(&agent_part::end); }
+
+ELASTIC_DECL task<void> agent_parts::close() { return run_backwards(&agent_part::close); }
+
+ELASTIC_DECL task<void> agent_parts::run_backwards(task<void> (agent_part::*function)()) {
+  for (auto part = parts_.rbegin(); part != parts_.rend(); ++part) {
+    try {
+      task<void> ending = ((**part).*function)();
+      co_await std::move(ending);
+    } catch (const std::exception& failure) {
+      log_.warning("a part of the agent did not end in order: {}", failure.what());
+    } catch (...) {
+      log_.warning("a part of the agent did not end in order");
+    }
+  }
+}
+
+// ---- how they are made --------------------------------------------------------------------------
+
+ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
+                                                           agent_part::context context,
+                                                           std::string run_id,
+                                                           worker_group& group) {
+  auto parts = new_shared<agent_parts>(services.log);
+  context.launcher = services.launcher;
+  context.time = services.time;
+  context.log = services.log;
+  context.journal = services.journal;
+  // A part may outlive the run, and with it the group.
+  const std::weak_ptr<agent_parts> alive = parts;
+  context.first_workers = [alive, &group, run_id = std::move(run_id)] {
+    return alive.expired() ? std::vector<process_spec>() : group.expected_processes(run_id);
+  };
+  context.workers = [alive, &group] {
+    return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
+  };
+  context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
+    if (!alive.expired()) group.end_hung(local_rank, reason);
+  };
+  context.process_ended = [alive, &group](const exit_status& end) {
+    if (!alive.expired() && end.signal() == SIGKILL) group.forgive_oom_kill();
+  };
+  for (const auto& [name, make] : services.parts) {
+    parts->add(required(make(context), fmt::format("the part {} of an agent", name)));
+  }
+  return parts;
+}
+
+ELASTIC_DECL agent_part::context part_context(asio::any_io_executor strand,
+                                              asio::any_io_executor executor,
+                                              std::shared_ptr<request_inbox> inbox) {
+  agent_part::context context;
+  context.strand = std::move(strand);
+  context.executor = std::move(executor);
+  context.commands = [inbox](job_command command) {
+    return command_by_inbox(std::move(command), inbox);
+  };
+  context.signal = [inbox = std::move(inbox)](int rank, int number, std::string reason) {
+    inbox->push(rank_signal_request{rank, number, std::move(reason)});
+  };
+  return context;
+}
+
+ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& parts) {
+  services.launcher = parts.wrap(std::move(services.launcher));
+  return services;
 }
 
 }  // namespace elastic::detail
@@ -21618,8 +21988,8 @@ inline void wrap_process(process_spec& process, std::string_view command) {
 ELASTIC_DECL process_builder::process_builder(const worker_spec& spec,
                                               const worker_channels& channels,
                                               std::shared_ptr<role_link> roles,
-                                              const group_owner& owner)
-    : spec_(spec), channels_(channels), roles_(std::move(roles)), owner_(owner) {}
+                                              const std::shared_ptr<agent_parts>& parts)
+    : spec_(spec), channels_(channels), roles_(std::move(roles)), parts_(parts) {}
 
 ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
                                                 const job_context& job,
@@ -21636,7 +22006,7 @@ ELASTIC_DECL process_spec process_builder::make(const worker_identity& identity,
     wrap_process(process, substitute_macros(spec_.wrap.command, macros));
   }
   process.environment = environment(identity, job, error_file);
-  if (owner_.descriptor) process.passed_fd = owner_.descriptor(identity.local_rank);
+  process.passed_fd = parts_->passed_descriptor(identity.local_rank);
   if (!spec_.cpu_affinity.empty()) {
     process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
   }
@@ -21656,7 +22026,7 @@ ELASTIC_DECL environment_map process_builder::changed_variables(const worker_ide
   for (const auto& [name, value] : spec_.env) {
     if (changes_by_epoch(value)) names[name] = value;
   }
-  if (owner_.change_environment) owner_.change_environment(identity, names);
+  parts_->change_environment(identity, names);
   for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
   return names;
 }
@@ -21674,7 +22044,7 @@ ELASTIC_DECL std::vector<std::string> process_builder::environment(
     }
   }
   if (roles_) variables["ELASTIC_ROLES"] = roles_->file();
-  if (owner_.change_environment) owner_.change_environment(identity, variables);
+  parts_->change_environment(identity, variables);
   const macro_values macros = macros_of(identity, job);
   for (const auto& [name, value] : spec_.env) {
     variables[name] = substitute_macros(value, macros);
@@ -22816,14 +23186,14 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       leftovers_(layout_, spec_.directory, services.time, services.log),
       logs_(services.logs ? services.logs : detail::new_shared<detail::default_logs_specs>()),
       log_(services.log),
-      observer_(services.observer),
       journal_(services.journal),
       tails_(services.tails),
       roles_(services.roles),
+      parts_(detail::new_shared<detail::agent_parts>(services.log)),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
-      builder_(spec_, channels_, roles_, owner_),
+      builder_(spec_, channels_, roles_, parts_),
       survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
@@ -23207,10 +23577,6 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   co_await read_leftovers();
 }
 
-ELASTIC_DECL void worker_group::announce(const worker_observer::started_workers& start) {
-  notify_observer([&](worker_observer& observer) { observer.started(start); });
-}
-
 ELASTIC_DECL void worker_group::kill() {
   if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
   hooks_.hurry();
@@ -23332,12 +23698,12 @@ ELASTIC_DECL void worker_group::end_hung(const worker_channels::hung_worker& fou
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                entry.identity.role_name, entry.identity.rank, found.local_rank, entry.pid,
                entry.hung, signal_name(found.signal), waits ? " after the hang hook" : "");
-  worker_observer::hung_worker hung;
+  agent_part::hung_worker hung;
   hung.rank = entry.identity.rank;
   hung.local_rank = found.local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
-  notify_observer([&](worker_observer& observer) { observer.hung(hung); });
+  parts_->hung(hung);
   if (entry.is_start_reported) note_hung_in_journal(entry);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
@@ -23363,7 +23729,7 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
 }
 
 ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(
-    worker_observer::hung_worker hung) const {
+    agent_part::hung_worker hung) const {
   detail::hang_hook_call call;
   call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
@@ -23388,8 +23754,8 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reas
   end_hung(found);
 }
 
-ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_workers() const {
-  std::vector<agent_extension::attempt_worker> started;
+ELASTIC_DECL std::vector<agent_part::attempt_worker> worker_group::attempt_workers() const {
+  std::vector<agent_part::attempt_worker> started;
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
     const worker_group::worker& each = attempt_.workers[slot];
     if (each.pid == 0) continue;
@@ -23404,9 +23770,9 @@ ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_
 /// too long, and the others may wait for the same thing.
 ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
-  if (!has_aborted || !owner_.last_look || attempt_.stop_signal || !hooks_.accepts()) return;
+  if (!has_aborted || !parts_->looks_last() || attempt_.stop_signal || !hooks_.accepts()) return;
   const worker_group::worker& entry = attempt_.workers.at(end.index);
-  worker_observer::hung_worker aborted;
+  agent_part::hung_worker aborted;
   aborted.rank = entry.identity.rank;
   aborted.local_rank = entry.identity.local_rank;
   aborted.pid = entry.pid;
@@ -23416,13 +23782,18 @@ ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& 
   hooks_.begin(std::move(call));
 }
 
-ELASTIC_DECL void worker_group::attach(detail::group_owner owner) {
-  owner_ = std::move(owner);
-  if (owner_.last_look) hooks_.look_first([this] { return this->look(); });
+ELASTIC_DECL void worker_group::attach(std::shared_ptr<agent_part> part) {
+  parts_->add(detail::required(std::move(part), "worker_group::attach: the part"));
+  attach(parts_);
+}
+
+ELASTIC_DECL void worker_group::attach(std::shared_ptr<detail::agent_parts> parts) {
+  parts_ = std::move(parts);
+  if (parts_->looks_last()) hooks_.look_first([this] { return this->look(); });
 }
 
 ELASTIC_DECL task<std::string> worker_group::look() {
-  std::string found = co_await owner_.last_look();
+  std::string found = co_await parts_->last_look();
   if (!found.empty()) attempt_.stall = found;
   co_return found;
 }
@@ -23436,7 +23807,7 @@ ELASTIC_DECL void worker_group::take(int local_rank,
   } else if (const auto* notice = std::get_if<worker_messages::bad_node>(&message)) {
     take(local_rank, *notice);
   } else if (std::holds_alternative<worker_messages::prepared>(message)) {
-    if (owner_.prepared) owner_.prepared();
+    parts_->prepared();
   } else {
     survivors_.take(local_rank, message);
   }
@@ -23467,16 +23838,16 @@ ELASTIC_DECL void worker_group::take(int local_rank, const worker_messages::prog
     last.number = progress.step;
     last.time = time_->now();
   }
-  if (is_news && owner_.step) owner_.step(progress.step);
   furthest = std::max(furthest.value_or(0), progress.step);
-  worker_observer::worker_progress made;
+  worker_progress made;
+  made.is_new = is_news;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
   made.step = progress.step;
   made.total = progress.total;
   made.text = progress.text;
   made.metrics = progress.metrics;
-  notify_observer([&](worker_observer& observer) { observer.progress(made); });
+  parts_->progressed(made);
 }
 
 ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {
@@ -27203,6 +27574,16 @@ void add_worker_store(rendezvous_registry& registry);
 
 namespace detail {
 
+ELASTIC_DECL void add_library_backend(rendezvous_registry& registry, std::string name,
+                                      backend_capability capability,
+                                      rendezvous_registry::factory make) {
+  const auto held = registry.library_backends_.find(name);
+  const bool is_library = held != registry.library_backends_.end();
+  if (is_library ? held->second >= capability : registry.contains(name)) return;
+  registry.library_backends_.insert_or_assign(name, capability);
+  registry.named_factories::add(std::move(name), std::move(make));
+}
+
 inline std::string how_to_call(std::string_view module, std::string_view macro,
                                std::string_view function) {
   return fmt::format(
@@ -27246,7 +27627,8 @@ ELASTIC_DECL rendezvous_factory make_solo(const rendezvous_parameters& parameter
 
 ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
-  add("c10d", detail::make_solo);
+  detail::add_library_backend(*this, "c10d", detail::backend_capability::one_node,
+                              detail::make_solo);
 #if !defined(ELASTIC_HEADER_ONLY)
   add_worker_store(*this);
 #if !defined(ELASTIC_SOURCE_PART) || defined(ELASTIC_WITH_NODES)
@@ -27264,6 +27646,11 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
 #endif
 }
 
+ELASTIC_DECL void rendezvous_registry::add(std::string name, factory make) {
+  named_factories::add(name, std::move(make));
+  library_backends_.erase(name);
+}
+
 ELASTIC_DECL rendezvous_factory rendezvous_registry::make(
     const rendezvous_parameters& parameters) const {
   detail::required(parameters.time, "rendezvous_parameters::time");
@@ -27272,7 +27659,8 @@ ELASTIC_DECL rendezvous_factory rendezvous_registry::make(
     throw error(errc::invalid_argument, fmt::format("the rendezvous backend '{}' was not added: {}",
                                                     parameters.backend, way));
   }
-  if (parameters.backend == "static" || parameters.backend == "etcd-v2") {
+  const bool is_library = library_backends_.contains(parameters.backend);
+  if (is_library && (parameters.backend == "static" || parameters.backend == "etcd-v2")) {
     parameters.refuse_choice_of_nodes(
         fmt::format("the rendezvous backend '{}'", parameters.backend));
   }
@@ -32769,104 +33157,6 @@ ELASTIC_DECL int leave(const early_exit& exit, std::string_view program) {
 
 #if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/diagnosis/detail/stall_history.hpp ----
-
-namespace elastic::detail {
-
-/// The verdicts on one stall. Each claim is reported once. Pure.
-///
-/// Thread-safety: none.
-class stall_history {
- public:
-  /// How many verdicts are reported: verdicts that change with every inspection are of no use.
-  static constexpr std::size_t most_verdicts = 4;
-
-  /// Takes a verdict.
-  /// Result: whether to report it: no earlier verdict blames the same ranks for the same cause with
-  /// at least the same confidence. `behind` and `slow` count as one cause: they differ only in
-  /// whether the rank computes at that moment.
-  ELASTIC_DECL bool add(const stall_verdict& verdict);
-
-  bool is_empty() const { return told_.empty(); }
-  void clear() { told_.clear(); }
-
- private:
-  std::vector<stall_verdict> told_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/diagnosis/detail/stall_watch.hpp ----
-
-namespace elastic::detail {
-
-/// When a job counts as stalled.
-struct stall_watch_options {
-  /// A fixed time without a step, more than 0, whatever the length of steps. Empty: `least` or
-  /// `step_factor` times the longest step so far, whichever is longer.
-  std::optional<duration> stall_after = {};
-  duration least = std::chrono::seconds(30);
-  int step_factor = 5;
-};
-
-/// The result of an inspection of the ranks of a job.
-struct stall_look {
-  /// How long the oldest outstanding operation of any rank has been so. Empty: no recorder
-  /// answered. Zero: all answered, and no operation is outstanding.
-  std::optional<duration> longest_wait = {};
-  /// Whether no rank used a processor for more than a few percent of the time.
-  bool is_idle = false;
-};
-
-/// Decides when to inspect the ranks of a job, and whether the job is stalled. Pure: it takes times
-/// and events. The caller has one timer, at `wake_at()`, and asks again when it fires. While steps
-/// are reported, there is no inspection, and the timer fires once per `patience()`.
-///
-/// Thread-safety: none.
-class stall_watch {
- public:
-  /// @param now  when the attempt began
-  ELASTIC_DECL explicit stall_watch(const stall_watch_options& options, time_point now);
-
-  /// Notes a step that a rank reported. Only a step above all earlier ones counts as progress.
-  /// Result: whether it ends a stall.
-  ELASTIC_DECL bool step(std::int64_t number, time_point now);
-
-  /// When to ask next; `time_point::max()` while the job is stalled.
-  ELASTIC_DECL time_point wake_at() const;
-
-  /// Whether to inspect now.
-  bool wants_look(time_point now) const { return now >= wake_at(); }
-
-  /// Takes the result of an inspection.
-  /// Result: whether a stall begins now; true once for each stall.
-  ELASTIC_DECL bool looked(const stall_look& found, time_point now);
-
-  bool is_stalled() const { return is_stalled_; }
-
-  /// When the stall began: with the oldest outstanding operation, but not before the last step;
-  /// without recorders, with the last step. Only while the job is stalled.
-  time_point stalled_since() const { return stalled_since_; }
-
-  /// The time without progress after which the job counts as stalled.
-  ELASTIC_DECL duration patience() const;
-
- private:
-  ELASTIC_DECL bool shows_stall(const stall_look& found) const;
-
-  stall_watch_options options_;
-  time_point progressed_;
-  /// No inspection before this time; an inspection that finds no stall postpones it.
-  time_point rests_until_;
-  std::optional<time_point> stepped_;
-  std::int64_t last_step_ = -1;
-  duration longest_step_{};
-  bool is_stalled_ = false;
-  time_point stalled_since_{};
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/diagnosis/detail/rank_set.hpp ----
 
 namespace elastic::detail {
@@ -33046,11 +33336,7 @@ ELASTIC_DECL rank_evidence parse_digest(std::string_view text);
 
 }  // namespace elastic::detail
 
-#endif
-
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/inspection/detail/process_facts.hpp ----
+// ---- elastic/diagnosis/detail/process_facts.hpp ----
 
 namespace elastic::detail {
 
@@ -33097,7 +33383,7 @@ ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode);
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/socket_folder.hpp ----
+// ---- elastic/diagnosis/detail/socket_folder.hpp ----
 
 namespace elastic::detail {
 
@@ -33176,9 +33462,9 @@ class process_handle {
 
 #endif
 
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
+#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/inspection/detail/stack_pipe.hpp ----
+// ---- elastic/diagnosis/detail/stack_pipe.hpp ----
 
 namespace elastic::detail {
 
@@ -33269,15 +33555,15 @@ class hook_archive {
 
 #endif
 
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
+#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/inspection/detail/inspected_workers.hpp ----
+// ---- elastic/diagnosis/detail/inspected_workers.hpp ----
 
 namespace elastic::detail {
 
 /// The result of inspecting a worker from outside. Text that the worker wrote is untrusted.
 struct worker_inspection {
-  agent_extension::attempt_worker worker;
+  agent_part::attempt_worker worker;
   /// Empty: the process has ended.
   std::optional<process_facts> facts;
   /// The stacks of its threads in faulthandler's format; may be empty.
@@ -33312,7 +33598,7 @@ class inspected_workers final : public process_launcher {
   /// @param deadline  workers that have not answered by then count as silent
   /// Errors: none. Cancellation: all types.
   ELASTIC_DECL task<std::vector<worker_inspection>> inspect(
-      std::vector<agent_extension::attempt_worker> workers, time_point deadline);
+      std::vector<agent_part::attempt_worker> workers, time_point deadline);
 
  private:
   /// The endpoints for one local rank; reused, so that a worker's environment is the same in each
@@ -33344,7 +33630,78 @@ class inspected_workers final : public process_launcher {
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/inspection_answer.hpp ----
+// ---- elastic/diagnosis/detail/stall_watch.hpp ----
+
+namespace elastic::detail {
+
+/// When a job counts as stalled.
+struct stall_watch_options {
+  /// A fixed time without a step, more than 0, whatever the length of steps. Empty: `least` or
+  /// `step_factor` times the longest step so far, whichever is longer.
+  std::optional<duration> stall_after = {};
+  duration least = std::chrono::seconds(30);
+  int step_factor = 5;
+};
+
+/// The result of an inspection of the ranks of a job.
+struct stall_look {
+  /// How long the oldest outstanding operation of any rank has been so. Empty: no recorder
+  /// answered. Zero: all answered, and no operation is outstanding.
+  std::optional<duration> longest_wait = {};
+  /// Whether no rank used a processor for more than a few percent of the time.
+  bool is_idle = false;
+};
+
+/// Decides when to inspect the ranks of a job, and whether the job is stalled. Pure: it takes times
+/// and events. The caller has one timer, at `wake_at()`, and asks again when it fires. While steps
+/// are reported, there is no inspection, and the timer fires once per `patience()`.
+///
+/// Thread-safety: none.
+class stall_watch {
+ public:
+  /// @param now  when the attempt began
+  ELASTIC_DECL explicit stall_watch(const stall_watch_options& options, time_point now);
+
+  /// Notes a step that a rank reported. Only a step above all earlier ones counts as progress.
+  /// Result: whether it ends a stall.
+  ELASTIC_DECL bool step(std::int64_t number, time_point now);
+
+  /// When to ask next; `time_point::max()` while the job is stalled.
+  ELASTIC_DECL time_point wake_at() const;
+
+  /// Whether to inspect now.
+  bool wants_look(time_point now) const { return now >= wake_at(); }
+
+  /// Takes the result of an inspection.
+  /// Result: whether a stall begins now; true once for each stall.
+  ELASTIC_DECL bool looked(const stall_look& found, time_point now);
+
+  bool is_stalled() const { return is_stalled_; }
+
+  /// When the stall began: with the oldest outstanding operation, but not before the last step;
+  /// without recorders, with the last step. Only while the job is stalled.
+  time_point stalled_since() const { return stalled_since_; }
+
+  /// The time without progress after which the job counts as stalled.
+  ELASTIC_DECL duration patience() const;
+
+ private:
+  ELASTIC_DECL bool shows_stall(const stall_look& found) const;
+
+  stall_watch_options options_;
+  time_point progressed_;
+  /// No inspection before this time; an inspection that finds no stall postpones it.
+  time_point rests_until_;
+  std::optional<time_point> stepped_;
+  std::int64_t last_step_ = -1;
+  duration longest_step_{};
+  bool is_stalled_ = false;
+  time_point stalled_since_{};
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/inspection_answer.hpp ----
 
 namespace elastic::detail {
 
@@ -33406,7 +33763,7 @@ ELASTIC_DECL stacks_report report_stacks(const std::vector<std::optional<std::st
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/kept_recorders.hpp ----
+// ---- elastic/diagnosis/detail/kept_recorders.hpp ----
 
 namespace elastic::detail {
 
@@ -33453,7 +33810,7 @@ class kept_recorders {
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/round_inspection.hpp ----
+// ---- elastic/diagnosis/detail/round_inspection.hpp ----
 
 namespace elastic::detail {
 
@@ -33521,43 +33878,51 @@ class round_inspection {
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/diagnosis_extension.hpp ----
+// ---- elastic/diagnosis/detail/stall_history.hpp ----
 
 namespace elastic::detail {
 
-/// Inspects the workers of an agent; wraps another extension of the agent. On the node of group
-/// rank 0 it detects stalls of the job.
-class diagnosis_extension final : public agent_extension {
+/// The verdicts on one stall. Each claim is reported once. Pure.
+///
+/// Thread-safety: none.
+class stall_history {
  public:
-  /// @param inner  the wrapped extension, which also gets every call
-  ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension::context agent,
-                                   std::unique_ptr<agent_extension> inner);
+  /// How many verdicts are reported: verdicts that change with every inspection are of no use.
+  static constexpr std::size_t most_verdicts = 4;
 
-  ELASTIC_DECL std::shared_ptr<process_launcher> launcher() override;
-  duration join_delay() override { return inner_->join_delay(); }
-  duration stop_delay(const rendezvous_change& change) override {
-    return inner_->stop_delay(change);
-  }
-  task<void> until_ready() override { return inner_->until_ready(); }
-  task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
-  task<void> agree(rendezvous_round round, assigned_ranks ranks) override {
-    return inner_->agree(std::move(round), ranks);
-  }
-  void change_environment(const worker_identity& worker, environment_map& variables) override {
-    inner_->change_environment(worker, variables);
-  }
-  int passed_descriptor(int local_rank) override { return inner_->passed_descriptor(local_rank); }
+  /// Takes a verdict.
+  /// Result: whether to report it: no earlier verdict blames the same ranks for the same cause with
+  /// at least the same confidence. `behind` and `slow` count as one cause: they differ only in
+  /// whether the rank computes at that moment.
+  ELASTIC_DECL bool add(const stall_verdict& verdict);
+
+  bool is_empty() const { return told_.empty(); }
+  void clear() { told_.clear(); }
+
+ private:
+  std::vector<stall_verdict> told_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/diagnosis/detail/diagnosis_part.hpp ----
+
+namespace elastic::detail {
+
+/// Inspects the workers of an agent. On the node of group rank 0 it detects stalls of the job.
+class diagnosis_part final : public agent_part {
+ public:
+  ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
+
+  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(
+      std::shared_ptr<process_launcher> inner) override;
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
-  void prepared() override { inner_->prepared(); }
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
-  std::optional<worker_starts> starts() const override { return inner_->starts(); }
-  ELASTIC_DECL void stepped(std::int64_t step) override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
-  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) override;
-  bool looks_last() const override { return terms_.opens_workers; }
+  ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
+  bool looks_last() const override { return terms_.opens_workers && context_.has_world; }
   ELASTIC_DECL task<std::string> last_look() override;
-  void end_attempt() override { inner_->end_attempt(); }
-  task<void> close() override { return inner_->close(); }
 
  private:
   using question = round_inspection::question;
@@ -33588,8 +33953,8 @@ class diagnosis_extension final : public agent_extension {
   ELASTIC_DECL void record(job_event::type kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
-  agent_extension::context context_;
-  std::unique_ptr<agent_extension> inner_;
+  agent_part::context context_;
+  /// Null before `wrap`.
   std::shared_ptr<inspected_workers> workers_;
   /// Empty until the first recorder is kept: the number of nodes is unknown before.
   std::optional<kept_recorders> recorders_;
@@ -33616,17 +33981,14 @@ class diagnosis_extension final : public agent_extension {
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/impl/job_diagnosis.ipp ----
+// ---- elastic/diagnosis/impl/job_diagnosis.ipp ----
 
 namespace elastic {
 
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms) {
-  services.extension = [terms = std::move(terms),
-                        inner = std::move(services.extension)](agent_extension::context context) {
-    auto made = inner ? inner(context) : std::make_unique<agent_extension>();
-    return std::make_unique<detail::diagnosis_extension>(terms, std::move(context),
-                                                         std::move(made));
-  };
+  add_part(services, "diagnosis", [terms = std::move(terms)](agent_part::context context) {
+    return detail::new_shared<detail::diagnosis_part>(terms, std::move(context));
+  });
 }
 
 }  // namespace elastic
@@ -33676,16 +34038,17 @@ ELASTIC_DECL void validate(const warm_standby& terms) {
 
 }  // namespace elastic
 
-// ---- elastic/python/detail/standby_extension.hpp ----
+// ---- elastic/python/detail/standby_part.hpp ----
 
 namespace elastic::detail {
 
 /// The standbys of an agent. Decides when they are made, and when the agent waits for them.
-class standby_extension final : public agent_extension {
+class standby_part final : public agent_part {
  public:
-  ELASTIC_DECL standby_extension(warm_standby terms, agent_extension::context agent);
+  ELASTIC_DECL standby_part(warm_standby terms, agent_part::context agent);
 
-  std::shared_ptr<process_launcher> launcher() override { return standbys_; }
+  ELASTIC_DECL std::shared_ptr<process_launcher> wrap(
+      std::shared_ptr<process_launcher> inner) override;
   ELASTIC_DECL duration join_delay() override;
   ELASTIC_DECL duration stop_delay(const rendezvous_change& change) override;
   ELASTIC_DECL task<void> until_ready() override;
@@ -33696,14 +34059,16 @@ class standby_extension final : public agent_extension {
   void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL void end_attempt() override;
-  ELASTIC_DECL task<void> close() override;
+  ELASTIC_DECL task<void> end() override;
 
  private:
   // Whether this node joins only once its standbys are ready: no attempt has begun, and the others
   // may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
-  agent_extension::context context_;
+  warm_standby terms_;
+  agent_part::context context_;
+  /// Null before `wrap`.
   std::shared_ptr<standby_set> standbys_;
   bool has_begun_ = false;
 };
@@ -33716,12 +34081,11 @@ namespace elastic {
 
 ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms) {
   validate(terms);
-  if (services.extension) {
-    throw error(errc::invalid_argument, "the services of an agent take one extension");
-  }
-  services.extension = [terms = std::move(terms)](agent_extension::context context) {
-    return std::make_unique<detail::standby_extension>(terms, std::move(context));
-  };
+  add_part(services, "standbys", [terms = std::move(terms)](agent_part::context context) {
+    return detail::new_shared<detail::standby_part>(terms, std::move(context));
+  });
+  // The other parts get the workers that the standbys become.
+  std::rotate(services.parts.begin(), services.parts.end() - 1, services.parts.end());
 }
 
 }  // namespace elastic
@@ -33938,8 +34302,8 @@ ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& 
 namespace elastic::detail {
 
 /// Decides whether the node runs alone, and checks that the options of the rendezvous agree.
-ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
-                               std::vector<std::string>& warnings);
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+                               launch_config& config, std::vector<std::string>& warnings);
 
 /// Options that depend on the number of workers, restarts and signals.
 ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config);
@@ -34243,7 +34607,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   constexpr std::chrono::seconds usual_watch(5);
   const bool is_watched = target.watch_workers || !config.program.status.empty();
   if (is_watched) job.workers.watch_interval = usual_watch;
-  settle_nodes(options, job, result.warnings);
+  settle_nodes(options, facts, job, result.warnings);
   check_workers(options, job);
   check_output(options, config, result.warnings);
   settle_program(options, scanned.operands, facts, target, result.warnings);
@@ -34484,6 +34848,30 @@ ELASTIC_DECL int count_accelerators(const environment_map& environment) {
 ELASTIC_DECL int count_processors() {
   const int allowed = static_cast<int>(processor_set::allowed_here().size());
   return allowed > 0 ? allowed : std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+}  // namespace elastic
+
+#endif
+
+#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
+
+// ---- elastic/diagnosis/impl/local_stacks.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL task<std::string> local_stacks(
+    named<std::vector<agent_part::attempt_worker>> workers) {
+  const auto time = detail::new_shared<system_time>();
+  detail::inspected_workers inspected(nullptr, time, false);
+  task<std::vector<detail::worker_inspection>> inspecting =
+      inspected.inspect(*workers, time->now() + limits::inspection_time);
+  const std::vector<detail::worker_inspection> found = co_await std::move(inspecting);
+  detail::node_answer answer;
+  answer.node = host_name();
+  answer.ranks = detail::ranks_of(found, time->now(), time->wall_now());
+  for (detail::inspected_rank& rank : answer.ranks) rank.evidence.node = answer.node;
+  co_return detail::report_stacks({detail::to_text(answer, true)}, {}, false).text;
 }
 
 }  // namespace elastic
@@ -38066,7 +38454,10 @@ ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters param
 }
 
 ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry) {
-  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) registry.add(name, make_etcd_rendezvous);
+  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) {
+    detail::add_library_backend(registry, name, detail::backend_capability::several_nodes,
+                                make_etcd_rendezvous);
+  }
 }
 
 }  // namespace elastic
@@ -38691,7 +39082,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
 }
 
 ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry) {
-  registry.add("file", make_file_rendezvous);
+  detail::add_library_backend(registry, "file", detail::backend_capability::several_nodes,
+                              make_file_rendezvous);
 }
 
 }  // namespace elastic
@@ -38987,30 +39379,6 @@ ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& wor
 }
 
 }  // namespace elastic::detail
-
-#endif
-
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/inspection/impl/local_stacks.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL task<std::string> local_stacks(
-    named<std::vector<agent_extension::attempt_worker>> workers) {
-  const auto time = detail::new_shared<system_time>();
-  detail::inspected_workers inspected(nullptr, time, false);
-  task<std::vector<detail::worker_inspection>> inspecting =
-      inspected.inspect(*workers, time->now() + limits::inspection_time);
-  const std::vector<detail::worker_inspection> found = co_await std::move(inspecting);
-  detail::node_answer answer;
-  answer.node = host_name();
-  answer.ranks = detail::ranks_of(found, time->now(), time->wall_now());
-  for (detail::inspected_rank& rank : answer.ranks) rank.evidence.node = answer.node;
-  co_return detail::report_stacks({detail::to_text(answer, true)}, {}, false).text;
-}
-
-}  // namespace elastic
 
 #endif
 
@@ -39594,11 +39962,10 @@ struct program_plan {
   signal_plan signals;
   program_options options;
   agent_services services;
-  std::unique_ptr<program_extension> extension;
 };
 
-/// Refuses an option that has no effect without an extension.
-inline void refuse_without_extension(const char* option, const std::string& value) {
+/// Refuses an option that has no effect without the module status.
+inline void refuse_without_status(const char* option, const std::string& value) {
   if (value.empty()) return;
   throw error(errc::invalid_argument,
               fmt::format("program_options::{} needs the module status: call "
@@ -39618,11 +39985,11 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
   plan->signals = config.signals;
   plan->options = options;
   plan->services = services;
-  if (options.extension) {
-    plan->extension = options.extension(config, options, plan->services);
+  if (options.complete) {
+    options.complete(config, options, plan->services);
   } else {
-    refuse_without_extension("trace", options.trace);
-    refuse_without_extension("status", options.status);
+    refuse_without_status("trace", options.trace);
+    refuse_without_status("status", options.status);
   }
   return plan;
 }
@@ -39641,18 +40008,14 @@ inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_age
 inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
                                     std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> companions) {
-  const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const agent_services& services = plan->services;
   const std::string& drain_file = plan->options.drain_file;
-  if (plan->extension) plan->extension->begin(executor, agent);
   if (!drain_file.empty()) {
     companions.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
   task<run_result> running =
       run_signalled<run_result>(*agent, plan->signals, std::move(companions));
-  if (!plan->extension) co_return co_await std::move(running);
-  task<void> ending = plan->extension->close();
-  co_return co_await with_cleanup(std::move(running), std::move(ending));
+  co_return co_await std::move(running);
 }
 
 }  // namespace detail
@@ -40556,8 +40919,10 @@ class rendezvous_coordinator {
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
   ELASTIC_DECL void answer(const member& entry, rendezvous_answer reply);
 
-  // Also counts a node that has just given up its place.
-  ELASTIC_DECL std::string missing_nodes() const;
+  // What a node lacked for a place that has just given up, and is counted too.
+  ELASTIC_DECL std::string lack_in_time() const;
+  // "node a_1_0, node b_1_0, node c_1_0 and 2 more"
+  ELASTIC_DECL std::string some_participants() const;
 
   ELASTIC_DECL void note_completion();
   ELASTIC_DECL newest_round describe_round() const;
@@ -41560,17 +41925,20 @@ inline rendezvous_factory make_c10d(const rendezvous_parameters& parameters) {
 }  // namespace detail
 
 ELASTIC_DECL void add_nodes(rendezvous_registry& registry) {
-  if (registry.contains("static")) return;
-  registry.add("static", detail::make_static);
-  registry.add("c10d", detail::make_c10d);
+  using enum detail::backend_capability;
+  detail::add_library_backend(registry, "static", several_nodes, detail::make_static);
+  detail::add_library_backend(registry, "c10d", several_nodes, detail::make_c10d);
 }
 
 ELASTIC_DECL void add_candidates(rendezvous_registry& registry) {
-  registry.add("static", detail::make_static);
-  registry.add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
-    if (!detail::has_candidates(parameters)) return detail::make_c10d(parameters);
-    return detail::make_candidate_rendezvous(parameters);
-  });
+  using enum detail::backend_capability;
+  detail::add_library_backend(registry, "static", several_nodes, detail::make_static);
+  detail::add_library_backend(
+      registry, "c10d", several_endpoints,
+      [](const rendezvous_parameters& parameters) -> rendezvous_factory {
+        if (!detail::has_candidates(parameters)) return detail::make_c10d(parameters);
+        return detail::make_candidate_rendezvous(parameters);
+      });
 }
 
 }  // namespace elastic
@@ -43962,12 +44330,12 @@ ELASTIC_DECL std::size_t standby_set::ready() const {
 namespace elastic {
 
 ELASTIC_DECL void add_worker_store(rendezvous_registry& registry) {
-  // Backends of several nodes serve it, too.
-  if (registry.contains("static")) return;
-  registry.add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
-    if (parameters.max_nodes > 1) return detail::make_solo(parameters);
-    return detail::new_shared<detail::stored_rendezvous>(parameters);
-  });
+  detail::add_library_backend(
+      registry, "c10d", detail::backend_capability::worker_store,
+      [](const rendezvous_parameters& parameters) -> rendezvous_factory {
+        if (parameters.max_nodes > 1) return detail::make_solo(parameters);
+        return detail::new_shared<detail::stored_rendezvous>(parameters);
+      });
 }
 
 }  // namespace elastic
@@ -44020,7 +44388,9 @@ namespace elastic::detail {
 /// Thread-safety: its strand.
 class replica_run {
  public:
-  ELASTIC_DECL replica_run(asio::any_io_executor strand, prepared_workers prepared,
+  /// @param prepared  its services are complete
+  /// @param context   the members that the caller knows: strand, executor, commands
+  ELASTIC_DECL replica_run(agent_part::context context, prepared_workers prepared,
                            std::string run_id);
 
   replica_run(const replica_run&) = delete;
@@ -44028,7 +44398,7 @@ class replica_run {
 
   /// Runs the replicas to their end. The caller never cancels it: only a stop_request ends it
   /// early.
-  ELASTIC_DECL task<run_result> run();
+  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
@@ -44045,10 +44415,11 @@ class replica_run {
     time_point ended;
   };
 
-  // Makes the extension, whose launcher replaces that of the services.
-  ELASTIC_DECL agent_services by_extension(agent_services services);
+  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
+                                                       const agent_services& services);
 
   // The loop: queued events and commands are handled here, one at a time.
+  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> supervise();
   ELASTIC_DECL task<void> take_step();
   ELASTIC_DECL task<void> spend_pause();
@@ -44097,8 +44468,8 @@ class replica_run {
   std::string notice_;
   const std::string run_id_;
   const asio::any_io_executor strand_;
-  /// Never null. Its functions for the rounds of an agent are not called.
-  std::unique_ptr<agent_extension> extension_;
+  /// Never null. Their functions about rounds are not called.
+  std::shared_ptr<agent_parts> parts_;
   const agent_services services_;
   const logger& log_;
   time_source& time_;
@@ -44179,8 +44550,12 @@ struct replica_parts {
 
 inline task<run_result> run_replicas_once(std::unique_ptr<replica_parts> parts) {
   if (!parts) throw error(errc::invalid_argument, "a replica_set runs once");
-  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
-  const auto run = new_shared<replica_run>(strand, std::move(parts->prepared), parts->run_id);
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto strand = asio::make_strand(executor);
+  agent_part::context context = part_context(strand, executor, parts->requests.inbox());
+  prepared_workers prepared = std::move(parts->prepared);
+  prepared.services = complete(std::move(prepared.services), strand);
+  const auto run = new_shared<replica_run>(std::move(context), std::move(prepared), parts->run_id);
   auto on_cancel = stop_by_cancellation(parts->requests.inbox());
   task<run_result> serving = serve_inbox(strand, std::move(parts->requests), run, run->run());
   task<run_result> running =
@@ -44509,8 +44884,6 @@ ELASTIC_DECL void validate(const std::vector<role>& roles) {
 
 namespace elastic {
 
-class role_extension;
-
 namespace detail {
 
 /// The parameters of a role_group. Makes the agent or the replica_set that runs each role.
@@ -44523,8 +44896,8 @@ class role_plan {
     int max_restarts = 0;
     std::string log_dir;
     std::string journal;
-    /// Null: the job has no extension.
-    std::shared_ptr<role_extension> extension;
+    std::function<void(std::size_t role, agent_services& services)> complete;
+    std::function<void(group_state now)> on_change;
   };
 
   /// What a runner depends on besides its role.
@@ -44922,12 +45295,10 @@ class role_run : public std::enable_shared_from_this<role_run> {
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
+  ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
   /// A role_group has no functions that make the other requests of an agent.
   template <class Other>
   void take(const Other&) {}
-
-  /// Carries out a command for all running roles, or for one of them. Call it on the strand.
-  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
 
   /// The outcome of the job and the state of each role.
   const role_machine& machine() const { return machine_; }
@@ -44973,14 +45344,12 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> open_logs();
   ELASTIC_DECL void open_journal();
   ELASTIC_DECL task<void> leave_logs();
-  ELASTIC_DECL void begin_extension();
-  ELASTIC_DECL task<void> close_extension();
-  ELASTIC_DECL void notify_extension();
+  ELASTIC_DECL task<void> note_over();
+  ELASTIC_DECL void publish_state();
   ELASTIC_DECL task<void> supervise();
   ELASTIC_DECL task<void> run_role(std::size_t role);
   ELASTIC_DECL role_plan::circumstances circumstances_of(std::size_t role);
-  ELASTIC_DECL std::shared_ptr<worker_observer> make_watch(std::size_t role,
-                                                           std::shared_ptr<worker_observer> next);
+  ELASTIC_DECL std::shared_ptr<agent_part> make_watch(std::size_t role);
   ELASTIC_DECL void note_end(std::size_t role);
   static void stop(const entry& role, const stop_request& request) {
     if (role.runner) std::visit([&](const auto& each) { each->stop(request); }, *role.runner);
@@ -44989,6 +45358,9 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL task<void> end_all();
   ELASTIC_DECL task<void> end_roles();
 
+  // Commands for all running roles, or for one of them.
+  ELASTIC_DECL task<void> answer(std::shared_ptr<pending_command> pending);
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
   ELASTIC_DECL job_command::outcome drain(const job_command& command);
 
   // Carries out steps in order, including those to which a step leads.
@@ -45042,7 +45414,8 @@ inline role_plan::job job_of(const role_group::options& options) {
   job.max_restarts = options.max_restarts;
   job.log_dir = options.log_dir;
   job.journal = options.journal;
-  job.extension = options.extension;
+  job.complete = options.complete;
+  job.on_change = options.on_change;
   return job;
 }
 
@@ -45116,6 +45489,10 @@ ELASTIC_DECL role_group::~role_group() { inbox_->push(detail::stop_by_destructor
 
 ELASTIC_DECL task<role_group::result> role_group::run() & {
   return detail::run_group_once(std::exchange(parts_, nullptr));
+}
+
+ELASTIC_DECL task<job_command::outcome> role_group::carry_out(job_command command) & {
+  return detail::command_by_inbox(std::move(command), inbox_);
 }
 
 ELASTIC_DECL void role_group::stop(stop_request request) {
@@ -45197,9 +45574,9 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
         "it");
   }
   detail::add_journal(services, meeting);
-  auto monitor = detail::new_shared<job_monitor>(services.time, services.observer);
+  auto monitor = detail::new_shared<job_monitor>(services.time);
   services.journal->add(monitor);
-  services.observer = monitor;
+  add_part(services, "monitor", monitor);
   services.reports = monitor;
   if (!services.meter) services.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*monitor, services.meter);
@@ -45211,7 +45588,7 @@ ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_paramet
   detail::add_journal(services, meeting);
   roles.begin(role, services.journal);
   const std::shared_ptr<job_monitor>& monitor = roles.monitor(role);
-  services.observer = monitor;
+  add_part(services, "monitor", monitor);
   services.reports = monitor;
   services.tails = roles.tails(role);
   services.meter = detail::new_shared<detail::store_meter>();
@@ -45239,88 +45616,665 @@ inline std::string left_out_of_page(const launch_config& config) {
       limits::viewed_nodes, limits::viewed_workers, nodes, others);
 }
 
-/// The status server and the trace of a program.
-class status_extension final : public program_extension {
+/// Completes the services for a status server.
+inline status_server::options plan_server(const launch_config& config,
+                                          const program_options& options,
+                                          agent_services& services) {
+  status_server::options shown;
+  shown.address = parse_status_address(options.status);
+  if (!options.status_token_file.empty()) {
+    shown.token = read_status_token(options.status_token_file);
+  }
+  shown.monitor = add_monitor(services, config.rendezvous);
+  if (!services.tails) services.tails = new_shared<output_tails>();
+  shown.journal = services.journal;
+  shown.tails = services.tails;
+  shown.time = services.time;
+  shown.log = services.log;
+  const std::string left_out = left_out_of_page(config);
+  if (!left_out.empty()) services.log.warning("{}", left_out);
+  return shown;
+}
+
+/// The status server of an agent.
+class status_part final : public agent_part {
  public:
-  /// Completes the services.
-  status_extension(const launch_config& config, const program_options& options,
-                   agent_services& services)
-      : options_(options) {
-    const bool has_others = !config.standalone && config.rendezvous.max_nodes > 1;
-    if (!options.status.empty()) {
-      plan_server(config, services);
-    } else if (has_others) {
-      add_monitor(services, config.rendezvous);
+  status_part(status_server::options shown, const program_options& options,
+              const agent_part::context& agent)
+      : server_(agent.executor, served_by(std::move(shown), agent)) {
+    if (options.on_status) {
+      options.on_status(server_.url());
+    } else {
+      std::fputs(fmt::format("Status: {}\n", server_.url()).c_str(), stderr);
     }
-    if (!options.trace.empty()) add_journal(services, config.rendezvous);
-    journal_ = services.journal;
-    log_ = services.log;
   }
 
-  void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) override {
-    if (!options_.status.empty()) serve(std::move(executor), std::move(agent));
-    if (options_.trace.empty()) return;
-    trace_ = new_shared<trace_file>(options_.trace, log_);
+  task<void> close() override { return server_.stop(); }
+
+ private:
+  static status_server::options served_by(status_server::options shown,
+                                          const agent_part::context& agent) {
+    shown.commands = agent.commands;
+    return shown;
+  }
+
+  status_server server_;
+};
+
+/// The trace of an agent.
+class trace_part final : public agent_part {
+ public:
+  trace_part(const std::string& path, const agent_part::context& agent)
+      : journal_(agent.journal), trace_(new_shared<trace_file>(path, agent.log)) {
     journal_->add(trace_);
   }
 
   task<void> close() override {
-    if (server_) co_await server_->stop();
-    if (!trace_) co_return;
     journal_->remove(trace_);
-    co_await trace_->finish();
+    return trace_->finish();
   }
 
  private:
-  void plan_server(const launch_config& config, agent_services& services) {
-    server_options_.address = parse_status_address(options_.status);
-    if (!options_.status_token_file.empty()) {
-      server_options_.token = read_status_token(options_.status_token_file);
-    }
-    server_options_.monitor = add_monitor(services, config.rendezvous);
-    if (!services.tails) services.tails = new_shared<output_tails>();
-    server_options_.journal = services.journal;
-    server_options_.tails = services.tails;
-    server_options_.time = services.time;
-    server_options_.log = services.log;
-    const std::string left_out = left_out_of_page(config);
-    if (!left_out.empty()) services.log.warning("{}", left_out);
-  }
-
-  void serve(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) {
-    server_options_.commands = [agent = std::move(agent)](job_command command) {
-      return agent->carry_out(std::move(command));
-    };
-    server_ = std::make_unique<status_server>(std::move(executor), std::move(server_options_));
-    if (options_.on_status) {
-      options_.on_status(server_->url());
-    } else {
-      std::fputs(fmt::format("Status: {}\n", server_->url()).c_str(), stderr);
-    }
-  }
-
-  program_options options_;
   std::shared_ptr<job_journal> journal_;
-  logger log_;
-  /// Without the commands.
-  status_server::options server_options_;
-  std::unique_ptr<status_server> server_;
   std::shared_ptr<trace_file> trace_;
 };
+
+inline void add_server(const launch_config& config, const program_options& options,
+                       agent_services& services) {
+  status_server::options shown = plan_server(config, options, services);
+  add_part(services, "status", [shown = std::move(shown), options](agent_part::context agent) {
+    return new_shared<status_part>(shown, options, agent);
+  });
+}
+
+inline void complete_services(const launch_config& config, const program_options& options,
+                              agent_services& services) {
+  const bool has_others = !config.standalone && config.rendezvous.max_nodes > 1;
+  if (!options.status.empty()) {
+    add_server(config, options, services);
+  } else if (has_others) {
+    add_monitor(services, config.rendezvous);
+  }
+  if (options.trace.empty()) return;
+  add_journal(services, config.rendezvous);
+  add_part(services, "trace", [path = options.trace](agent_part::context agent) {
+    return new_shared<trace_part>(path, agent);
+  });
+}
 
 }  // namespace detail
 
 ELASTIC_DECL void add_status(program_options& options) {
-  if (options.extension) {
-    throw error(errc::invalid_argument, "the options of a program take one extension");
+  if (options.complete) {
+    throw error(errc::invalid_argument, "the services of a program are completed by one function");
   }
-  options.extension = [](const launch_config& config, const program_options& given,
-                         agent_services& services) {
-    return std::make_unique<detail::status_extension>(config, given, services);
-  };
+  options.complete = &detail::complete_services;
 }
 
 }  // namespace elastic
+
+// ---- elastic/status/detail/impl/job_state.ipp ----
+
+namespace elastic::detail {
+
+inline std::string exit_name(const job_event& event) {
+  if (event.signal) return fmt::format("signal:{}", *event.signal);
+  if (event.exit_code) return fmt::format("exit:{}", *event.exit_code);
+  return "unknown";
+}
+
+/// "rank 3 ended: exit code 1".
+inline std::string end_text(const job_event& event) {
+  const std::string how = event.reason.empty() ? exit_name(event) : event.reason;
+  return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
+}
+
+/// When the span began that a record ends, whatever a file says.
+inline std::int64_t time_before(const journal_record& record) {
+  const double began_us =
+      static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
+  return static_cast<std::int64_t>(std::clamp(began_us, 0.0, 9e18));
+}
+
+ELASTIC_DECL void duration_histogram::add(double seconds) {
+  ++count;
+  sum += seconds;
+  const auto bound = std::lower_bound(bounds.begin(), bounds.end(), seconds);
+  if (bound != bounds.end()) ++counts[static_cast<std::size_t>(bound - bounds.begin())];
+}
+
+ELASTIC_DECL const job_event* job_attempt::root_cause() const {
+  const bool is_own = !change || (change == "worker_failed" && !is_elsewhere);
+  if (!is_own) return nullptr;
+  if (!hung.empty()) return &hung.front();
+  return failures.empty() ? nullptr : &failures.front();
+}
+
+ELASTIC_DECL std::string role_of_run(const job_event& event) {
+  // The first event of any agent has a role, but only the run id of such an agent ends with it.
+  if (event.kind != job_event::type::agent_started) return event.role;
+  const std::size_t slash = event.run_id.rfind('/');
+  const bool is_one = slash != std::string::npos &&
+                      std::string_view(event.run_id).substr(slash + 1).starts_with(event.role);
+  return is_one ? event.role : std::string();
+}
+
+inline agent_phase phase_after(const job_event& event, agent_phase before) {
+  using kind = job_event::type;
+  switch (event.kind) {
+    case kind::agent_started:
+    case kind::rendezvous_started: return agent_phase::rendezvous;
+    case kind::round_joined:
+    case kind::workers_starting: return agent_phase::start;
+    case kind::workers_started: return agent_phase::work;
+    case kind::workers_judged:
+      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
+    case kind::round_ended:
+    case kind::restart_decided:
+    case kind::failure_decided:
+    case kind::stop_requested:
+    case kind::fence_reached:
+    case kind::workers_stopping: return agent_phase::stop;
+    case kind::workers_stopped: return agent_phase::wait;
+    case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    // Only this record says that a replica runs again; for a world, `workers_started` does.
+    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
+    case kind::exit_barrier_ended:
+    case kind::agent_ended: return agent_phase::rest;
+    default: return before;
+  }
+}
+
+ELASTIC_DECL bool job_state::take(const journal_record& record) {
+  if (record.epoch == epoch_ && record.sequence <= sequence_) return false;
+  if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
+  sequence_ = record.sequence;
+  node_ = record.node;
+  last_us_ = record.time_us;
+  role_of_job_ = role_of_run(record.event);
+  phase_ = phase_after(record.event, phase_);
+  apply(record);
+  return true;
+}
+
+ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
+  *this = job_state(bounds_);
+  epoch_ = record.epoch;
+  began_us_ = record.time_us;
+  use_began_us_ = record.time_us;
+  // The beginning of the journal is lost.
+  if (record.event.kind == job_event::type::agent_started) return;
+  add_attempt(record);
+  attempts_.back().round = record.event.round.value_or(-1);
+}
+
+/// As much as there is room for.
+ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
+                                  const job_event& event) {
+  if (attempts_.empty()) return;
+  std::vector<job_event>& events = attempts_.back().*kept;
+  if (events.size() < bounds_.failures) events.push_back(event);
+}
+
+ELASTIC_DECL void job_state::apply(const journal_record& record) {
+  const job_event& event = record.event;
+  // The failure that ends a job counts, but causes no restart.
+  const std::int64_t last = event.kind == job_event::type::failure_decided ? 1 : 0;
+  if (event.restarts) restarts_ = std::max<std::int64_t>(*event.restarts - last, 0);
+  if (event.max_restarts) max_restarts_ = *event.max_restarts;
+  switch (event.kind) {
+    case job_event::type::agent_started:
+      run_id_ = event.run_id;
+      backend_ = event.backend;
+      role_ = event.role;
+      replacements_.is_on = event.state == "replace";
+      break;
+    case job_event::type::rendezvous_started:
+      is_stalled_ = false;
+      open_attempt(record);
+      break;
+    case job_event::type::round_joined: join_round(record); break;
+    case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
+    case job_event::type::workers_started: start_workers(record); break;
+    case job_event::type::worker_ended: end_worker(record); break;
+    case job_event::type::worker_hung: note_hung(record); break;
+    case job_event::type::worker_suspected: suspect(record.event); break;
+    case job_event::type::workers_judged:
+      if (event.state == "succeeded") {
+        end_attempt(record, attempt_end::success);
+        activity_ = agent_activity::finishing;
+      }
+      break;
+    case job_event::type::round_ended:
+      end_attempt(record, event.state == "paused"          ? attempt_end::request
+                          : event.state == "worker_failed" ? attempt_end::failure
+                                                           : attempt_end::membership);
+      if (!attempts_.empty()) attempts_.back().change = event.state;
+      if (!attempts_.empty()) attempts_.back().is_elsewhere = event.elsewhere == 1;
+      if (event.seconds) lose_last_step(time_before(record));
+      break;
+    case job_event::type::job_paused:
+      pause_ = event.reason;
+      show_meeting();
+      break;
+    case job_event::type::job_resumed:
+      pause_.clear();
+      show_meeting();
+      break;
+    case job_event::type::restart_decided:
+    case job_event::type::failure_decided: decide(record); break;
+    case job_event::type::failure_described:
+      if (attempts_.empty()) break;
+      attempts_.back().cause = event.reason;
+      attempts_.back().last_lines = event.lines;
+      break;
+    case job_event::type::stop_requested:
+      pause_.clear();
+      end_attempt(record, attempt_end::request);
+      break;
+    case job_event::type::workers_stopping:
+      is_stopping_ = true;
+      if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
+      if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
+      if (is_working()) use_time(time_use::stop, record.time_us);
+      break;
+    case job_event::type::workers_stopped: note_stopped(record); break;
+    case job_event::type::exit_barrier_started:
+      activity_ = agent_activity::finishing;
+      reason_ = "the workers have ended; waiting for the other nodes";
+      use_time(time_use::exit_barrier, record.time_us);
+      break;
+    case job_event::type::agent_ended:
+      is_stalled_ = false;
+      end_agent(record);
+      break;
+    case job_event::type::stall_found: note_stall(record); break;
+    case job_event::type::stall_ended:
+      is_stalled_ = false;
+      if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
+      break;
+    case job_event::type::fence_reached:
+      if (!attempts_.empty()) attempts_.back().is_fenced = true;
+      break;
+    case job_event::type::checkpoint_ended:
+    case job_event::type::fault_injected:
+    case job_event::type::exit_barrier_ended:
+    case job_event::type::node_told: break;
+    case job_event::type::ranks_replaced:
+      if (event.pid) restart_replica(record);
+      note_replacement(event);
+      break;
+    case job_event::type::replacement_abandoned:
+      ++replacements_.abandoned;
+      replacements_.last_obstacle = event.reason;
+      break;
+    case job_event::type::rollback_started:
+      note_first_step();
+      use_time(time_use::rollback, record.time_us);
+      break;
+    case job_event::type::step_reached: note_reached_step(record); break;
+  }
+  // This belongs to an attempt also after its end.
+  if (event.step && !attempts_.empty()) {
+    std::optional<std::int64_t>& furthest = attempts_.back().step;
+    furthest = std::max(furthest.value_or(*event.step), *event.step);
+  }
+}
+
+/// A replica runs again, beside those that ran on, which is an attempt of its own unless one that
+/// ended at the same time has begun it.
+ELASTIC_DECL void job_state::restart_replica(const journal_record& record) {
+  const job_event& event = record.event;
+  const std::int64_t place = event.rank.value_or(-1);
+  if (attempts_.empty() || place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return;
+  if (attempts_.back().end != attempt_end::none) {
+    job_attempt& last = attempts_.back();
+    last.lost_seconds = event.seconds;
+    job_attempt next;
+    next.round = last.round;
+    next.number = restarts_;
+    next.world_size = last.world_size;
+    next.nodes = last.nodes;
+    next.workers = last.workers;
+    next.began_us = last.ended_us;
+    next.started_us = record.time_us;
+    add_attempt(record);
+    attempts_.back() = std::move(next);
+  }
+  place_worker(static_cast<std::size_t>(place));
+  job_worker& worker = workers_[static_cast<std::size_t>(place)];
+  worker.pid = *event.pid;
+  worker.state = job_worker::condition::running;
+  will_restart_ = false;
+  activity_ = agent_activity::running;
+  reason_.clear();
+  use_time(time_use::training, record.time_us);
+}
+
+/// The attempt that has just begun.
+ELASTIC_DECL void job_state::note_replacement(const job_event& event) {
+  if (attempts_.empty()) return;
+  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
+  job_attempt& attempt = attempts_.back();
+  attempt.is_replacement = true;
+  attempt.replaced = event.ranks;
+  attempt.replaced.resize(std::min(attempt.replaced.size(), most));
+  ++replacements_.epochs;
+  replacements_.ranks += static_cast<std::int64_t>(attempt.replaced.size());
+  if (event.seconds) replacements_.durations.add(*event.seconds);
+  for (const std::int64_t rank : attempt.replaced) {
+    const bool is_known = replacements_.by_rank.contains(rank);
+    if (is_known || replacements_.by_rank.size() < most) ++replacements_.by_rank[rank];
+  }
+  show_replacements();
+}
+
+ELASTIC_DECL void job_state::show_replacements() {
+  for (job_worker& worker : workers_) {
+    const auto position = replacements_.by_rank.find(worker.rank);
+    worker.replacements = position == replacements_.by_rank.end() ? 0 : position->second;
+    worker.changed = sequence_;
+  }
+}
+
+ELASTIC_DECL void job_state::note_stall(const journal_record& record) {
+  if (record.event.elsewhere != 1) keep(&job_attempt::stalls, record.event);
+  if (is_working() && use_ != time_use::stall) {
+    const std::int64_t from_us = std::max(time_before(record), use_began_us_);
+    stalled_use_ = use_;
+    use_time(time_use::stall, from_us);
+  }
+  stall_ = record;
+  is_stalled_ = true;
+}
+
+/// The workers report steps, so that what came before the first one was their start.
+ELASTIC_DECL void job_state::note_first_step() {
+  if (std::exchange(has_steps_, true)) return;
+  for (const time_use use : {time_use::training, time_use::stall}) {
+    if (use_ == use) use_ = time_use::start;
+    double& seconds = used_[static_cast<std::size_t>(use)];
+    used_[static_cast<std::size_t>(time_use::start)] += std::exchange(seconds, 0);
+  }
+}
+
+ELASTIC_DECL void job_state::note_reached_step(const journal_record& record) {
+  note_first_step();
+  use_time(time_use::training, record.time_us);
+  if (attempts_.empty()) return;
+  attempts_.back().reached_seconds = record.event.seconds;
+  attempts_.back().reached_us = record.time_us;
+  note_lost_time(record.time_us);
+}
+
+/// The replicas have stopped for a pause.
+ELASTIC_DECL void job_state::rest(const journal_record& record) {
+  end_attempt(record, attempt_end::request);
+  is_open_ = false;
+  use_time(time_use::rendezvous, record.time_us);
+  activity_ = agent_activity::paused;
+  reason_ = pause_;
+}
+
+/// While the nodes meet; what came before a pause is shown to its end.
+ELASTIC_DECL void job_state::show_meeting() {
+  if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
+  activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
+  reason_ = pause_.empty() ? "waiting for the nodes of the next round" : pause_;
+}
+
+ELASTIC_DECL void job_state::open_attempt(const journal_record& record) {
+  activity_ = agent_activity::meeting;
+  show_meeting();
+  use_time(time_use::rendezvous, record.time_us);
+  will_restart_ = false;
+  if (is_open_ && attempts_.back().end == attempt_end::none) return;
+  add_attempt(record);
+}
+
+ELASTIC_DECL void job_state::add_attempt(const journal_record& record) {
+  is_open_ = true;
+  if (attempts_.size() >= bounds_.attempts) attempts_.pop_front();
+  attempts_.emplace_back();
+  attempts_.back().began_us = record.time_us;
+}
+
+ELASTIC_DECL void job_state::place_worker(std::size_t place) {
+  job_worker& worker = workers_[place] = {};
+  // Unsigned, since a file may say anything.
+  worker.rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) + place);
+  worker.local_rank = static_cast<std::int64_t>(place);
+  worker.placed = worker.changed = sequence_;
+}
+
+ELASTIC_DECL void job_state::join_round(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_) open_attempt(record);
+  if (event.seconds) rendezvous_.add(*event.seconds);
+  use_time(time_use::start, record.time_us);
+  pause_.clear();
+  activity_ = agent_activity::meeting;
+  reason_ = "starting the workers";
+  job_attempt& attempt = attempts_.back();
+  attempt.round = event.round.value_or(attempt.round);
+  attempt.number = event.attempt.value_or(restarts_);
+  attempt.world_size = event.world_size.value_or(attempt.world_size);
+  attempt.nodes = event.group_world_size.value_or(attempt.nodes);
+  if (event.kind == job_event::type::round_joined) {
+    attempt.joined_us = record.time_us;
+    attempt.met_seconds = event.seconds.value_or(0);
+  }
+  group_rank_ = event.group_rank.value_or(group_rank_);
+  base_rank_ = event.base_rank.value_or(0);
+  const std::int64_t size =
+      std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
+  workers_.resize(static_cast<std::size_t>(size));
+  for (std::size_t place = 0; place < workers_.size(); ++place) place_worker(place);
+  show_replacements();
+}
+
+ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_ || workers_.empty()) join_round(record);
+  if (event.seconds) starts_.add(*event.seconds);
+  use_time(has_steps_ ? time_use::start : time_use::training, record.time_us);
+  is_last_step_open_ = false;
+  activity_ = agent_activity::running;
+  reason_.clear();
+  is_stopping_ = false;
+  attempts_.back().started_us = record.time_us;
+  attempts_.back().workers = event.local_world_size.value_or(0);
+  note_lost_time(record.time_us);
+  for (std::size_t index = 0; index < workers_.size(); ++index) {
+    workers_[index].state = job_worker::condition::running;
+    workers_[index].changed = sequence_;
+    if (index < event.pids.size()) workers_[index].pid = event.pids[index];
+  }
+}
+
+/// What the end of the attempt before this one has cost so far.
+ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
+  if (attempts_.size() < 2) return;
+  job_attempt& last = attempts_[attempts_.size() - 2];
+  last.lost_seconds = seconds_between(last.ended_us, now_us);
+}
+
+/// The worker that an event changes; null: none of this node.
+ELASTIC_DECL job_worker* job_state::changed_worker(const job_event& event) {
+  const std::int64_t place = event.local_rank.value_or(-1);
+  if (place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return nullptr;
+  job_worker& worker = workers_[static_cast<std::size_t>(place)];
+  worker.changed = sequence_;
+  return &worker;
+}
+
+ELASTIC_DECL void job_state::end_worker(const journal_record& record) {
+  const job_event& event = record.event;
+  using condition = job_worker::condition;
+  const std::string name = exit_name(event);
+  // There are as many names as exit codes and signals, but for those of a file that lies.
+  if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
+  const bool succeeded = has_succeeded(event);
+  if (!succeeded) keep(&job_attempt::failures, event);
+  job_worker* const worker = changed_worker(event);
+  if (worker) {
+    worker->exit_code = event.exit_code;
+    worker->signal = event.signal;
+    worker->ended_us = record.time_us;
+    if (!event.reason.empty()) worker->reason = event.reason;
+    if (succeeded) {
+      worker->state = condition::succeeded;
+    } else if (worker->state != condition::hung) {
+      worker->state = is_stopping_ ? condition::stopped : condition::failed;
+    }
+  }
+  if (succeeded || is_stopping_) return;
+  const bool is_hung = worker && worker->state == condition::hung;
+  end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
+}
+
+ELASTIC_DECL void job_state::note_hung(const journal_record& record) {
+  keep(&job_attempt::hung, record.event);
+  if (job_worker* const worker = changed_worker(record.event)) {
+    worker->state = job_worker::condition::hung;
+    worker->reason = record.event.reason;
+  }
+  end_attempt(record, attempt_end::hang);
+}
+
+ELASTIC_DECL void job_state::suspect(const job_event& event) {
+  job_worker* const worker = changed_worker(event);
+  if (!worker) return;
+  const auto name =
+      std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
+  if (name == worker_suspicion_names.end()) return;
+  worker->suspicion = static_cast<job_event::suspicion>(name - worker_suspicion_names.begin());
+  const bool is_none = worker->suspicion == job_event::suspicion::none;
+  worker->suspicion_reason = is_none ? std::string() : event.reason;
+}
+
+/// Those that ended because they were told to have no record of their own.
+ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
+  if (record.event.seconds) stops_.add(*record.event.seconds);
+  if (!attempts_.empty()) {
+    attempts_.back().stop_seconds = record.event.seconds.value_or(0);
+    attempts_.back().stop_allowed = record.event.allowed;
+  }
+  if (will_restart_) activity_ = agent_activity::restarting;
+  if (will_restart_ && use_ == time_use::stop) use_time(time_use::wait, record.time_us);
+  // They meet nobody, so that no rendezvous follows.
+  if (!pause_.empty() && backend_ == "replicas") rest(record);
+  for (job_worker& worker : workers_) {
+    if (worker.state != job_worker::condition::running) continue;
+    worker.state = job_worker::condition::stopped;
+    worker.ended_us = record.time_us;
+    worker.changed = sequence_;
+  }
+}
+
+/// What is told first is the cause; the rest are consequences.
+ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_end end) {
+  if (!is_open_ || attempts_.back().end != attempt_end::none) return;
+  job_attempt& attempt = attempts_.back();
+  attempt.end = end;
+  attempt.ended_us = record.time_us;
+  attempt.work_seconds = attempt.started_us == 0
+                             ? 0
+                             : seconds_between(attempt.started_us, attempt.ended_us);
+  if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
+    note_lost_time(record.time_us);
+  }
+  const bool is_worker = record.event.rank.has_value();
+  if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
+  attempt.reason = record.event.reason;
+  if (is_worker && end == attempt_end::failure) attempt.reason = end_text(record.event);
+  if (is_worker && end == attempt_end::hang) {
+    attempt.reason = fmt::format("rank {} was hung: {}", *record.event.rank, record.event.reason);
+  }
+  ++ends_[static_cast<std::size_t>(end)];
+  if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
+  if (is_working()) {
+    is_last_step_open_ = use_ == time_use::training;
+    use_time(time_use::stop, record.time_us);
+  }
+  activity_ = agent_activity::stopping;
+  reason_ = attempt.reason;
+}
+
+ELASTIC_DECL void job_state::decide(const journal_record& record) {
+  end_attempt(record, attempt_end::failure);
+  is_open_ = false;
+  will_restart_ = record.event.kind == job_event::type::restart_decided;
+  if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
+  if (!attempts_.empty()) attempts_.back().is_restarted = will_restart_;
+  if (!will_restart_) return;
+  activity_ = agent_activity::restarting;
+  const bool is_over = std::none_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker.state == job_worker::condition::running;
+  });
+  if (use_ == time_use::stop && is_over) use_time(time_use::wait, record.time_us);
+}
+
+ELASTIC_DECL void job_state::end_agent(const journal_record& record) {
+  use_time(use_, record.time_us);
+  is_last_step_open_ = false;
+  const std::string& state = record.event.state;
+  activity_ = state == "succeeded" ? agent_activity::succeeded
+              : state == "stopped" ? agent_activity::stopped
+                                   : agent_activity::failed;
+  reason_ = record.event.reason;
+  is_open_ = false;
+}
+
+ELASTIC_DECL void job_state::use_time(time_use use, std::int64_t now_us) {
+  used_[static_cast<std::size_t>(use_)] += seconds_between(use_began_us_, now_us);
+  if (use_ == time_use::training) {
+    trained_from_us_ = use_began_us_;
+    trained_to_us_ = now_us;
+  }
+  use_ = use;
+  use_began_us_ = now_us;
+}
+
+/// What the workers did from then until their attempt ended has to be done again.
+ELASTIC_DECL void job_state::lose_last_step(std::int64_t from_us) {
+  is_last_step_open_ = false;
+  if (attempts_.empty()) return;
+  const double span = seconds_between(std::max(from_us, trained_from_us_), trained_to_us_);
+  trained_to_us_ = trained_from_us_;
+  const bool stood_still = is_stalled_ || attempts_.back().end == attempt_end::hang;
+  used_[static_cast<std::size_t>(time_use::training)] -= span;
+  used_[static_cast<std::size_t>(stood_still ? time_use::stall : time_use::rollback)] += span;
+}
+
+ELASTIC_DECL std::pair<std::int64_t, std::int64_t> job_state::revocable(
+    std::int64_t now_us) const {
+  if (is_last_step_open_) return {trained_from_us_, trained_to_us_};
+  const bool is_at_work = use_ == time_use::training && !has_ended();
+  return {is_at_work ? use_began_us_ : now_us, now_us};
+}
+
+ELASTIC_DECL double job_state::seconds(time_use use, std::int64_t now_us) const {
+  const bool goes_on = use == use_ && !has_ended() && began_us_ != 0;
+  return used_[static_cast<std::size_t>(use)] +
+         (goes_on ? seconds_between(use_began_us_, now_us) : 0);
+}
+
+ELASTIC_DECL double job_state::all_seconds(std::int64_t now_us) const {
+  double whole = 0;
+  for (std::size_t use = 0; use < used_.size(); ++use) {
+    whole += seconds(static_cast<time_use>(use), now_us);
+  }
+  return whole;
+}
+
+ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records) {
+  job_state state;
+  for (const journal_record& record : records) state.take(record);
+  return state;
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/status/detail/node_report.hpp ----
 
@@ -45464,554 +46418,45 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const node_report&
 
 namespace elastic::detail {
 
-inline std::string exit_name(const job_event& event) {
-  if (event.signal) return fmt::format("signal:{}", *event.signal);
-  if (event.exit_code) return fmt::format("exit:{}", *event.exit_code);
-  return "unknown";
-}
-
-/// "rank 3 ended: exit code 1".
-inline std::string end_text(const job_event& event) {
-  const std::string how = event.reason.empty() ? exit_name(event) : event.reason;
-  return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
-}
-
-/// When the span began that a record ends, whatever a file says.
-inline std::int64_t time_before(const journal_record& record) {
-  const double began_us =
-      static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
-  return static_cast<std::int64_t>(std::clamp(began_us, 0.0, 9e18));
-}
-
-ELASTIC_DECL void duration_histogram::add(double seconds) {
-  ++count;
-  sum += seconds;
-  const auto bound = std::lower_bound(bounds.begin(), bounds.end(), seconds);
-  if (bound != bounds.end()) ++counts[static_cast<std::size_t>(bound - bounds.begin())];
-}
-
-ELASTIC_DECL const job_event* viewed_attempt::root_cause() const {
-  const bool is_own = !change || (change == "worker_failed" && !is_elsewhere);
-  if (!is_own) return nullptr;
-  if (!hung.empty()) return &hung.front();
-  return failures.empty() ? nullptr : &failures.front();
-}
-
 ELASTIC_DECL void job_view::take(const journal_record& record) {
-  if (record.epoch == epoch_ && record.sequence <= sequence_) return;
-  if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
-  sequence_ = record.sequence;
-  node_ = record.node;
-  last_us_ = record.time_us;
-  apply(record);
+  const bool begins_run = record.epoch != job_.epoch();
+  if (!job_.take(record)) return;
+  if (begins_run) workers_.clear();
+  if (begins_run || record.event.kind == job_event::type::workers_started) step_ = -1;
+  show_workers();
 }
 
-ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
-  job_view next(bounds_);
-  next.whole_ = std::move(whole_);
-  next.is_shown_elsewhere_ = is_shown_elsewhere_;
-  *this = std::move(next);
-  epoch_ = record.epoch;
-  began_us_ = record.time_us;
-  use_began_us_ = record.time_us;
-  // The beginning of the journal is lost.
-  if (record.event.kind == job_event::type::agent_started) return;
-  add_attempt(record);
-  attempts_.back().round = record.event.round.value_or(-1);
-}
-
-/// What belongs to an attempt also after its end.
-ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
-  if (attempts_.empty()) return;
-  viewed_attempt& attempt = attempts_.back();
-  if (event.step) attempt.step = std::max(attempt.step.value_or(*event.step), *event.step);
-  switch (event.kind) {
-    case job_event::type::worker_ended:
-      if (event.state == "succeeded" || attempt.failures.size() >= bounds_.failures) break;
-      attempt.failures.push_back(event);
-      break;
-    case job_event::type::worker_hung:
-      if (attempt.hung.size() < bounds_.failures) attempt.hung.push_back(event);
-      break;
-    case job_event::type::round_ended:
-      attempt.change = event.state;
-      attempt.is_elsewhere = event.elsewhere == 1;
-      break;
-    case job_event::type::restart_decided: attempt.is_restarted = true; break;
-    case job_event::type::failure_decided: attempt.is_restarted = false; break;
-    case job_event::type::workers_stopped:
-      attempt.stop_seconds = event.seconds.value_or(0);
-      attempt.stop_allowed = event.allowed;
-      break;
-    default: break;
+/// Whoever is new in a place has reported nothing.
+ELASTIC_DECL void job_view::show_workers() {
+  workers_.resize(job_.workers().size());
+  for (std::size_t place = 0; place < workers_.size(); ++place) {
+    const job_worker& worker = job_.workers()[place];
+    if (workers_[place].changed == worker.changed) continue;
+    if (workers_[place].placed != worker.placed) workers_[place] = {};
+    static_cast<job_worker&>(workers_[place]) = worker;
   }
-}
-
-ELASTIC_DECL void job_view::apply(const journal_record& record) {
-  const job_event& event = record.event;
-  // The failure that ends a job counts, but causes no restart.
-  const std::int64_t last = event.kind == job_event::type::failure_decided ? 1 : 0;
-  if (event.restarts) restarts_ = std::max<std::int64_t>(*event.restarts - last, 0);
-  if (event.max_restarts) max_restarts_ = *event.max_restarts;
-  switch (event.kind) {
-    case job_event::type::agent_started:
-      run_id_ = event.run_id;
-      backend_ = event.backend;
-      role_ = event.role;
-      replacements_.is_on = event.state == "replace";
-      break;
-    case job_event::type::rendezvous_started:
-      if (stall_) stall_->is_there = false;
-      open_attempt(record);
-      break;
-    case job_event::type::round_joined: join_round(record); break;
-    case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
-    case job_event::type::workers_started: start_workers(record); break;
-    case job_event::type::worker_ended: end_worker(record); break;
-    case job_event::type::worker_hung: note_hung(record); break;
-    case job_event::type::worker_suspected: suspect(record.event); break;
-    case job_event::type::workers_judged:
-      if (event.state == "succeeded") {
-        end_attempt(record, attempt_end::success);
-        activity_ = agent_activity::finishing;
-      }
-      break;
-    case job_event::type::round_ended:
-      if (event.state == "paused") {
-        end_attempt(record, attempt_end::request);
-      } else if (event.state != "worker_failed") {
-        end_attempt(record, attempt_end::membership);
-      } else {
-        end_attempt(record, attempt_end::failure);
-      }
-      if (event.seconds) lose_last_step(time_before(record));
-      break;
-    case job_event::type::job_paused:
-      pause_ = event.reason;
-      show_meeting();
-      break;
-    case job_event::type::job_resumed:
-      pause_.clear();
-      show_meeting();
-      break;
-    case job_event::type::restart_decided:
-    case job_event::type::failure_decided: decide(record); break;
-    case job_event::type::failure_described:
-      if (attempts_.empty()) break;
-      attempts_.back().cause = event.reason;
-      attempts_.back().last_lines = event.lines;
-      break;
-    case job_event::type::stop_requested:
-      pause_.clear();
-      end_attempt(record, attempt_end::request);
-      break;
-    case job_event::type::workers_stopping:
-      is_stopping_ = true;
-      if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
-      if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
-      if (is_working()) use_time(time_use::stop, record.time_us);
-      break;
-    case job_event::type::workers_stopped: note_stopped(record); break;
-    case job_event::type::exit_barrier_started:
-      activity_ = agent_activity::finishing;
-      reason_ = "the workers have ended; waiting for the other nodes";
-      use_time(time_use::exit_barrier, record.time_us);
-      break;
-    case job_event::type::agent_ended:
-      if (stall_) stall_->is_there = false;
-      end_agent(record);
-      break;
-    case job_event::type::stall_found: note_stall(record); break;
-    case job_event::type::stall_ended: end_stall(record); break;
-    case job_event::type::checkpoint_ended:
-    case job_event::type::fence_reached:
-    case job_event::type::fault_injected:
-    case job_event::type::exit_barrier_ended:
-    case job_event::type::node_told: break;
-    case job_event::type::ranks_replaced:
-      if (event.pid) restart_replica(record);
-      note_replacement(event);
-      break;
-    case job_event::type::replacement_abandoned: note_abandonment(event); break;
-    case job_event::type::rollback_started: note_rollback(record); break;
-    case job_event::type::step_reached: note_reached_step(record); break;
-  }
-  note_in_attempt(event);
-}
-
-/// A replica runs again, beside those that ran on, which is an attempt of its own unless one that
-/// ended at the same time has begun it.
-ELASTIC_DECL void job_view::restart_replica(const journal_record& record) {
-  const job_event& event = record.event;
-  const std::int64_t place = event.rank.value_or(-1);
-  if (attempts_.empty() || place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return;
-  if (attempts_.back().end != attempt_end::none) {
-    viewed_attempt& last = attempts_.back();
-    last.lost_seconds = event.seconds;
-    viewed_attempt next;
-    next.round = last.round;
-    next.number = restarts_;
-    next.world_size = last.world_size;
-    next.nodes = last.nodes;
-    next.workers = last.workers;
-    next.began_us = last.ended_us;
-    next.started_us = record.time_us;
-    add_attempt(record);
-    attempts_.back() = std::move(next);
-  }
-  viewed_worker& worker = workers_[static_cast<std::size_t>(place)];
-  const std::int64_t local_rank = worker.local_rank;
-  const std::int64_t rank = worker.rank;
-  worker = viewed_worker();
-  worker.local_rank = local_rank;
-  worker.rank = rank;
-  worker.pid = *event.pid;
-  worker.state = viewed_worker::condition::running;
-  will_restart_ = false;
-  activity_ = agent_activity::running;
-  reason_.clear();
-  use_time(time_use::training, record.time_us);
-}
-
-/// The attempt that has just begun.
-ELASTIC_DECL void job_view::note_replacement(const job_event& event) {
-  if (attempts_.empty()) return;
-  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
-  viewed_attempt& attempt = attempts_.back();
-  attempt.is_replacement = true;
-  attempt.replaced = event.ranks;
-  attempt.replaced.resize(std::min(attempt.replaced.size(), most));
-  ++replacements_.epochs;
-  replacements_.ranks += static_cast<std::int64_t>(attempt.replaced.size());
-  if (event.seconds) replacements_.durations.add(*event.seconds);
-  for (const std::int64_t rank : attempt.replaced) {
-    const bool is_known = replacements_.by_rank.contains(rank);
-    if (is_known || replacements_.by_rank.size() < most) ++replacements_.by_rank[rank];
-  }
-  show_replacements();
-}
-
-ELASTIC_DECL void job_view::note_abandonment(const job_event& event) {
-  ++replacements_.abandoned;
-  replacements_.last_obstacle = event.reason;
-}
-
-ELASTIC_DECL void job_view::show_replacements() {
-  for (viewed_worker& worker : workers_) {
-    const auto position = replacements_.by_rank.find(worker.rank);
-    worker.replacements = position == replacements_.by_rank.end() ? 0 : position->second;
-  }
-}
-
-ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
-  const job_event& event = record.event;
-  if (is_working() && use_ != time_use::stall) {
-    const std::int64_t from_us = std::max(time_before(record), use_began_us_);
-    stalled_use_ = use_;
-    use_time(time_use::stall, from_us);
-  }
-  stall_.emplace();
-  stall_->cause = event.state;
-  stall_->sentence = event.reason;
-  stall_->evidence = event.lines;
-  stall_->ranks = event.count.value_or(0);
-  stall_->rank = event.rank.value_or(-1);
-  stall_->found_us = record.time_us;
-  stall_->is_there = true;
-}
-
-ELASTIC_DECL void job_view::end_stall(const journal_record& record) {
-  if (stall_) stall_->is_there = false;
-  if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
-}
-
-/// The workers report steps, so that what came before the first one was their start.
-ELASTIC_DECL void job_view::note_first_step() {
-  if (std::exchange(has_steps_, true)) return;
-  for (const time_use use : {time_use::training, time_use::stall}) {
-    if (use_ == use) use_ = time_use::start;
-    double& seconds = used_[static_cast<std::size_t>(use)];
-    used_[static_cast<std::size_t>(time_use::start)] += std::exchange(seconds, 0);
-  }
-}
-
-ELASTIC_DECL void job_view::note_rollback(const journal_record& record) {
-  note_first_step();
-  use_time(time_use::rollback, record.time_us);
-}
-
-ELASTIC_DECL void job_view::note_reached_step(const journal_record& record) {
-  note_first_step();
-  use_time(time_use::training, record.time_us);
-  if (attempts_.empty()) return;
-  attempts_.back().reached_seconds = record.event.seconds;
-  attempts_.back().reached_us = record.time_us;
-  note_lost_time(record.time_us);
-}
-
-/// The replicas have stopped for a pause.
-ELASTIC_DECL void job_view::rest(const journal_record& record) {
-  end_attempt(record, attempt_end::request);
-  is_open_ = false;
-  use_time(time_use::rendezvous, record.time_us);
-  activity_ = agent_activity::paused;
-  reason_ = pause_;
-}
-
-/// While the nodes meet; what came before a pause is shown to its end.
-ELASTIC_DECL void job_view::show_meeting() {
-  if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
-  activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
-  reason_ = pause_.empty() ? "waiting for the nodes of the next round" : pause_;
-}
-
-ELASTIC_DECL void job_view::open_attempt(const journal_record& record) {
-  activity_ = agent_activity::meeting;
-  show_meeting();
-  use_time(time_use::rendezvous, record.time_us);
-  will_restart_ = false;
-  if (is_open_ && attempts_.back().end == attempt_end::none) return;
-  add_attempt(record);
-}
-
-ELASTIC_DECL void job_view::add_attempt(const journal_record& record) {
-  is_open_ = true;
-  if (attempts_.size() >= bounds_.attempts) attempts_.pop_front();
-  attempts_.emplace_back();
-  attempts_.back().began_us = record.time_us;
-}
-
-ELASTIC_DECL void job_view::join_round(const journal_record& record) {
-  const job_event& event = record.event;
-  if (!is_open_) open_attempt(record);
-  if (event.seconds) rendezvous_.add(*event.seconds);
-  use_time(time_use::start, record.time_us);
-  pause_.clear();
-  activity_ = agent_activity::meeting;
-  reason_ = "starting the workers";
-  viewed_attempt& attempt = attempts_.back();
-  attempt.round = event.round.value_or(attempt.round);
-  attempt.number = event.attempt.value_or(restarts_);
-  attempt.world_size = event.world_size.value_or(attempt.world_size);
-  attempt.nodes = event.group_world_size.value_or(attempt.nodes);
-  if (event.kind == job_event::type::round_joined) {
-    attempt.joined_us = record.time_us;
-    attempt.met_seconds = event.seconds.value_or(0);
-  }
-  group_rank_ = event.group_rank.value_or(group_rank_);
-  base_rank_ = event.base_rank.value_or(0);
-  const std::int64_t size =
-      std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
-  workers_.assign(static_cast<std::size_t>(size), {});
-  for (std::size_t index = 0; index < workers_.size(); ++index) {
-    workers_[index].local_rank = static_cast<std::int64_t>(index);
-    workers_[index].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
-                                                     static_cast<std::uint64_t>(index));
-  }
-  show_replacements();
-}
-
-ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
-  const job_event& event = record.event;
-  if (!is_open_ || workers_.empty()) join_round(record);
-  if (event.seconds) starts_.add(*event.seconds);
-  use_time(has_steps_ ? time_use::start : time_use::training, record.time_us);
-  step_ = -1;
-  is_last_step_open_ = false;
-  activity_ = agent_activity::running;
-  reason_.clear();
-  is_stopping_ = false;
-  attempts_.back().started_us = record.time_us;
-  attempts_.back().workers = event.local_world_size.value_or(0);
-  note_lost_time(record.time_us);
-  for (std::size_t index = 0; index < workers_.size(); ++index) {
-    workers_[index].state = viewed_worker::condition::running;
-    if (index < event.pids.size()) workers_[index].pid = event.pids[index];
-  }
-}
-
-/// What the end of the attempt before this one has cost so far.
-ELASTIC_DECL void job_view::note_lost_time(std::int64_t now_us) {
-  if (attempts_.size() < 2) return;
-  viewed_attempt& last = attempts_[attempts_.size() - 2];
-  last.lost_seconds = seconds_between(last.ended_us, now_us);
-}
-
-ELASTIC_DECL viewed_worker* job_view::worker_of(const job_event& event) {
-  const std::int64_t place = event.local_rank.value_or(-1);
-  if (place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return nullptr;
-  return &workers_[static_cast<std::size_t>(place)];
-}
-
-ELASTIC_DECL void job_view::end_worker(const journal_record& record) {
-  const job_event& event = record.event;
-  using condition = viewed_worker::condition;
-  const std::string name = exit_name(event);
-  // There are as many names as exit codes and signals, but for those of a file that lies.
-  if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
-  const bool succeeded = event.exit_code == 0;
-  viewed_worker* const worker = worker_of(event);
-  if (worker) {
-    worker->exit_code = event.exit_code;
-    worker->signal = event.signal;
-    worker->ended_us = record.time_us;
-    if (!event.reason.empty()) worker->reason = event.reason;
-    if (succeeded) {
-      worker->state = condition::succeeded;
-    } else if (worker->state != condition::hung) {
-      worker->state = is_stopping_ ? condition::stopped : condition::failed;
-    }
-  }
-  if (succeeded || is_stopping_) return;
-  const bool is_hung = worker && worker->state == condition::hung;
-  end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
-}
-
-ELASTIC_DECL void job_view::note_hung(const journal_record& record) {
-  if (viewed_worker* const worker = worker_of(record.event)) {
-    worker->state = viewed_worker::condition::hung;
-    worker->reason = record.event.reason;
-  }
-  end_attempt(record, attempt_end::hang);
-}
-
-ELASTIC_DECL void job_view::suspect(const job_event& event) {
-  viewed_worker* const worker = worker_of(event);
-  if (!worker) return;
-  const auto name =
-      std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
-  if (name == worker_suspicion_names.end()) return;
-  worker->suspicion = static_cast<job_event::suspicion>(name - worker_suspicion_names.begin());
-  const bool is_none = worker->suspicion == job_event::suspicion::none;
-  worker->suspicion_reason = is_none ? std::string() : event.reason;
-}
-
-/// Those that ended because they were told to have no record of their own.
-ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
-  if (record.event.seconds) stops_.add(*record.event.seconds);
-  if (will_restart_) activity_ = agent_activity::restarting;
-  if (will_restart_ && use_ == time_use::stop) use_time(time_use::wait, record.time_us);
-  // They meet nobody, so that no rendezvous follows.
-  if (!pause_.empty() && backend_ == "replicas") rest(record);
-  for (viewed_worker& worker : workers_) {
-    if (worker.state != viewed_worker::condition::running) continue;
-    worker.state = viewed_worker::condition::stopped;
-    worker.ended_us = record.time_us;
-  }
-}
-
-/// What is told first is the cause; the rest are consequences.
-ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_end end) {
-  if (!is_open_ || attempts_.back().end != attempt_end::none) return;
-  viewed_attempt& attempt = attempts_.back();
-  attempt.end = end;
-  attempt.ended_us = record.time_us;
-  attempt.work_seconds = attempt.started_us == 0
-                             ? 0
-                             : seconds_between(attempt.started_us, attempt.ended_us);
-  if (has_steps_ && attempt.started_us > 0 && attempt.reached_us == 0) {
-    note_lost_time(record.time_us);
-  }
-  const bool is_worker = record.event.rank.has_value();
-  if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
-  attempt.reason = record.event.reason;
-  if (is_worker && end == attempt_end::failure) attempt.reason = end_text(record.event);
-  if (is_worker && end == attempt_end::hang) {
-    attempt.reason = fmt::format("rank {} was hung: {}", *record.event.rank, record.event.reason);
-  }
-  ++ends_[static_cast<std::size_t>(end)];
-  if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
-  if (is_working()) {
-    is_last_step_open_ = use_ == time_use::training;
-    use_time(time_use::stop, record.time_us);
-  }
-  activity_ = agent_activity::stopping;
-  reason_ = attempt.reason;
-}
-
-ELASTIC_DECL void job_view::decide(const journal_record& record) {
-  end_attempt(record, attempt_end::failure);
-  if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
-  is_open_ = false;
-  will_restart_ = record.event.kind == job_event::type::restart_decided;
-  if (!will_restart_) return;
-  activity_ = agent_activity::restarting;
-  const bool is_over = use_ == time_use::stop && !has_running_workers();
-  if (is_over) use_time(time_use::wait, record.time_us);
-}
-
-ELASTIC_DECL bool job_view::has_running_workers() const {
-  return std::any_of(workers_.begin(), workers_.end(), [](const viewed_worker& worker) {
-    return worker.state == viewed_worker::condition::running;
-  });
-}
-
-ELASTIC_DECL void job_view::end_agent(const journal_record& record) {
-  use_time(use_, record.time_us);
-  is_last_step_open_ = false;
-  const std::string& state = record.event.state;
-  activity_ = state == "succeeded" ? agent_activity::succeeded
-              : state == "stopped" ? agent_activity::stopped
-                                   : agent_activity::failed;
-  reason_ = record.event.reason;
-  is_open_ = false;
-}
-
-ELASTIC_DECL void job_view::use_time(time_use use, std::int64_t now_us) {
-  used_[static_cast<std::size_t>(use_)] += seconds_between(use_began_us_, now_us);
-  if (use_ == time_use::training) {
-    trained_from_us_ = use_began_us_;
-    trained_to_us_ = now_us;
-  }
-  use_ = use;
-  use_began_us_ = now_us;
-}
-
-/// What the workers did from then until their attempt ended has to be done again.
-ELASTIC_DECL void job_view::lose_last_step(std::int64_t from_us) {
-  is_last_step_open_ = false;
-  if (attempts_.empty()) return;
-  const double span = seconds_between(std::max(from_us, trained_from_us_), trained_to_us_);
-  trained_to_us_ = trained_from_us_;
-  const bool is_stalled = stall_ && stall_->is_there;
-  const bool stood_still = is_stalled || attempts_.back().end == attempt_end::hang;
-  used_[static_cast<std::size_t>(time_use::training)] -= span;
-  used_[static_cast<std::size_t>(stood_still ? time_use::stall : time_use::rollback)] += span;
 }
 
 /// How long workers have been at a step that may still be lost. Without it, productive time would
 /// be taken back, which a counter must never do.
 ELASTIC_DECL double job_view::unfinished_seconds(std::int64_t now_us) const {
-  if (!has_steps_ || step_ < 0) return 0;
-  if (is_last_step_open_) {
-    return seconds_between(std::max(stepped_us_, trained_from_us_), trained_to_us_);
-  }
-  const bool is_at_work = use_ == time_use::training && !has_ended();
-  return is_at_work ? seconds_between(std::max(stepped_us_, use_began_us_), now_us) : 0;
+  if (!job_.has_steps() || step_ < 0) return 0;
+  const auto [from_us, to_us] = job_.revocable(now_us);
+  return seconds_between(std::max(stepped_us_, from_us), to_us);
 }
 
 ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
-  double sum = used_[static_cast<std::size_t>(use)];
-  const bool goes_on = use == use_ && !has_ended() && began_us_ != 0;
-  if (goes_on) sum += seconds_between(use_began_us_, now_us);
+  const double sum = job_.seconds(use, now_us);
   return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
 }
 
-ELASTIC_DECL double job_view::all_seconds(std::int64_t now_us) const {
-  double whole = 0;
-  for (std::size_t use = 0; use < used_.size(); ++use) {
-    whole += seconds(static_cast<time_use>(use), now_us);
-  }
-  return whole;
-}
-
 ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
-  const double whole = all_seconds(now_us);
+  const double whole = job_.all_seconds(now_us) - unfinished_seconds(now_us);
   if (whole <= 0) return std::nullopt;
   return seconds(time_use::training, now_us) / whole;
 }
 
-ELASTIC_DECL void job_view::take(const worker_observer::worker_progress& progress,
+ELASTIC_DECL void job_view::take(const worker_progress& progress,
                                  std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;
@@ -46034,36 +46479,46 @@ ELASTIC_DECL void job_view::take(const worker_observer::worker_progress& progres
   worker.text = progress.text;
 }
 
-ELASTIC_DECL const viewed_worker* job_view::slowest() const {
-  const viewed_worker* slowest = nullptr;
-  for (const viewed_worker& worker : workers_) {
-    if (worker.step >= 0 && (!slowest || worker.step < slowest->step)) slowest = &worker;
+/// Takes in workers, and what their steps take.
+inline void add_workers(viewed_progress& progress, const std::vector<viewed_worker>& workers,
+                        std::vector<double>& spans) {
+  for (const viewed_worker& worker : workers) {
+    const bool runs = worker.state == job_worker::condition::running;
+    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
+    if (worker.step < 0) continue;
+    const auto is_behind = [&](const viewed_worker* other) {
+      return !other || worker.step < other->step;
+    };
+    if (is_behind(progress.slowest)) progress.slowest = &worker;
+    if (!worker.text.empty() && is_behind(progress.speaker)) progress.speaker = &worker;
   }
-  return slowest;
-}
-
-ELASTIC_DECL double job_view::median_step_seconds() const {
-  std::vector<const viewed_worker*> workers;
-  for (const viewed_worker& worker : workers_) workers.push_back(&worker);
-  return detail::median_step_seconds(workers);
-}
-
-ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers) {
-  std::vector<double> spans;
-  for (const viewed_worker* const worker : workers) {
-    const bool runs = worker->state == viewed_worker::condition::running;
-    if (runs && worker->step_seconds > 0) spans.push_back(worker->step_seconds);
-  }
-  if (spans.empty()) return 0;
+  if (spans.empty()) return;
   const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
   std::nth_element(spans.begin(), middle, spans.end());
-  return *middle;
+  progress.median_seconds = *middle;
 }
 
-ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records) {
-  job_view view;
-  for (const journal_record& record : records) view.take(record);
-  return view;
+ELASTIC_DECL std::optional<double> viewed_progress::seconds_left() const {
+  if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
+  const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
+  return median_seconds * steps;
+}
+
+ELASTIC_DECL viewed_progress job_view::progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  return progress;
+}
+
+ELASTIC_DECL viewed_progress job_view::whole_progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  for (const viewed_node& node : whole_.nodes()) {
+    if (node.entry.presence == node_presence::active) add_workers(progress, node.workers, spans);
+  }
+  return progress;
 }
 
 }  // namespace elastic::detail
@@ -46176,34 +46631,35 @@ inline std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
 }
 
-inline void write_state(metrics_writer& writer, const job_view& view) {
+inline void write_state(metrics_writer& writer, const job_state& job) {
   writer.family("elastic_job", "info", "What the agent runs.");
-  const std::string& role = writer.role().empty() ? view.role() : writer.role();
+  const std::string& role = writer.role().empty() ? job.role() : writer.role();
   writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
-                                       label_value(view.run_id()), label_value(role),
-                                       label_value(view.backend()), version_text));
+                                       label_value(job.run_id()), label_value(role),
+                                       label_value(job.backend()), version_text));
   writer.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
   for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
-    const bool is_it = view.activity() == static_cast<agent_activity>(index);
+    const bool is_it = job.activity() == static_cast<agent_activity>(index);
     writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
   }
-  if (view.attempts().empty() || view.attempts().back().round < 0) return;
+  if (job.round() < 0) return;
   writer.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
-  writer.sample(static_cast<double>(view.attempts().back().round));
+  writer.sample(static_cast<double>(job.round()));
 }
 
 /// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
 inline bool tells_of_whole_job(const job_view& view) {
-  return view.whole().is_known() || (view.group_rank() == 0 && !view.is_shown_elsewhere());
+  return view.whole().is_known() || (view.job().group_rank() == 0 && !view.is_shown_elsewhere());
 }
 
 inline void write_nodes(metrics_writer& writer, const job_view& view) {
   const viewed_job& whole = view.whole();
-  const bool is_running = view.activity() == agent_activity::running;
+  const bool is_running = view.job().activity() == agent_activity::running;
   if (!is_running && !whole.is_known()) return;
   writer.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
   if (is_running) {
-    writer.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+    const auto nodes = static_cast<double>(view.job().attempts().back().nodes);
+    writer.sample(nodes, label("state", "active"));
   } else {
     writer.sample(whole.active(), label("state", "active"));
   }
@@ -46213,20 +46669,21 @@ inline void write_nodes(metrics_writer& writer, const job_view& view) {
 }
 
 inline void write_whole_job(metrics_writer& writer, const job_view& view) {
+  const job_state& job = view.job();
   if (!tells_of_whole_job(view)) return;
-  if (view.activity() == agent_activity::running) {
+  if (job.activity() == agent_activity::running) {
     writer.family("elastic_world_size", "gauge", "Workers of the round.");
-    writer.sample(static_cast<double>(view.attempts().back().world_size));
+    writer.sample(static_cast<double>(job.attempts().back().world_size));
   }
   write_nodes(writer, view);
   writer.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
   writer.sample(
-      static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
+      static_cast<double>(std::max<std::int64_t>(job.max_restarts() - job.restarts(), 0)));
   writer.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
   for (const attempt_end end :
        {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
     const auto index = static_cast<std::size_t>(end);
-    writer.sample(static_cast<double>(view.ends()[index]),
+    writer.sample(static_cast<double>(job.ends()[index]),
                   label("cause", attempt_end_names[index]));
   }
 }
@@ -46242,16 +46699,16 @@ inline void write_time(metrics_writer& writer, const job_view& view, std::int64_
     writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
   }
   writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
-  writer.histogram(view.rendezvous_durations());
+  writer.histogram(view.job().rendezvous_durations());
   writer.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
-  writer.histogram(view.start_durations());
+  writer.histogram(view.job().start_durations());
   writer.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
-  writer.histogram(view.stop_durations());
+  writer.histogram(view.job().stop_durations());
 }
 
 /// None in a job that does not replace ranks.
-inline void write_replacements(metrics_writer& writer, const job_view& view) {
-  const viewed_replacements& replacements = view.replacements();
+inline void write_replacements(metrics_writer& writer, const job_state& job) {
+  const job_replacements& replacements = job.replacements();
   if (!replacements.is_known()) return;
   writer.family("elastic_replacements", "counter", "Ranks replaced while other workers continued.");
   writer.sample(static_cast<double>(replacements.ranks));
@@ -46279,24 +46736,25 @@ inline void write_suspicions(metrics_writer& writer, const job_view& view) {
 }
 
 /// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
-inline void write_stall(metrics_writer& writer, const job_view& view) {
+inline void write_stall(metrics_writer& writer, const job_state& job) {
   writer.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
-  const std::optional<viewed_stall>& stall = view.stall();
-  if (stall) writer.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
+  if (!job.stall()) return;
+  const std::int64_t ranks = job.stall()->event.count.value_or(0);
+  writer.sample(job.is_stalled() ? static_cast<double>(ranks) : 0);
 }
 
 inline void write_workers(metrics_writer& writer, const job_view& view) {
   writer.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
-  for (const auto& [code, count] : view.exits()) {
+  for (const auto& [code, count] : view.job().exits()) {
     writer.sample(static_cast<double>(count), label("code", code));
   }
   write_suspicions(writer, view);
-  write_stall(writer, view);
-  const viewed_worker* const slowest = view.slowest();
-  if (!slowest) return;
+  write_stall(writer, view.job());
+  const viewed_progress progress = view.progress();
+  if (!progress.slowest) return;
   writer.family("elastic_progress_steps", "gauge",
                 "The step of the worker that is furthest behind.");
-  writer.sample(static_cast<double>(slowest->step));
+  writer.sample(static_cast<double>(progress.slowest->step));
   std::int64_t last_us = 0;
   for (const viewed_worker& worker : view.workers()) {
     last_us = std::max(last_us, worker.progress_us);
@@ -46304,7 +46762,7 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
   writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
                 "When a worker last reported a step.");
   writer.sample(static_cast<double>(last_us) / 1e6);
-  const double median = view.median_step_seconds();
+  const double median = progress.median_seconds;
   if (median <= 0) return;
   writer.family("elastic_step_duration_seconds", "gauge",
                 "What a step takes, the median of workers.");
@@ -46348,10 +46806,10 @@ ELASTIC_DECL std::string_view content_type(metrics_format format) {
 
 inline void write_view(metrics_writer& writer, const job_view& view, std::int64_t now_us,
                        const std::optional<viewed_stores>& stores) {
-  write_state(writer, view);
+  write_state(writer, view.job());
   write_whole_job(writer, view);
   write_time(writer, view, now_us);
-  write_replacements(writer, view);
+  write_replacements(writer, view.job());
   write_workers(writer, view);
   if (stores) write_stores(writer, *stores);
 }
@@ -46426,11 +46884,8 @@ class report_feed {
 
 namespace elastic {
 
-ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
-                                      std::shared_ptr<worker_observer> next)
-    : time_(std::move(time)),
-      next_(std::move(next)),
-      feed_(std::make_unique<detail::report_feed>()) {
+ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time)
+    : time_(std::move(time)), feed_(std::make_unique<detail::report_feed>()) {
   if (!time_) time_ = detail::new_shared<system_time>();
 }
 
@@ -46481,12 +46936,7 @@ ELASTIC_DECL void job_monitor::take(const journal_record& record) {
   if (on_change_) on_change_();
 }
 
-ELASTIC_DECL void job_monitor::started(const worker_observer::started_workers& job) {
-  if (next_) next_->started(job);
-}
-
-ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& made) {
-  if (next_) next_->progress(made);
+ELASTIC_DECL void job_monitor::progressed(const worker_progress& made) {
   constexpr std::int64_t pause_us = 1'000'000;
   const std::int64_t now = now_us();
   const std::lock_guard lock(mutex_);
@@ -46498,10 +46948,6 @@ ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& 
   has_progress_ = true;
   if (wanted_ == detail::report_demand::progress) note_report();
   if (on_change_) on_change_();
-}
-
-ELASTIC_DECL void job_monitor::hung(const worker_observer::hung_worker& worker) {
-  if (next_) next_->hung(worker);
 }
 
 ELASTIC_DECL std::int64_t job_monitor::changes() const {
@@ -46626,7 +47072,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_us();
-    news = change_view().whole().take(node, content, view_.epoch(), now);
+    news = change_view().whole().take(node, content, view_.job().epoch(), now);
     journal = journal_.lock();
     if (news.is_own) {
       reports_to_itself_ = true;
@@ -46667,13 +47113,12 @@ struct roles_monitor::change_count {
 };
 
 ELASTIC_DECL roles_monitor::roles_monitor(detail::viewed_roles begin,
-                                          std::shared_ptr<time_source> time,
-                                          std::shared_ptr<worker_observer> next)
+                                          std::shared_ptr<time_source> time)
     : count_(std::make_shared<change_count>()) {
   for (const detail::viewed_roles::role& role : begin.roles) {
     part& made = parts_.emplace_back();
     made.name = role.shown.name;
-    made.monitor = detail::new_shared<job_monitor>(time, next);
+    made.monitor = detail::new_shared<job_monitor>(time);
     made.tails = detail::new_shared<detail::output_tails>();
     made.monitor->on_change([count = count_] { count->note(); });
   }
@@ -47867,32 +48312,14 @@ ELASTIC_DECL std::string read_status_token(const std::string& path) {
 
 }  // namespace elastic
 
-// ---- elastic/status/detail/agent_phase.hpp ----
-
-namespace elastic::detail {
-
-/// What an agent does between two events, as traces and `explain` name it.
-enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
-inline constexpr std::array<std::string_view, 7> agent_phase_names{
-    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
-
-constexpr std::string_view to_string(agent_phase phase) {
-  return agent_phase_names[static_cast<std::size_t>(phase)];
-}
-
-/// The phase of an agent after an event.
-/// @param before  its phase until then
-ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before);
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/trace_events.hpp ----
 
 namespace elastic::detail {
 
-/// Makes events of a Chrome trace of a journal's records, one after the other: what the agent is
-/// at, and the lives of its workers, as spans that begin and end, and the rest as moments. In a job
-/// of several roles, each has an agent of its own, and so is a process of the trace.
+/// Makes events of a Chrome trace of a journal's records, one after the other: the phases of the
+/// agent's state, and the lives of its workers, as spans that begin and end, and the rest as
+/// moments. In a job of several roles, each has an agent of its own, and so is a process of the
+/// trace.
 class trace_events {
  public:
   /// @param process   the number of the node in the trace, below `processes_of_role`
@@ -47902,27 +48329,24 @@ class trace_events {
   explicit trace_events(std::int64_t process, std::int64_t shift_us = 0)
       : process_(process), shift_us_(shift_us) {}
 
-  /// The events that a record leads to, JSON objects.
+  /// The events that a record leads to, JSON objects; none if it was taken before.
   ELASTIC_DECL std::vector<std::string> take(const journal_record& record);
 
  private:
   struct trace_event;
-  /// What is known of one agent, and of those of the same role before it.
+  /// An agent, after those of the same role before it, and its spans that have not ended.
   struct lane {
-    std::string role;
+    job_state job;
     std::int64_t process = 0;
-    std::int64_t epoch = 0;
     agent_phase phase = agent_phase::rest;
-    /// The workers that run: local rank → rank.
-    std::map<std::int64_t, std::int64_t> workers;
+    /// Local ranks.
+    std::set<std::int64_t> workers;
   };
 
-  ELASTIC_DECL lane& lane_of(const journal_record& record);
   ELASTIC_DECL void add(const trace_event& event);
   ELASTIC_DECL void name(const char* field, std::int64_t thread, std::string_view text);
   ELASTIC_DECL void begin_epoch(const journal_record& record);
-  ELASTIC_DECL void enter(agent_phase phase, const job_event& event);
-  ELASTIC_DECL void leave();
+  ELASTIC_DECL void enter(agent_phase phase, const job_event* event = nullptr);
   ELASTIC_DECL void begin_workers(const job_event& event);
   ELASTIC_DECL void end_worker(std::int64_t local_rank, const std::string& reason);
   ELASTIC_DECL void end_workers();
@@ -48856,7 +49280,8 @@ ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters para
 
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
   add_candidates(registry);
-  registry.add("c10d", make_torch_rendezvous);
+  detail::add_library_backend(registry, "c10d", detail::backend_capability::nodes_of_torchrun,
+                              make_torch_rendezvous);
 }
 
 }  // namespace elastic
@@ -49108,41 +49533,22 @@ class pmi_node {
 
 }  // namespace elastic::detail
 
-// ---- elastic/wire/detail/wire_extension.hpp ----
+// ---- elastic/wire/detail/wire_part.hpp ----
 
 namespace elastic::detail {
 
-/// Gives the workers of an agent their wire-ups. Wraps another extension of the agent.
-class wire_extension final : public agent_extension {
+/// Gives the workers of an agent their wire-ups.
+class wire_part final : public agent_part {
  public:
-  /// @param inner  receives every call, too
-  ELASTIC_DECL wire_extension(wire_terms terms, agent_extension::context agent,
-                              std::unique_ptr<agent_extension> inner);
+  ELASTIC_DECL wire_part(wire_terms terms, agent_part::context agent);
 
-  std::shared_ptr<process_launcher> launcher() override { return inner_->launcher(); }
-  duration join_delay() override { return inner_->join_delay(); }
-  duration stop_delay(const rendezvous_change& change) override {
-    return inner_->stop_delay(change);
-  }
-  task<void> until_ready() override { return inner_->until_ready(); }
-  task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
   ELASTIC_DECL task<void> agree(rendezvous_round round, assigned_ranks ranks) override;
   ELASTIC_DECL void change_environment(const worker_identity& worker,
                                        environment_map& variables) override;
   ELASTIC_DECL int passed_descriptor(int local_rank) override;
-  void begin_attempt(const rendezvous_round& round) override { inner_->begin_attempt(round); }
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
-  std::optional<worker_starts> starts() const override { return inner_->starts(); }
-  void stepped(std::int64_t step) override { inner_->stepped(step); }
-  void prepared() override { inner_->prepared(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
-  task<job_command::outcome> carry_out(job_command command) override {
-    return inner_->carry_out(std::move(command));
-  }
-  bool looks_last() const override { return inner_->looks_last(); }
-  task<std::string> last_look() override { return inner_->last_look(); }
-  void end_attempt() override { inner_->end_attempt(); }
-  ELASTIC_DECL task<void> close() override;
+  ELASTIC_DECL task<void> end() override;
 
  private:
   bool has(wire_up kind) const { return terms_.kinds.contains(kind); }
@@ -49155,8 +49561,7 @@ class wire_extension final : public agent_extension {
   ELASTIC_DECL bool has_other_mpi() const;
 
   wire_terms terms_;
-  agent_extension::context context_;
-  std::unique_ptr<agent_extension> inner_;
+  agent_part::context context_;
   /// The names of the wire-ups: "jax,tf".
   std::string kinds_;
   /// The nodes of the round in the order of their ranks; empty before the first round.
@@ -49177,11 +49582,9 @@ namespace elastic {
 
 ELASTIC_DECL void add_wire(agent_services& services, wire_terms terms) {
   validate(terms);
-  services.extension = [terms = std::move(terms),
-                        inner = std::move(services.extension)](agent_extension::context context) {
-    auto made = inner ? inner(context) : std::make_unique<agent_extension>();
-    return std::make_unique<detail::wire_extension>(terms, std::move(context), std::move(made));
-  };
+  add_part(services, "wire-ups", [terms = std::move(terms)](agent_part::context context) {
+    return detail::new_shared<detail::wire_part>(terms, std::move(context));
+  });
 }
 
 }  // namespace elastic
@@ -49734,18 +50137,13 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
 }
 
 ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
+                                                  const agent_part::started_workers& start,
                                                   time_point ended) {
   job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
   event.reason = change.what;
-  event.count = 0;
-  for (const worker_group::worker& entry : group_.workers()) {
-    if (entry.has_stayed) {
-      ++*event.count;
-    } else {
-      event.ranks.push_back(entry.identity.rank);
-    }
-  }
+  event.count = start.stayed;
+  event.ranks.assign(start.replaced.begin(), start.replaced.end());
   if (!event.ranks.empty()) event.rank = event.ranks.front();
   event.seconds = seconds_since(ended);
   journal_.record(std::move(event));
@@ -50283,7 +50681,7 @@ ELASTIC_DECL time_point epoch_record::begin(time_point starting) {
   return ended;
 }
 
-ELASTIC_DECL void epoch_record::report_replacement(worker_observer::started_workers& start,
+ELASTIC_DECL void epoch_record::report_replacement(agent_part::started_workers& start,
                                                    time_point ended) {
   for (const worker_group::worker& each : group_.workers()) {
     if (each.has_stayed) {
@@ -50293,7 +50691,7 @@ ELASTIC_DECL void epoch_record::report_replacement(worker_observer::started_work
     start.replaced.push_back(each.identity.rank);
     replacements_.add(each.identity.rank);
   }
-  if (change_) journal_.note_replacement(*change_, ended);
+  if (change_) journal_.note_replacement(*change_, start, ended);
   telemetry_.record_replacement(start.replaced.size(), time_.now() - ended);
 }
 
@@ -50554,6 +50952,8 @@ inline left_log_directory leave_log_directory(log_layout layout,
   if (path.empty() || report.empty()) return closed;
   // Whatever a worker left there makes room: a FIFO would wait for a reader.
   ::unlink(path.c_str());
+  // Nobody else may read it.
+  unique_fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   std::ofstream file(path);
   file << report;
   if (!file.flush()) {
@@ -50625,10 +51025,10 @@ ELASTIC_DECL task<void> run_files::leave(run_result* result) {
 namespace elastic::detail {
 
 ELASTIC_DECL worker_orders::worker_orders(asio::any_io_executor strand, worker_group& group,
-                                          agent_extension& extension, agent_journal& journal,
+                                          agent_parts& parts, agent_journal& journal,
                                           time_source& time, const logger& log)
     : group_(group),
-      extension_(extension),
+      parts_(parts),
       journal_(journal),
       time_(time),
       log_(log),
@@ -50682,7 +51082,7 @@ ELASTIC_DECL task<void> worker_orders::save_as_ordered(order ordered) {
 ELASTIC_DECL task<void> worker_orders::answer_inspections() {
   for (;;) {
     const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
-    const job_command::outcome outcome = co_await extension_.carry_out(pending->command());
+    const job_command::outcome outcome = co_await parts_.carry_out(pending->command());
     pending->settle(outcome.is_done, outcome.text);
   }
 }
@@ -50911,7 +51311,7 @@ ELASTIC_DECL task<void> endless(task<void> work);
 
 namespace elastic::detail {
 
-ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spec& spec,
+ELASTIC_DECL agent_run::agent_run(agent_part::context context, const worker_spec& spec,
                                   rendezvous_factory rendezvous, agent_services services,
                                   std::string notice, std::string meeting, bool job_may_grow)
     : spec_(spec),
@@ -50920,41 +51320,46 @@ ELASTIC_DECL agent_run::agent_run(asio::any_io_executor strand, const worker_spe
       factory_(std::move(rendezvous)),
       rendezvous_(factory_.handler()),
       job_may_grow_(job_may_grow),
-      extension_(make_extension(strand, services)),
-      services_(by_extension(std::move(services))),
+      strand_(context.strand),
+      parts_(make_parts(std::move(context), services)),
+      services_(wrap_launcher(std::move(services), *parts_)),
       log_(services_.log),
-      strand_(strand),
       time_(*services_.time),
       files_(*services_.journal, time_, log_),
-      group_(strand, spec, services_, files_.layout()),
+      group_(strand_, spec, services_, files_.layout()),
       journal_(*services_.journal, spec, group_, time_),
       telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
       pause_(rendezvous_, journal_, log_),
       ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
       epochs_(spec, group_, journal_, telemetry_, time_, log_),
-      stop_(strand, spec, group_, journal_, time_),
-      orders_(strand, group_, *extension_, journal_, time_, log_),
-      started_(strand),
-      fenced_(strand) {
+      stop_(strand_, spec, group_, journal_, time_),
+      orders_(strand_, group_, *parts_, journal_, time_, log_),
+      started_(strand_),
+      fenced_(strand_) {
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
   // `usual_stop`.
   group_.stop_on_failure({SIGTERM, spec.shutdown_timeout, spec.signal_scope});
-  group_.attach(owner());
+  group_.attach(parts_);
 }
 
-ELASTIC_DECL group_owner agent_run::owner() {
-  group_owner self;
-  self.step = [this](std::int64_t step) {
-    epochs_.note_step(step);
-    extension_->stepped(step);
-  };
-  self.prepared = [this] { extension_->prepared(); };
-  if (extension_->looks_last()) self.last_look = [this] { return extension_->last_look(); };
-  self.change_environment = [this](const worker_identity& worker, environment_map& variables) {
-    extension_->change_environment(worker, variables);
-  };
-  self.descriptor = [this](int local_rank) { return extension_->passed_descriptor(local_rank); };
-  return self;
+class agent_run::own_part final : public agent_part {
+ public:
+  explicit own_part(agent_run& run) : run_(run) {}
+  void progressed(const worker_progress& made) override {
+    if (made.is_new) run_.epochs_.note_step(made.step);
+  }
+
+ private:
+  agent_run& run_;
+};
+
+ELASTIC_DECL std::shared_ptr<agent_parts> agent_run::make_parts(agent_part::context context,
+                                                           const agent_services& services) {
+  context.local_world_size = spec_.nproc_per_node;
+  context.job_may_grow = job_may_grow_;
+  auto parts = make_agent_parts(services, std::move(context), factory_.run_id(), group_);
+  parts->add(new_shared<own_part>(*this));
+  return parts;
 }
 
 ELASTIC_DECL void agent_run::take(const signal_request& request) {
@@ -51027,7 +51432,7 @@ ELASTIC_DECL void agent_run::take(const stop_request& request) {
   }
 }
 
-ELASTIC_DECL task<run_result> agent_run::run() {
+ELASTIC_DECL task<run_result> agent_run::run_to_end() {
   agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
   const time_point began = time_.now();
   journal_.note_start(factory_.run_id(), factory_.backend());
@@ -51054,34 +51459,6 @@ ELASTIC_DECL task<run_result> agent_run::run() {
   if (result->state == worker_state::stopped) timer.fail();
   report(*result);
   co_return std::move(*result);
-}
-
-ELASTIC_DECL std::unique_ptr<agent_extension> agent_run::make_extension(
-    asio::any_io_executor strand, const agent_services& services) {
-  if (!services.extension) return std::make_unique<agent_extension>();
-  agent_extension::context context;
-  context.strand = std::move(strand);
-  context.launcher = services.launcher;
-  context.time = services.time;
-  context.log = services.log;
-  context.local_world_size = spec_.nproc_per_node;
-  context.job_may_grow = job_may_grow_;
-  context.first_workers = [this] { return group_.expected_processes(factory_.run_id()); };
-  context.workers = [this] { return group_.attempt_workers(); };
-  context.end_hung = [this](int local_rank, const std::string& reason) {
-    group_.end_hung(local_rank, reason);
-  };
-  context.journal = services.journal;
-  context.process_ended = [this](const exit_status& end) {
-    if (end.signal() == SIGKILL) group_.forgive_oom_kill();
-  };
-  return services.extension(std::move(context));
-}
-
-/// Replaces the launcher by that of the extension, if it has one.
-ELASTIC_DECL agent_services agent_run::by_extension(agent_services services) {
-  if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
-  return services;
 }
 
 // ---- commands ---------------------------------------------------------------------------------
@@ -51200,8 +51577,7 @@ ELASTIC_DECL task<run_result> agent_run::run_attempts() {
       case action::report_failure: co_await report_failure(); break;
       case action::restart:
         log_change(*view.after_round);
-        co_await telemetry_.timed("SimpleElasticAgent._restart_workers",
-                                  restart(view.after_round->delay));
+        co_await restart(view.after_round->delay);
         emit_early_outcome();
         break;
       case action::give_up:
@@ -51278,9 +51654,7 @@ ELASTIC_DECL task<void> agent_run::begin_attempt() {
   if (!spec_.node_check.command.empty()) co_await stop_.run_until_requested(check_node());
   if (stop_.is_requested() || failed_check_) co_return;
   try {
-    co_await race(
-        telemetry_.timed("SimpleElasticAgent._initialize_workers", join_round_and_start()),
-        stop_.requested());
+    co_await race(join_round_and_start(), stop_.requested());
   } catch (const error& failure) {
     if (failure.code() != errc::rendezvous_finished) throw;
     is_late_ = true;
@@ -51299,9 +51673,10 @@ ELASTIC_DECL task<void> agent_run::check_node() {
 }
 
 ELASTIC_DECL task<void> agent_run::join_round_and_start() {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._initialize_workers");
   pause_.settle();
   std::optional<assigned_ranks> ranks;
-  co_await race(meet(ranks), endless(extension_->prepare_attempt()));
+  co_await race(meet(ranks), endless(parts_->prepare_attempt()));
   if (!ranks) co_return;
   // Survivors may take as long to end as the others wait for this node.
   fenced_.reset();
@@ -51313,12 +51688,12 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   const time_point starting = time_.now();
   journal_.note(job_event::type::workers_starting);
   if (attempt_->epoch.keeps_survivors) {
-    extension_->begin_replacement(round);
+    parts_->begin_replacement(round);
   } else {
-    extension_->begin_attempt(round);
+    parts_->begin_attempt(round);
   }
   group_.on_start([this, round, ranks = *ranks, starting] {
-    const std::optional<worker_starts> starts = extension_->starts();
+    const std::optional<worker_starts> starts = parts_->starts();
     journal_.note_workers(round, ranks, starts, starting);
     if (starts) starts_.add(*starts);
   });
@@ -51329,7 +51704,7 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   ledger_.started(time_.now());
   telemetry_.record_start(group_);
   const time_point ended = epochs_.begin(starting);
-  worker_observer::started_workers start{round.round,      ranks->world_size,
+  agent_part::started_workers start{round.round,      ranks->world_size,
                                          round.group_rank, round.group_world_size,
                                          restarts_,        spec_.max_restarts};
   if (attempt_->epoch.replaces) epochs_.report_replacement(start, ended);
@@ -51345,12 +51720,11 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
 
 /// Meets the other nodes. `ranks` stays empty if the job's restarts are used up.
 ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
-  if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
+  if (group_.workers().empty()) co_await wait_for_parts(parts_->join_delay());
   const time_point began = time_.now();
   journal_.note(job_event::type::rendezvous_started);
   std::optional<std::optional<assigned_ranks>> joined;
-  task<void> joining =
-      keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
+  task<void> joining = keep_result(join_round(), joined);
   if (meeting_.empty()) {
     co_await std::move(joining);
   } else {
@@ -51373,9 +51747,9 @@ ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
   task<void> working = attempt_->epoch.keeps_survivors
                            ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
                            : group_.start(round, ranks, factory_.run_id(), restarts_);
-  task<void> starting = note_end(std::move(working), all_run);
-  co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
-                fenced_.wait());
+  agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._start_workers");
+  co_await race(note_end(std::move(working), all_run), fenced_.wait());
+  if (!all_run) timer.fail();
   co_return all_run;
 }
 
@@ -51384,16 +51758,27 @@ ELASTIC_DECL task<void> agent_run::note_end(task<void> work, bool& has_ended) {
   has_ended = true;
 }
 
-/// Logs from time to time that this node waits for others, so that its silence is explained.
+/// Logs from time to time that this node waits for others, so that its silence is explained. What
+/// keeps it from meeting them may be found only after the first of these lines, as when a registry
+/// falls silent later. It does not wait for the next line then.
 ELASTIC_DECL task<void> agent_run::report_wait() {
+  constexpr std::chrono::seconds between_looks(5);
+  constexpr std::chrono::seconds between_lines(30);
   const time_point begun = time_.now();
-  for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
+  std::chrono::seconds next_line = between_looks;
+  bool is_obstacle_known = false;
+  for (std::chrono::seconds waited = between_looks;; waited += between_looks) {
     co_await time_.sleep_until(begun + waited);
-    if (const std::optional<std::string>& why = pause_.reason()) {
+    const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
+    const std::optional<std::string>& why = pause_.reason();
+    const bool is_news = !why && !obstacle.empty() && !is_obstacle_known;
+    if (waited < next_line && !is_news) continue;
+    if (waited == next_line) next_line += between_lines;
+    is_obstacle_known = !why && !obstacle.empty();
+    if (why) {
       log_.warning("still waiting after {} s: the job is {}", waited.count(), *why);
       continue;
     }
-    const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
     if (!obstacle.empty()) {
       log_.warning("still waiting after {} s: {}", waited.count(), obstacle);
       continue;
@@ -51406,19 +51791,16 @@ ELASTIC_DECL task<void> agent_run::report_wait() {
 /// before all have exchanged their ranks. Result: empty if the job's restarts are used up, which
 /// a node that had lost the others may learn only now.
 ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._rendezvous");
   for (;;) {
-    co_await telemetry_.phase("RENDEZVOUS", next_round());
+    co_await next_round();
     if (ledger_.is_used_up(time_.now())) {
       attempt_->change =
           rendezvous_change{rendezvous_change::cause::worker_failed, "workers of the job failed"};
       co_return std::nullopt;
     }
     std::optional<assigned_ranks> ranks;
-    co_await race(
-        keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
-                                     telemetry_.phase("ASSIGN_WORKER_RANKS", agree_in_round())),
-                    ranks),
-        note_change());
+    co_await race(keep_result(agree_in_round(), ranks), note_change());
     if (ranks) co_return ranks;
     if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
     log_.warning("joining another round: {}", attempt_->change->what);
@@ -51426,6 +51808,7 @@ ELASTIC_DECL task<std::optional<assigned_ranks>> agent_run::join_round() {
 }
 
 ELASTIC_DECL task<void> agent_run::next_round() {
+  const agent_telemetry::timed_phase phase(telemetry_, "RENDEZVOUS");
   const bool is_first = !attempt_;
   if (is_first) {
     task<std::shared_ptr<rendezvous_handler>> making = factory_.make(rendezvous_);
@@ -51443,6 +51826,8 @@ ELASTIC_DECL task<void> agent_run::next_round() {
 }
 
 ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._assign_worker_ranks");
+  const agent_telemetry::timed_phase phase(telemetry_, "ASSIGN_WORKER_RANKS");
   role_info role;
   role.role = spec_.role;
   role.local_world_size = spec_.nproc_per_node;
@@ -51465,7 +51850,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   attempt_->round.master = agreement.master;
   if (agreement.epoch) attempt_->epoch = epochs_.take(*agreement.epoch, attempt_->round);
   if (services_.roles) services_.roles->met(agreement.places);
-  co_await extension_->agree(attempt_->round, agreement.ranks);
+  co_await parts_->agree(attempt_->round, agreement.ranks);
   co_return agreement.ranks;
 }
 
@@ -51535,7 +51920,7 @@ ELASTIC_DECL task<void> agent_run::watch() {
   }
   if (!stop_.is_requested()) emit_state();
   const bool has_succeeded = group_.state() == worker_state::succeeded;
-  if (!stop_.is_requested() && !has_succeeded) extension_->end_attempt();
+  if (!stop_.is_requested() && !has_succeeded) parts_->end_attempt();
 }
 
 /// Logs once which workers have not connected to the store through which they find each other.
@@ -51560,25 +51945,25 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
   co_await group_.wait_for_outcome();
 }
 
-/// Returns once the round must end. Healthy workers continue for as long as the extension asks.
+/// Returns once the round must end. Healthy workers continue for as long as the parts ask.
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
   co_await note_change();
   // Workers that stay need no standbys.
   if (group_.stayers().obstacle().empty()) co_return;
-  co_await wait_for_extension(extension_->stop_delay(*attempt_->change));
+  co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
 }
 
-ELASTIC_DECL task<void> agent_run::wait_for_extension(duration timeout) {
+ELASTIC_DECL task<void> agent_run::wait_for_parts(duration timeout) {
   if (timeout <= duration::zero()) co_return;
-  co_await with_deadline(time_, deadline_after(time_.now(), timeout), extension_->until_ready());
+  co_await with_deadline(time_, deadline_after(time_.now(), timeout), parts_->until_ready());
 }
 
-/// Runs the extension beside the workers. Ends only by cancellation or by a stop.
+/// Runs the parts beside the workers. Ends only by cancellation or by a stop.
 ELASTIC_DECL task<void> agent_run::run_beside_workers() {
   // With a window, restarts that were used up may become available again.
   const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
   const bool is_windowed = spec_.restart.window > duration::zero();
-  task<void> working = extension_->beside_workers(may_change || is_windowed ||
+  task<void> working = parts_->beside_workers(may_change || is_windowed ||
                                                   ledger_.has_restart_left(time_.now()));
   co_await std::move(working);
   co_await stop_.requested();
@@ -51717,13 +52102,14 @@ ELASTIC_DECL void agent_run::log_change(const restart_ledger::decision& decision
 
 /// Ends the attempt and waits for `delay` before the next, unless a stop is requested meanwhile.
 ELASTIC_DECL task<void> agent_run::restart(duration delay) {
+  const agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent._restart_workers");
   if (attempt_->change->saves_first) co_await stop_.run_until_requested(save_before_pause());
   co_await end_epoch();
   orders_.clear();
   note_cause();
   if (delay > duration::zero() && !stop_.is_requested()) {
     co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_.requested(),
-                  endless(extension_->prepare_attempt()));
+                  endless(parts_->prepare_attempt()));
   }
   if (!stop_.is_requested()) co_await begin_attempt();
 }
@@ -51739,7 +52125,8 @@ ELASTIC_DECL stop_plan agent_run::usual_stop() const {
 }
 
 ELASTIC_DECL task<void> agent_run::stop_usually() {
-  return telemetry_.timed("LocalElasticAgent._stop_workers", stop_workers(usual_stop()));
+  const agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._stop_workers");
+  co_await stop_workers(usual_stop());
 }
 
 /// Stops the workers by `plan`, or by the stop request if there is one or one arrives meanwhile.
@@ -51840,11 +52227,7 @@ ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
   } catch (...) {
     failure = std::current_exception();
   }
-  try {
-    co_await extension_->close();
-  } catch (...) {
-    if (!failure) failure = std::current_exception();
-  }
+  co_await parts_->end();
   attempt_.reset();
   journal_.leave_rounds();
   if (rendezvous_) {
@@ -56055,82 +56438,6 @@ ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, lo
 
 #if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/diagnosis/detail/impl/stall_history.ipp ----
-
-namespace elastic::detail {
-
-inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right) {
-  const auto claim = [](const stall_verdict& verdict) {
-    return verdict.cause == stall_verdict::kind::slow ? stall_verdict::kind::behind : verdict.cause;
-  };
-  // Ignores the order: the most important rank comes first, and that may change.
-  return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
-                                                            right.ranks.begin(), right.ranks.end());
-}
-
-ELASTIC_DECL bool stall_history::add(const stall_verdict& verdict) {
-  const bool is_known = std::any_of(told_.begin(), told_.end(), [&](const stall_verdict& earlier) {
-    return is_same_claim(earlier, verdict) && earlier.confidence >= verdict.confidence;
-  });
-  if (is_known || told_.size() == most_verdicts) return false;
-  told_.push_back(verdict);
-  return true;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/diagnosis/detail/impl/stall_watch.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL stall_watch::stall_watch(const stall_watch_options& options, time_point now)
-    : options_(options), progressed_(now), rests_until_(now) {}
-
-ELASTIC_DECL bool stall_watch::step(std::int64_t number, time_point now) {
-  if (number <= last_step_) return false;
-  // A step that ended a stall does not count as a usual length.
-  if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
-  last_step_ = number;
-  stepped_ = now;
-  progressed_ = std::max(progressed_, now);
-  return std::exchange(is_stalled_, false);
-}
-
-ELASTIC_DECL duration stall_watch::patience() const {
-  if (options_.stall_after) return *options_.stall_after;
-  return std::max(options_.least, options_.step_factor * longest_step_);
-}
-
-ELASTIC_DECL time_point stall_watch::wake_at() const {
-  if (is_stalled_) return time_point::max();
-  return std::max(deadline_after(progressed_, patience()), rests_until_);
-}
-
-ELASTIC_DECL bool stall_watch::shows_stall(const stall_look& found) const {
-  if (found.longest_wait) return *found.longest_wait >= patience();
-  // Without recorders, idleness before the first step means nothing: the job may be loading its
-  // data.
-  return found.is_idle && (stepped_.has_value() || options_.stall_after.has_value());
-}
-
-ELASTIC_DECL bool stall_watch::looked(const stall_look& found, time_point now) {
-  if (is_stalled_) return false;
-  if (shows_stall(found)) {
-    is_stalled_ = true;
-    stalled_since_ = stepped_.value_or(now);
-    if (found.longest_wait) {
-      stalled_since_ = std::max(stepped_.value_or(time_point::min()), now - *found.longest_wait);
-    }
-    return true;
-  }
-  // The earliest time at which an outstanding operation can have lasted that long.
-  const duration rest = patience() - found.longest_wait.value_or(duration::zero());
-  rests_until_ = deadline_after(now, std::max(rest, patience() / 2));
-  return false;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/diagnosis/detail/impl/rank_set.ipp ----
 
 #include <charconv>
@@ -56455,11 +56762,7 @@ ELASTIC_DECL std::string parse_wait_channel(std::string_view text);
 
 }  // namespace elastic::detail
 
-#endif
-
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/inspection/detail/impl/process_facts.ipp ----
+// ---- elastic/diagnosis/detail/impl/process_facts.ipp ----
 
 #include <charconv>
 
@@ -56560,7 +56863,7 @@ ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/impl/socket_folder.ipp ----
+// ---- elastic/diagnosis/detail/impl/socket_folder.ipp ----
 
 #include <stdlib.h>
 #include <sys/file.h>
@@ -56697,9 +57000,9 @@ ELASTIC_DECL bool process_handle::signal_main_thread(int number) const {
 
 #endif
 
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
+#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/inspection/detail/impl/stack_pipe.ipp ----
+// ---- elastic/diagnosis/detail/impl/stack_pipe.ipp ----
 
 namespace elastic::detail {
 
@@ -56829,9 +57132,9 @@ ELASTIC_DECL process_spec hook_archive::hooked(process_spec spec, const std::str
 
 #endif
 
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
+#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
-// ---- elastic/inspection/detail/inspection_hook.hpp ----
+// ---- elastic/diagnosis/detail/inspection_hook.hpp ----
 
 namespace elastic::detail {
 
@@ -57049,7 +57352,7 @@ if "sitecustomize" not in sys.modules:
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/recorder_client.hpp ----
+// ---- elastic/diagnosis/detail/recorder_client.hpp ----
 
 namespace elastic::detail {
 
@@ -57075,7 +57378,7 @@ ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& soc
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/impl/inspected_workers.ipp ----
+// ---- elastic/diagnosis/detail/impl/inspected_workers.ipp ----
 
 #include <charconv>
 
@@ -57142,7 +57445,7 @@ ELASTIC_DECL void inspected_workers::begin_attempt() {
 }
 
 ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
-    std::vector<agent_extension::attempt_worker> workers, time_point deadline) {
+    std::vector<agent_part::attempt_worker> workers, time_point deadline) {
   std::vector<worker_inspection> found(workers.size());
   std::vector<task<void>> inspections;
   for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -57153,7 +57456,7 @@ ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
   // worker.
   std::function<std::vector<std::optional<process_facts>>()> work = [workers] {
     std::vector<std::optional<process_facts>> facts;
-    for (const agent_extension::attempt_worker& each : workers) {
+    for (const agent_part::attempt_worker& each : workers) {
       facts.push_back(read_process_facts(each.pid, limits::inspected_threads));
     }
     return facts;
@@ -57216,9 +57519,57 @@ ELASTIC_DECL task<void> inspected_workers::ask_python(worker_inspection& found,
 
 }  // namespace elastic::detail
 
-#endif
+// ---- elastic/diagnosis/detail/impl/stall_watch.ipp ----
 
-#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
+namespace elastic::detail {
+
+ELASTIC_DECL stall_watch::stall_watch(const stall_watch_options& options, time_point now)
+    : options_(options), progressed_(now), rests_until_(now) {}
+
+ELASTIC_DECL bool stall_watch::step(std::int64_t number, time_point now) {
+  if (number <= last_step_) return false;
+  // A step that ended a stall does not count as a usual length.
+  if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
+  last_step_ = number;
+  stepped_ = now;
+  progressed_ = std::max(progressed_, now);
+  return std::exchange(is_stalled_, false);
+}
+
+ELASTIC_DECL duration stall_watch::patience() const {
+  if (options_.stall_after) return *options_.stall_after;
+  return std::max(options_.least, options_.step_factor * longest_step_);
+}
+
+ELASTIC_DECL time_point stall_watch::wake_at() const {
+  if (is_stalled_) return time_point::max();
+  return std::max(deadline_after(progressed_, patience()), rests_until_);
+}
+
+ELASTIC_DECL bool stall_watch::shows_stall(const stall_look& found) const {
+  if (found.longest_wait) return *found.longest_wait >= patience();
+  // Without recorders, idleness before the first step means nothing: the job may be loading its
+  // data.
+  return found.is_idle && (stepped_.has_value() || options_.stall_after.has_value());
+}
+
+ELASTIC_DECL bool stall_watch::looked(const stall_look& found, time_point now) {
+  if (is_stalled_) return false;
+  if (shows_stall(found)) {
+    is_stalled_ = true;
+    stalled_since_ = stepped_.value_or(now);
+    if (found.longest_wait) {
+      stalled_since_ = std::max(stepped_.value_or(time_point::min()), now - *found.longest_wait);
+    }
+    return true;
+  }
+  // The earliest time at which an outstanding operation can have lasted that long.
+  const duration rest = patience() - found.longest_wait.value_or(duration::zero());
+  rests_until_ = deadline_after(now, std::max(rest, patience() / 2));
+  return false;
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/diagnosis/detail/recorder_dump.hpp ----
 
@@ -57302,11 +57653,7 @@ ELASTIC_DECL std::vector<stack_frame> parse_main_stack(std::string_view text);
 
 }  // namespace elastic::detail
 
-#endif
-
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/inspection/detail/impl/inspection_answer.ipp ----
+// ---- elastic/diagnosis/detail/impl/inspection_answer.ipp ----
 
 #include <iterator>
 
@@ -57624,7 +57971,7 @@ ELASTIC_DECL stacks_report report_stacks(const std::vector<std::optional<std::st
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/recorder_pickle.hpp ----
+// ---- elastic/diagnosis/detail/recorder_pickle.hpp ----
 
 namespace elastic::detail {
 
@@ -57648,7 +57995,7 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/impl/kept_recorders.ipp ----
+// ---- elastic/diagnosis/detail/impl/kept_recorders.ipp ----
 
 namespace elastic::detail {
 
@@ -57684,7 +58031,7 @@ ELASTIC_DECL std::string kept_recorders::write_all(room& budget,
   bool is_complete = true;
   for (const worker_inspection& each : found) {
     folder = each.log_folder + "/flight_recorder";
-    ::mkdir(folder.c_str(), 0777);
+    ::mkdir(folder.c_str(), 0700);
     const unique_fd directory(
         ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory || !write_one(budget, folder, directory.get(), each)) is_complete = false;
@@ -57706,7 +58053,7 @@ inline const std::string& recorder_to_keep(const worker_inspection& found) {
 inline bool write_new_file(int directory, const char* name, std::string_view bytes) {
   ::unlinkat(directory, name, 0);
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-  const unique_fd file(::openat(directory, name, flags, 0666));
+  const unique_fd file(::openat(directory, name, flags, 0600));
   while (file && !bytes.empty()) {
     const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
@@ -57743,7 +58090,7 @@ ELASTIC_DECL bool kept_recorders::write_one(room& budget, const std::string& fol
 
 }  // namespace elastic::detail
 
-// ---- elastic/inspection/detail/impl/round_inspection.ipp ----
+// ---- elastic/diagnosis/detail/impl/round_inspection.ipp ----
 
 #include <charconv>
 
@@ -57775,11 +58122,11 @@ inline int number_in(std::string_view word) {
 inline constexpr const char* inspection_counter = "elastic/inspections";
 
 inline std::string question_key(std::int64_t number) {
-  return fmt::format("elastic/inspection/{}", number);
+  return fmt::format("elastic/diagnosis/{}", number);
 }
 
 inline std::string answer_key(std::int64_t number, int group_rank) {
-  return fmt::format("elastic/inspection/{}/{}", number, group_rank);
+  return fmt::format("elastic/diagnosis/{}/{}", number, group_rank);
 }
 
 ELASTIC_DECL round_inspection::round_inspection(const rendezvous_round& round,
@@ -57882,9 +58229,29 @@ ELASTIC_DECL task<std::optional<std::string>> round_inspection::take_answer(std:
 
 }  // namespace elastic::detail
 
-#endif
+// ---- elastic/diagnosis/detail/impl/stall_history.ipp ----
 
-#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
+namespace elastic::detail {
+
+inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right) {
+  const auto claim = [](const stall_verdict& verdict) {
+    return verdict.cause == stall_verdict::kind::slow ? stall_verdict::kind::behind : verdict.cause;
+  };
+  // Ignores the order: the most important rank comes first, and that may change.
+  return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
+                                                            right.ranks.begin(), right.ranks.end());
+}
+
+ELASTIC_DECL bool stall_history::add(const stall_verdict& verdict) {
+  const bool is_known = std::any_of(told_.begin(), told_.end(), [&](const stall_verdict& earlier) {
+    return is_same_claim(earlier, verdict) && earlier.confidence >= verdict.confidence;
+  });
+  if (is_known || told_.size() == most_verdicts) return false;
+  told_.push_back(verdict);
+  return true;
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/diagnosis/detail/stall_judge.hpp ----
 
@@ -58083,41 +58450,30 @@ ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank);
 
 }  // namespace elastic::detail
 
-#endif
-
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/inspection/detail/impl/diagnosis_extension.ipp ----
+// ---- elastic/diagnosis/detail/impl/diagnosis_part.ipp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL diagnosis_extension::diagnosis_extension(job_diagnosis terms,
-                                                      agent_extension::context agent,
-                                                      std::unique_ptr<agent_extension> inner)
-    : terms_(std::move(terms)),
-      context_(std::move(agent)),
-      inner_(std::move(inner)),
-      has_looked_(context_.strand) {
-  std::shared_ptr<process_launcher> next = inner_->launcher();
-  workers_ = new_shared<inspected_workers>(next ? next : context_.launcher, context_.time,
-                                           terms_.opens_workers);
+ELASTIC_DECL diagnosis_part::diagnosis_part(job_diagnosis terms, agent_part::context agent)
+    : terms_(std::move(terms)), context_(std::move(agent)), has_looked_(context_.strand) {}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_part::wrap(
+    std::shared_ptr<process_launcher> inner) {
+  workers_ = new_shared<inspected_workers>(std::move(inner), context_.time, terms_.opens_workers);
+  return workers_;
 }
 
-ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_extension::launcher() { return workers_; }
-
-ELASTIC_DECL void diagnosis_extension::begin_attempt(const rendezvous_round& round) {
-  inner_->begin_attempt(round);
+ELASTIC_DECL void diagnosis_part::begin_attempt(const rendezvous_round& round) {
   workers_->begin_attempt();
   enter_round(round);
 }
 
 /// Workers that continue are known already, so nothing is forgotten here.
-ELASTIC_DECL void diagnosis_extension::begin_replacement(const rendezvous_round& round) {
-  inner_->begin_replacement(round);
+ELASTIC_DECL void diagnosis_part::begin_replacement(const rendezvous_round& round) {
   enter_round(round);
 }
 
-ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round) {
+ELASTIC_DECL void diagnosis_part::enter_round(const rendezvous_round& round) {
   watch_.reset();
   history_.clear();
   ending_.clear();
@@ -58131,13 +58487,13 @@ ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round
       [this](round_inspection::request request) { return answer(std::move(request)); });
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::beside_workers(bool may_restart) {
-  co_await race(endless(inner_->beside_workers(may_restart)), round_->answer_all(), watch());
+ELASTIC_DECL task<void> diagnosis_part::beside_workers(bool) {
+  co_await race(round_->answer_all(), watch());
 }
 
 // ---- this node's workers ------------------------------------------------------------------------
 
-ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::request asked) {
+ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request asked) {
   node_answer answer;
   answer.node = terms_.node_name.empty() ? host_name() : terms_.node_name;
   answer.group_rank = round_->group_rank();
@@ -58166,8 +58522,8 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   co_return to_text(answer, asked.what == question::stacks);
 }
 
-ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look> {
-  std::vector<agent_extension::attempt_worker> workers = context_.workers();
+ELASTIC_DECL auto diagnosis_part::inspect(time_point deadline) -> task<look> {
+  std::vector<agent_part::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
   look seen;
@@ -58176,7 +58532,7 @@ ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look
   co_return seen;
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::keep_recorders(std::vector<worker_inspection> found,
+ELASTIC_DECL task<void> diagnosis_part::keep_recorders(std::vector<worker_inspection> found,
                                                             time_point deadline) {
   if (!recorders_) {
     const auto nodes = static_cast<std::size_t>(std::max(round_->nodes(), 1));
@@ -58189,7 +58545,7 @@ ELASTIC_DECL task<void> diagnosis_extension::keep_recorders(std::vector<worker_i
 }
 
 /// Two samples are needed to see whether a worker computes.
-ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> task<look> {
+ELASTIC_DECL auto diagnosis_part::inspect_twice(time_point deadline) -> task<look> {
   constexpr std::chrono::milliseconds between(300);
   const time_point began = context_.time->now();
   const look before = co_await inspect(began + (deadline - began) / 2);
@@ -58200,8 +58556,8 @@ ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> tas
   co_return after;
 }
 
-ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
-  for (const agent_extension::attempt_worker& each : context_.workers()) {
+ELASTIC_DECL void diagnosis_part::end_rank(int rank, const std::string& reason) {
+  for (const agent_part::attempt_worker& each : context_.workers()) {
     const bool is_wanted = each.rank == rank && each.end.empty();
     // The question may be repeated because the asker does not know yet that the worker is being
     // killed.
@@ -58215,10 +58571,9 @@ ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& rea
 
 // ---- job ----------------------------------------------------------------------------------------
 
-ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_command command) {
-  if (command.what != job_command::kind::stacks || !round_) {
-    co_return co_await inner_->carry_out(std::move(command));
-  }
+ELASTIC_DECL task<std::optional<job_command::outcome>> diagnosis_part::carry_out(
+    job_command command) {
+  if (command.what != job_command::kind::stacks || !round_) co_return std::nullopt;
   round_inspection::request asked;
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
@@ -58229,7 +58584,7 @@ ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_comma
   co_return outcome;
 }
 
-ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
+ELASTIC_DECL task<stall_verdict> diagnosis_part::judge(question asked) {
   round_inspection::request request;
   request.what = asked;
   const auto answers = co_await round_->ask(std::move(request));
@@ -58243,19 +58598,19 @@ ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
   co_return verdict;
 }
 
-ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
-  inner_->stepped(step);
-  if (step > step_) {
-    step_ = step;
+ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
+  if (!made.is_new) return;
+  if (made.step > step_) {
+    step_ = made.step;
     stepped_ = context_.time->now();
     if (std::exchange(is_stalled_elsewhere_, false)) record(job_event::type::stall_ended, {});
   }
-  if (watch_ && watch_->step(step, context_.time->now())) end_stall();
+  if (watch_ && watch_->step(made.step, context_.time->now())) end_stall();
 }
 
 /// The node of group rank 0 asks only during a stall, and records it. This one records how long its
 /// own workers have made no step, if they report steps, since nothing else shows here when it ends.
-ELASTIC_DECL void diagnosis_extension::note_stall_elsewhere() {
+ELASTIC_DECL void diagnosis_part::note_stall_elsewhere() {
   const bool is_known = watch_ || step_ < 0 || is_stalled_elsewhere_ || !context_.journal;
   if (is_known) return;
   is_stalled_elsewhere_ = true;
@@ -58267,7 +58622,7 @@ ELASTIC_DECL void diagnosis_extension::note_stall_elsewhere() {
   context_.journal->record(std::move(event));
 }
 
-ELASTIC_DECL void diagnosis_extension::end_stall() {
+ELASTIC_DECL void diagnosis_part::end_stall() {
   // The job may continue before there was any verdict.
   if (history_.is_empty()) return;
   history_.clear();
@@ -58275,7 +58630,7 @@ ELASTIC_DECL void diagnosis_extension::end_stall() {
   record(job_event::type::stall_ended, {});
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::watch() {
+ELASTIC_DECL task<void> diagnosis_part::watch() {
   time_source& time = *context_.time;
   // Only the node of group rank 0 watches, and only if it can ask the other agents.
   if (!terms_.opens_workers || round_->group_rank() != 0) {
@@ -58293,7 +58648,7 @@ ELASTIC_DECL task<void> diagnosis_extension::watch() {
   }
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::take_look() {
+ELASTIC_DECL task<void> diagnosis_part::take_look() {
   const time_point deadline = context_.time->now() + limits::inspection_time;
   const look seen = co_await inspect_twice(deadline);
   const stall_look found = look_of(seen.ranks);
@@ -58313,7 +58668,7 @@ ELASTIC_DECL task<void> diagnosis_extension::take_look() {
 
 /// Judges again during a stall: on a busy machine, ranks may not answer in time, and another
 /// inspection may show more.
-ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
+ELASTIC_DECL task<void> diagnosis_part::judge_again() {
   const stall_verdict verdict = co_await judge(question::digests);
   // A step may have been reported meanwhile.
   if (!watch_->is_stalled()) co_return;
@@ -58327,13 +58682,13 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
   }
 }
 
-ELASTIC_DECL void diagnosis_extension::report(const stall_verdict& verdict) {
+ELASTIC_DECL void diagnosis_part::report(const stall_verdict& verdict) {
   context_.log.warning("the job has stalled: {}", verdict.sentence);
   for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
   record(job_event::type::stall_found, verdict);
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& verdict) {
+ELASTIC_DECL task<void> diagnosis_part::end_first_of(const stall_verdict& verdict) {
   round_inspection::request asked;
   asked.what = question::end_rank;
   asked.rank = verdict.ranks.front();
@@ -58341,7 +58696,7 @@ ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& v
   static_cast<void>(co_await round_->ask(std::move(asked)));
 }
 
-ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_verdict& verdict) {
+ELASTIC_DECL void diagnosis_part::record(job_event::type kind, const stall_verdict& verdict) {
   if (!context_.journal) return;
   job_event event;
   event.kind = kind;
@@ -58359,7 +58714,7 @@ ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_
   context_.journal->record(std::move(event));
 }
 
-ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
+ELASTIC_DECL task<std::string> diagnosis_part::last_look() {
   // Several workers may hang at the same time.
   constexpr std::chrono::seconds fresh(5);
   if (is_looking_) {
@@ -58370,10 +58725,10 @@ ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
   is_looking_ = true;
   has_looked_.reset();
   const struct looking {
-    diagnosis_extension& extension;
+    diagnosis_part& part;
     ~looking() {
-      extension.is_looking_ = false;
-      extension.has_looked_.set();
+      part.is_looking_ = false;
+      part.has_looked_.set();
     }
   } guard{*this};
   found_.clear();
@@ -58426,30 +58781,34 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view);
 
 }  // namespace elastic::detail
 
-// ---- elastic/python/detail/impl/standby_extension.ipp ----
+// ---- elastic/python/detail/impl/standby_part.ipp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL standby_extension::standby_extension(warm_standby terms,
-                                                  agent_extension::context agent)
-    : context_(std::move(agent)) {
+ELASTIC_DECL standby_part::standby_part(warm_standby terms,
+                                                  agent_part::context agent)
+    : terms_(std::move(terms)), context_(std::move(agent)) {}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> standby_part::wrap(
+    std::shared_ptr<process_launcher> inner) {
   standby_set::services services;
-  services.launcher = context_.launcher;
+  services.launcher = std::move(inner);
   services.time = context_.time;
   services.log = context_.log;
   standbys_ =
-      new_shared<standby_set>(context_.strand, std::move(terms), std::move(services));
+      new_shared<standby_set>(context_.strand, terms_, std::move(services));
   standbys_->on_end(context_.process_ended);
+  return standbys_;
 }
 
-ELASTIC_DECL duration standby_extension::join_delay() {
+ELASTIC_DECL duration standby_part::join_delay() {
   if (!joins_warm()) return duration::zero();
   context_.log.info("this node joins when its standbys are ready, at most {} s from now",
                     standby_plan::join_patience.count());
   return standby_plan::join_patience;
 }
 
-ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& change) {
+ELASTIC_DECL duration standby_part::stop_delay(const rendezvous_change& change) {
   const planned_restart plan = plan_restart(
       {change.kind, change.grace, standbys_->missing(), standbys_->off(), change.is_pause});
   if (plan.delay == duration::zero()) {
@@ -58462,9 +58821,9 @@ ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& cha
   return plan.delay;
 }
 
-ELASTIC_DECL task<void> standby_extension::until_ready() { return standbys_->until_ready(); }
+ELASTIC_DECL task<void> standby_part::until_ready() { return standbys_->until_ready(); }
 
-ELASTIC_DECL task<void> standby_extension::prepare_attempt() {
+ELASTIC_DECL task<void> standby_part::prepare_attempt() {
   // Most rounds are joined sooner than this; standbys would then only delay their start.
   if (!joins_warm()) {
     const time_point now = context_.time->now();
@@ -58474,27 +58833,27 @@ ELASTIC_DECL task<void> standby_extension::prepare_attempt() {
   co_await standbys_->make_ahead();
 }
 
-ELASTIC_DECL void standby_extension::begin_attempt(const rendezvous_round&) {
+ELASTIC_DECL void standby_part::begin_attempt(const rendezvous_round&) {
   has_begun_ = true;
   standbys_->begin_attempt();
 }
 
-ELASTIC_DECL void standby_extension::begin_replacement(const rendezvous_round&) {
+ELASTIC_DECL void standby_part::begin_replacement(const rendezvous_round&) {
   has_begun_ = true;
   standbys_->begin_replacement();
 }
 
-ELASTIC_DECL std::optional<worker_starts> standby_extension::starts() const {
+ELASTIC_DECL std::optional<worker_starts> standby_part::starts() const {
   return standbys_->starts();
 }
 
-ELASTIC_DECL task<void> standby_extension::beside_workers(bool may_restart) {
+ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {
   return standbys_->keep_warm(may_restart);
 }
 
-ELASTIC_DECL void standby_extension::end_attempt() { standbys_->check(); }
+ELASTIC_DECL void standby_part::end_attempt() { standbys_->check(); }
 
-ELASTIC_DECL task<void> standby_extension::close() { return standbys_->stop(); }
+ELASTIC_DECL task<void> standby_part::end() { return standbys_->stop(); }
 
 }  // namespace elastic::detail
 
@@ -59739,21 +60098,29 @@ inline void warn_of_unused(const given_options& options, const launch_config& co
   }
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
-  if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !options.find("--rdzv-id")) {
-    warnings.push_back(
-        fmt::format("no --rdzv-id is given: any other job without one would meet "
-                    "this one at the same endpoint, under the name '{}'",
-                    rendezvous.run_id));
-  }
 }
 
-ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
-                               std::vector<std::string>& warnings) {
+/// A job that other jobs would take for theirs.
+inline void warn_of_missing_run_id(const given_options& options, const launch_config& config,
+                                   std::vector<std::string>& warnings) {
+  const rendezvous_parameters& rendezvous = config.rendezvous;
+  const bool meets = !config.standalone && rendezvous.max_nodes > 1;
+  if (!meets || rendezvous.backend == "static" || options.find("--rdzv-id")) return;
+  warnings.push_back(
+      fmt::format("no --rdzv-id is given: any other job without one would meet "
+                  "this one at the same endpoint, under the name '{}'",
+                  rendezvous.run_id));
+}
+
+ELASTIC_DECL void settle_nodes(const given_options& options, const command_line_facts& facts,
+                               launch_config& config, std::vector<std::string>& warnings) {
   check_endpoint(options, config.rendezvous);
   settle_standalone(options, config);
   check_static(config);
   // A job file may say how nodes meet, and names the job: each of its roles is checked with it.
-  if (!options.find("--job")) warn_of_unused(options, config, warnings);
+  if (options.find("--job")) return;
+  warn_of_unused(options, config, warnings);
+  if (!facts.has_run_id) warn_of_missing_run_id(options, config, warnings);
 }
 
 inline void check_affinity(const given_options& options, const launch_config& config) {
@@ -67457,7 +67824,7 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
         return answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
       case round_action::refuse_timeout:
         end_joining(node, entry);
-        return answer(entry, rendezvous_messages::refused{true, missing_nodes()});
+        return answer(entry, rendezvous_messages::refused{true, lack_in_time()});
       default: carry_out(decision.action, decision.reason, node, now);
     }
     if (decision.action == round_action::leave_redundancy_list) {
@@ -67755,9 +68122,28 @@ ELASTIC_DECL void rendezvous_coordinator::answer(const member& entry, rendezvous
   if (entry.contact.link) answers_.push_back({*entry.contact.link, std::move(reply)});
 }
 
-ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
-  return fmt::format("{} of at least {} nodes had joined",
-                     state_.participants.size() + state_.wait_list.size() + 1, settings_.min_nodes);
+ELASTIC_DECL std::string rendezvous_coordinator::lack_in_time() const {
+  const std::size_t joined = state_.participants.size() + state_.wait_list.size() + 1;
+  if (joined < static_cast<std::size_t>(settings_.min_nodes)) {
+    return fmt::format("{} of at least {} nodes had joined", joined, settings_.min_nodes);
+  }
+  const std::string delay = state_.complete
+                                ? fmt::format("{} had not left round {}",
+                                              some_participants(), state_.round)
+                                : std::string("nodes of a former round were waited for");
+  return fmt::format("enough nodes had joined, but {}", delay);
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::some_participants() const {
+  constexpr std::size_t most = 3;
+  std::string names;
+  std::size_t count = 0;
+  for (const auto& [node, unused] : state_.participants) {
+    if (count++ == most) break;
+    names += fmt::format("{}node {}", names.empty() ? "" : ", ", name_of(node));
+  }
+  if (state_.participants.size() <= most) return names;
+  return fmt::format("{} and {} more", names, state_.participants.size() - most);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
@@ -71453,53 +71839,39 @@ ELASTIC_DECL restart_ledger::decision replica_ledger::failed(std::size_t replica
 
 namespace elastic::detail {
 
-ELASTIC_DECL replica_run::replica_run(asio::any_io_executor strand, prepared_workers prepared,
+ELASTIC_DECL replica_run::replica_run(agent_part::context context, prepared_workers prepared,
                                       std::string run_id)
     : spec_(std::move(prepared.workers)),
       notice_(std::move(prepared.notice)),
       run_id_(std::move(run_id)),
-      strand_(strand),
-      services_(by_extension(complete(std::move(prepared.services), strand))),
+      strand_(context.strand),
+      parts_(make_parts(std::move(context), prepared.services)),
+      services_(wrap_launcher(std::move(prepared.services), *parts_)),
       log_(services_.log),
       time_(*services_.time),
       files_(*services_.journal, time_, log_),
-      group_(strand, spec_, services_, files_.layout()),
+      group_(strand_, spec_, services_, files_.layout()),
       journal_(*services_.journal, spec_, group_, time_),
       telemetry_(services_, spec_, run_id_, "replicas"),
       ledger_(spec_),
-      stop_requested_(strand),
-      happened_(strand),
-      tasks_(std::make_unique<task_group>(strand)) {
+      stop_requested_(strand_),
+      happened_(strand_),
+      tasks_(std::make_unique<task_group>(strand_)) {
+  group_.attach(parts_);
   group_.treat_as_replicas([this](std::size_t replica) {
     ended_.push_back(replica);
     happened_.set();
   });
 }
 
-ELASTIC_DECL agent_services replica_run::by_extension(agent_services services) {
-  if (!services.extension) {
-    extension_ = std::make_unique<agent_extension>();
-    return services;
-  }
-  agent_extension::context context;
-  context.strand = strand_;
-  context.launcher = services.launcher;
-  context.time = services.time;
-  context.log = services.log;
+ELASTIC_DECL std::shared_ptr<agent_parts> replica_run::make_parts(agent_part::context context,
+                                                             const agent_services& services) {
   context.local_world_size = spec_.nproc_per_node;
-  context.first_workers = [this] { return group_.expected_processes(run_id_); };
-  context.workers = [this] { return group_.attempt_workers(); };
-  context.end_hung = [this](int local_rank, const std::string& reason) {
-    group_.end_hung(local_rank, reason);
-  };
-  context.journal = services.journal;
-  context.process_ended = [](const exit_status&) {};
-  extension_ = services.extension(std::move(context));
-  if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
-  return services;
+  context.has_world = false;
+  return make_agent_parts(services, std::move(context), run_id_, group_);
 }
 
-ELASTIC_DECL task<run_result> replica_run::run() {
+ELASTIC_DECL task<run_result> replica_run::run_to_end() {
   const time_point began = time_.now();
   journal_.note_start(run_id_, "replicas");
   std::optional<run_result> result;
@@ -71659,7 +72031,7 @@ ELASTIC_DECL task<checkpoint_outcome> replica_run::save_within(duration limit) {
 }
 
 ELASTIC_DECL task<void> replica_run::inspect(std::shared_ptr<pending_command> pending) {
-  task<job_command::outcome> inspecting = extension_->carry_out(pending->command());
+  task<job_command::outcome> inspecting = parts_->carry_out(pending->command());
   job_command::outcome outcome = co_await std::move(inspecting);
   pending->settle(outcome.is_done, std::move(outcome.text));
 }
@@ -71770,7 +72142,7 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   const time_point starting = time_.now();
   rendezvous_round alone;
   alone.round = start_;
-  extension_->begin_attempt(alone);
+  parts_->begin_attempt(alone);
   assigned_ranks ranks;
   ranks.world_size = ranks.role_world_size = spec_.nproc_per_node;
   std::vector<std::size_t> all(static_cast<std::size_t>(spec_.nproc_per_node));
@@ -71827,7 +72199,7 @@ ELASTIC_DECL void replica_run::judge(std::size_t replica) {
 ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::worker& ended) {
   const auto replica = static_cast<std::size_t>(ended.identity.local_rank);
   std::optional<std::int64_t> step;
-  for (const agent_extension::attempt_worker& each : group_.attempt_workers()) {
+  for (const agent_part::attempt_worker& each : group_.attempt_workers()) {
     if (each.local_rank == ended.identity.local_rank && each.step >= 0) step = each.step;
   }
   restart_ledger::decision next = ledger_.failed(replica, ended.end->status, step, ended.end->time);
@@ -71900,7 +72272,7 @@ ELASTIC_DECL void replica_run::choose_ports(const std::vector<std::size_t>& repl
 }
 
 ELASTIC_DECL void replica_run::announce(std::optional<int> replaced) {
-  worker_observer::started_workers start;
+  agent_part::started_workers start;
   start.world_size = spec_.nproc_per_node;
   start.group_world_size = 1;
   start.restarts = restarts_;
@@ -71946,7 +72318,7 @@ ELASTIC_DECL task<void> replica_run::save_before_pause(duration limit) {
 ELASTIC_DECL task<void> replica_run::end_all() {
   task<void> stopping = stop_all(usual_stop());
   co_await std::move(stopping);
-  co_await extension_->close();
+  co_await parts_->end();
 }
 
 ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
@@ -72252,7 +72624,6 @@ ELASTIC_DECL role_plan::runner role_plan::make_runner(std::size_t role,
   const elastic::role& which = options_.roles[role];
   const launch_config config = config_of(role, around);
   agent_services services = std::move(around.services);
-  if (which.extension) services.extension = which.extension;
   try {
     if (!which.has_world) return std::make_shared<replica_set>(config, services);
     if (!meeting_of(role).empty()) {
@@ -72839,26 +73210,22 @@ class role_command {
 
 namespace elastic::detail {
 
-/// Detects when the workers of a role on this node are ready, and forwards all events to another
-/// observer.
+/// Detects when the workers of a role on this node are ready.
 ///
-/// Thread-safety: that of worker_observer.
-class role_watch final : public worker_observer {
+/// Thread-safety: that of agent_part.
+class role_watch final : public agent_part {
  public:
   /// @param workers   how many workers of the role this node runs
-  /// @param next      may be null
   /// @param on_ready  called when all of them are ready, and again after each restart
   ELASTIC_DECL role_watch(elastic::role::readiness readiness, int workers,
-                          std::shared_ptr<worker_observer> next, std::function<void()> on_ready);
+                          std::function<void()> on_ready);
 
   ELASTIC_DECL void started(const started_workers& start) override;
-  ELASTIC_DECL void progress(const worker_progress& progress) override;
-  ELASTIC_DECL void hung(const hung_worker& worker) override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
 
  private:
   elastic::role::readiness readiness_;
   std::size_t workers_;
-  std::shared_ptr<worker_observer> next_;
   std::function<void()> on_ready_;
   /// The local ranks that have reported.
   std::set<int> reported_;
@@ -72911,16 +73278,7 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
       over_(strand_),
       tasks_(strand_) {}
 
-ELASTIC_DECL task<void> role_run::run() {
-  if (!plan_->options().extension) {
-    task<void> living = live();
-    co_return co_await std::move(living);
-  }
-  begin_extension();
-  task<void> living = live();
-  task<void> closing = close_extension();
-  co_await with_cleanup(std::move(living), std::move(closing));
-}
+ELASTIC_DECL task<void> role_run::run() { return with_cleanup(live(), note_over()); }
 
 ELASTIC_DECL task<void> role_run::live() {
   task<void> opening = open_logs();
@@ -72957,19 +73315,19 @@ ELASTIC_DECL void role_run::take(const signal_request& request) {
   }
 }
 
-/// Passes a command from a caller on any strand to the strand of the group.
-inline task<job_command::outcome> command_of_group(std::weak_ptr<role_run> group,
-                                                   asio::any_io_executor strand,
-                                                   job_command command) {
-  const auto run = group.lock();
-  if (!run) {
-    job_command::outcome outcome;
-    outcome.text = "the job has ended";
-    co_return outcome;
+ELASTIC_DECL void role_run::take(const std::shared_ptr<pending_command>& pending) {
+  tasks_.spawn(answer(pending));
+}
+
+ELASTIC_DECL task<void> role_run::answer(std::shared_ptr<pending_command> pending) {
+  job_command::outcome outcome;
+  try {
+    task<job_command::outcome> working = carry_out(pending->command());
+    outcome = co_await std::move(working);
+  } catch (const std::exception& failure) {
+    outcome.text = failure.what();
   }
-  const auto cancellation = co_await asio::this_coro::cancellation_state;
-  task<job_command::outcome> working = run->carry_out(std::move(command));
-  co_return co_await run_on(strand, std::move(working), cancellation.slot());
+  pending->settle(outcome.is_done, std::move(outcome.text));
 }
 
 ELASTIC_DECL task<job_command::outcome> role_run::carry_out(job_command command) {
@@ -73003,24 +73361,17 @@ ELASTIC_DECL job_command::outcome role_run::drain(const job_command& command) {
   return outcome;
 }
 
-// ---- what the program adds ----------------------------------------------------------------------
+// ---- what the program is told -------------------------------------------------------------------
 
-ELASTIC_DECL void role_run::begin_extension() {
-  const job_command::handler commands = [weak = weak_from_this(),
-                                         strand = strand_](job_command command) {
-    return command_of_group(weak, strand, std::move(command));
-  };
-  plan_->options().extension->begin(plan_->executor(), plan_->services(), commands);
-}
-
-ELASTIC_DECL task<void> role_run::close_extension() {
+ELASTIC_DECL task<void> role_run::note_over() {
   has_ended_ = true;
-  if (board_) notify_extension();
-  co_await plan_->options().extension->close();
+  if (board_) publish_state();
+  co_return;
 }
 
-ELASTIC_DECL void role_run::notify_extension() {
-  role_extension::state now;
+ELASTIC_DECL void role_run::publish_state() {
+  if (!plan_->options().on_change) return;
+  group_state now;
   now.document = board_->document();
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     now.reasons.push_back(machine_.reason(place));
@@ -73031,7 +73382,7 @@ ELASTIC_DECL void role_run::notify_extension() {
   }
   now.is_over = has_ended_;
   now.restarts = machine_.restarts();
-  plan_->options().extension->changed(std::move(now));
+  plan_->options().on_change(std::move(now));
 }
 
 // ---- what the roles share ----------------------------------------------------------------------
@@ -73120,10 +73471,10 @@ ELASTIC_DECL task<void> role_run::open_board() {
   // Workers read the file, and must not wait for a file system that hangs.
   board->open(logs_.enabled() && !logs_.may_hang() ? logs_.root() : std::string());
   board_ = board;
-  if (!plan_->options().extension) co_return;
+  if (!plan_->options().on_change) co_return;
   board->listen([weak = weak_from_this()](std::int64_t) {
     const auto run = weak.lock();
-    if (run && !run->has_ended_) run->notify_extension();
+    if (run && !run->has_ended_) run->publish_state();
     return run != nullptr;
   });
 }
@@ -73136,7 +73487,7 @@ ELASTIC_DECL agent_services role_run::services_of(std::size_t role) {
         journal_->of_role(name_of(role), node_of(role), plan_->services().time, log_);
   }
   services.roles = make_post(role);
-  if (plan_->options().extension) plan_->options().extension->prepare(role, services);
+  if (plan_->options().complete) plan_->options().complete(role, services);
   return services;
 }
 
@@ -73280,22 +73631,6 @@ ELASTIC_DECL task<void> role_run::end_roles() {
   co_await tasks_.wait();
 }
 
-/// Sends signals to single workers of a role for as long as its runner exists.
-inline role_extension::worker_signal signal_of_role(const role_plan::runner& runner) {
-  if (const auto* agent = std::get_if<std::shared_ptr<local_agent>>(&runner)) {
-    return [weak = std::weak_ptr<local_agent>(*agent)](int rank, int number, std::string reason) {
-      if (const auto target = weak.lock()) target->signal_rank(rank, number, std::move(reason));
-    };
-  }
-  const auto& replicas = std::get<std::shared_ptr<replica_set>>(runner);
-  return [weak = std::weak_ptr<replica_set>(replicas)](int replica, int number,
-                                                       std::string reason) {
-    if (const auto target = weak.lock()) {
-      target->signal_replica(replica, number, std::move(reason));
-    }
-  };
-}
-
 /// Runs a role once. Errors: none; stores them in the entry.
 ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   entry& self = entries_[role];
@@ -73304,9 +73639,6 @@ ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
   try {
     const role_plan::runner runner = plan_->make_runner(role, circumstances_of(role));
     self.runner = runner;
-    if (plan_->options().extension) {
-      plan_->options().extension->begin_role(role, signal_of_role(runner));
-    }
     task<run_result> living = std::visit([](const auto& each) { return each->run(); }, runner);
     // The slot is empty, so that only `stop` ends the run, which then has a result.
     task<void> running = keep_result(std::move(living), self.result);
@@ -73329,22 +73661,20 @@ ELASTIC_DECL role_plan::circumstances role_run::circumstances_of(std::size_t rol
   if (around.is_beside_server && around.services.reports) {
     server->second->show(plan_->run_id_of(role, around.restarts), around.services.reports);
   }
-  around.services.observer = make_watch(role, around.services.observer);
+  add_part(around.services, "readiness", make_watch(role));
   return around;
 }
 
-ELASTIC_DECL std::shared_ptr<worker_observer> role_run::make_watch(
-    std::size_t role, std::shared_ptr<worker_observer> next) {
+ELASTIC_DECL std::shared_ptr<agent_part> role_run::make_watch(std::size_t role) {
   const elastic::role& which = plan_->options().roles[role];
-  // The agent observes on its own strand.
+  // The agent calls its parts on its own strand.
   const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
                                           restarts = machine_.restarts()] {
     post_work(strand, [weak, role, restarts] {
       if (const auto run = weak.lock()) run->note_ready(role, restarts);
     });
   };
-  return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
-                                std::move(next), on_ready);
+  return new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node, on_ready);
 }
 
 ELASTIC_DECL void role_run::note_end(std::size_t role) {
@@ -73610,7 +73940,7 @@ inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
 /// Whether the other nodes should hear of it.
 inline bool matters_to_job(const job_event& event) {
   using kind = job_event::type;
-  if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
+  if (event.kind == kind::worker_ended) return !has_succeeded(event);
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
   if (event.kind == kind::stall_found) return event.elsewhere != 1;
   return event.kind == kind::worker_hung ||
@@ -73642,11 +73972,11 @@ ELASTIC_DECL bool report_feed::is_new(std::size_t index, const viewed_worker& wo
 
 ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
   node_report report;
-  report.epoch = view.epoch();
-  report.activity = view.activity();
-  report.reason = view.reason();
-  report.round = view.attempts().empty() ? -1 : view.attempts().back().round;
-  report.base_rank = std::max<std::int64_t>(view.base_rank(), 0);
+  report.epoch = view.job().epoch();
+  report.activity = view.job().activity();
+  report.reason = view.job().reason();
+  report.round = view.job().round();
+  report.base_rank = std::max<std::int64_t>(view.job().base_rank(), 0);
   report.size = static_cast<std::int64_t>(view.workers().size());
   const std::string head = report_text(report);
   const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();
@@ -75103,7 +75433,7 @@ inline status_answer probe_answer(const http_request_head& request, const status
   if (!why.empty()) {
     answer.status = 503;
     answer.body =
-        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view->activity()));
+        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view->job().activity()));
   }
   if (is_verbose) answer.body = ready_checks(*view, now_us);
   return answer;
@@ -75509,7 +75839,7 @@ inline std::string number_list(const std::vector<std::int64_t>& numbers, std::si
   return fmt::format("[{}]", fmt::join(numbers.begin(), end, ", "));
 }
 
-inline std::string attempt_json(const viewed_attempt& attempt, bool has_lines) {
+inline std::string attempt_json(const job_attempt& attempt, bool has_lines) {
   json_object json;
   json.add("round", attempt.round).add("attempt", attempt.number);
   json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
@@ -75562,43 +75892,7 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   return json.text();
 }
 
-/// How far all workers are that are known here.
-struct known_progress {
-  /// The furthest behind; null: none reports steps.
-  const viewed_worker* slowest = nullptr;
-  /// The slowest of those that say something; workers of other nodes tell no text.
-  const viewed_worker* speaker = nullptr;
-  double median_seconds = 0;
-
-  /// How long the job still takes, if its workers say how many steps there are.
-  std::optional<double> seconds_left() const {
-    if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
-    const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
-    return median_seconds * steps;
-  }
-};
-
-inline known_progress progress_of(const job_view& view) {
-  known_progress progress;
-  std::vector<const viewed_worker*> workers;
-  for (const viewed_worker& worker : view.workers()) workers.push_back(&worker);
-  for (const viewed_node& node : view.whole().nodes()) {
-    if (node.entry.presence != node_presence::active) continue;
-    for (const viewed_worker& worker : node.workers) workers.push_back(&worker);
-  }
-  for (const viewed_worker* const worker : workers) {
-    if (worker->step < 0) continue;
-    if (!progress.slowest || worker->step < progress.slowest->step) progress.slowest = worker;
-    const bool speaks = !worker->text.empty();
-    if (speaks && (!progress.speaker || worker->step < progress.speaker->step)) {
-      progress.speaker = worker;
-    }
-  }
-  progress.median_seconds = median_step_seconds(workers);
-  return progress;
-}
-
-inline std::string progress_part(const known_progress& progress) {
+inline std::string progress_part(const viewed_progress& progress) {
   json_object json;
   if (const viewed_worker* const slowest = progress.slowest) {
     json.add("step", slowest->step).add("total", slowest->total);
@@ -75686,13 +75980,13 @@ inline std::vector<std::int64_t> named_ranks(std::vector<std::int64_t> ranks) {
 }
 
 /// Replicas run without having met.
-inline std::string attempt_name(const viewed_attempt& attempt) {
+inline std::string attempt_name(const job_attempt& attempt) {
   if (attempt.round >= 0) return fmt::format("round {}", attempt.round);
   if (attempt.started_us == 0) return "meeting";
   return attempt.end == attempt_end::none ? "running" : "ended";
 }
 
-inline std::string attempt_line(const viewed_attempt& attempt, const job_view& view,
+inline std::string attempt_line(const job_attempt& attempt, bool has_job_ended,
                                 std::int64_t now_us) {
   std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
   line += attempt_name(attempt);
@@ -75703,7 +75997,7 @@ inline std::string attempt_line(const viewed_attempt& attempt, const job_view& v
     line += "  kept all workers";
   }
   const bool is_over = attempt.end != attempt_end::none;
-  const std::int64_t until = is_over || view.has_ended() ? attempt.ended_us : now_us;
+  const std::int64_t until = is_over || has_job_ended ? attempt.ended_us : now_us;
   if (attempt.started_us > 0) {
     const double ran = seconds_between(attempt.started_us, until == 0 ? now_us : until);
     line += fmt::format("  ran {}", span_text(ran));
@@ -75746,7 +76040,7 @@ inline bool is_remarkable(const viewed_worker& worker, double median) {
 inline std::string workers_text(const job_view& view) {
   constexpr std::size_t most_lines = 16;
   const bool shows_each = view.workers().size() <= most_lines;
-  const double median = view.median_step_seconds();
+  const double median = view.progress().median_seconds;
   std::string text;
   std::size_t left_out = 0;
   std::size_t lines = 0;
@@ -75765,7 +76059,7 @@ inline std::string workers_text(const job_view& view) {
 /// Of the other nodes only workers of which there is something to be said.
 inline std::string other_workers_text(const job_view& view) {
   constexpr int most_lines = 16;
-  const double median = progress_of(view).median_seconds;
+  const double median = view.whole_progress().median_seconds;
   std::string text;
   int lines = 0;
   for (const viewed_node& node : view.whole().nodes()) {
@@ -75779,19 +76073,20 @@ inline std::string other_workers_text(const job_view& view) {
 }
 
 inline std::string headline(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
   std::string line =
-      fmt::format("job {}  {}", one_line(view.run_id(), 200), to_string(view.activity()));
-  if (!view.reason().empty()) line += fmt::format(" ({})", one_line(view.reason(), 300));
+      fmt::format("job {}  {}", one_line(job.run_id(), 200), to_string(job.activity()));
+  if (!job.reason().empty()) line += fmt::format(" ({})", one_line(job.reason(), 300));
   line += '\n';
-  if (!view.attempts().empty() && view.attempts().back().round >= 0) {
-    const viewed_attempt& last = view.attempts().back();
+  if (job.round() >= 0) {
+    const job_attempt& last = job.attempts().back();
     line += fmt::format("round {}  world {}  node {} of {} ({})  ", last.round, last.world_size,
-                        view.group_rank(), last.nodes, one_line(view.node(), 100));
+                        job.group_rank(), last.nodes, one_line(job.node(), 100));
   }
-  line += fmt::format("restarts {} of {}", view.restarts(), view.max_restarts());
+  line += fmt::format("restarts {} of {}", job.restarts(), job.max_restarts());
   if (const auto part = view.goodput(now_us)) {
     line += fmt::format("  goodput {:.1f} %{}", *part * 100,
-                        view.has_steps() ? "" : " (no steps reported)");
+                        job.has_steps() ? "" : " (no steps reported)");
   }
   return line + "\n";
 }
@@ -75820,7 +76115,7 @@ inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
 }
 
 ELASTIC_DECL std::string progress_line(const job_view& view) {
-  const known_progress progress = progress_of(view);
+  const viewed_progress progress = view.whole_progress();
   const viewed_worker* const slowest = progress.slowest;
   if (!slowest) return {};
   std::string line = fmt::format("step {}", slowest->step);
@@ -75834,22 +76129,23 @@ ELASTIC_DECL std::string progress_line(const job_view& view) {
 }
 
 ELASTIC_DECL std::string progress_summary(const job_view& view) {
-  return progress_part(progress_of(view));
+  return progress_part(view.whole_progress());
 }
 
-inline std::string stall_json(const viewed_stall& stall) {
+inline std::string stall_json(const journal_record& found, bool is_there) {
+  const job_event& stall = found.event;
   json_object json;
-  json.add("is_there", stall.is_there).add("cause", cut_text(stall.cause, 64));
-  json.add("sentence", cut_text(stall.sentence, 1024));
-  json.add("evidence", cut_text(stall.evidence, 4096));
-  json.add("rank", stall.rank).add("ranks", stall.ranks).add("found_us", stall.found_us);
-  return json.text();
+  json.add("is_there", is_there).add("cause", cut_text(stall.state, 64));
+  json.add("sentence", cut_text(stall.reason, 1024));
+  json.add("evidence", cut_text(stall.lines, 4096));
+  json.add("rank", stall.rank.value_or(-1)).add("ranks", stall.count.value_or(0));
+  return json.add("found_us", found.time_us).text();
 }
 
-inline std::string replacements_json(const job_view& view) {
-  const viewed_replacements& replacements = view.replacements();
+inline std::string replacements_json(const job_state& job) {
+  const job_replacements& replacements = job.replacements();
   json_object json;
-  json.add("worker_epoch", view.attempts().empty() ? -1 : view.attempts().back().round);
+  json.add("worker_epoch", job.round());
   json.add("epochs", replacements.epochs).add("ranks", replacements.ranks);
   json.add("seconds", rounded(replacements.durations.sum));
   json.add("abandoned", replacements.abandoned);
@@ -75860,7 +76156,7 @@ inline std::string replacements_json(const job_view& view) {
 }
 
 /// "replaced: rank 3 2 times, rank 5 once; all workers restarted once, …"; empty: neither.
-inline std::string replacements_line(const viewed_replacements& replacements) {
+inline std::string replacements_line(const job_replacements& replacements) {
   constexpr std::size_t most_named = 16;
   std::string line;
   std::size_t named = 0;
@@ -75881,29 +76177,28 @@ inline std::string replacements_line(const viewed_replacements& replacements) {
 }
 
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
   json_object head;
-  head.add("run_id", view.run_id()).add("role", view.role()).add("backend", view.backend());
-  head.add("version", version_text).add("node", view.node());
-  head.add("epoch", view.epoch()).add("sequence", view.sequence()).add("time_us", now_us);
-  head.add("began_us", view.began_us()).add("state", to_string(view.activity()));
-  head.add("reason", cut_text(view.reason(), 1024));
-  if (view.stall()) head.add_json("stall", stall_json(*view.stall()));
-  if (view.replacements().is_known()) {
-    head.add_json("replacements", replacements_json(view));
-  }
-  head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
-  head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
+  head.add("run_id", job.run_id()).add("role", job.role()).add("backend", job.backend());
+  head.add("version", version_text).add("node", job.node());
+  head.add("epoch", job.epoch()).add("sequence", job.sequence()).add("time_us", now_us);
+  head.add("began_us", job.began_us()).add("state", to_string(job.activity()));
+  head.add("reason", cut_text(job.reason(), 1024));
+  if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
+  if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
+  head.add("group_rank", job.group_rank()).add("base_rank", job.base_rank());
+  head.add("restarts", job.restarts()).add("max_restarts", job.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
-  head.add("has_steps", view.has_steps());
+  head.add("has_steps", job.has_steps());
   std::vector<std::string> attempts;
   constexpr std::size_t with_lines = 8;
-  for (std::size_t index = 0; index < view.attempts().size(); ++index) {
-    const bool has_lines = index + with_lines >= view.attempts().size();
-    attempts.push_back(attempt_json(view.attempts()[index], has_lines));
+  for (std::size_t index = 0; index < job.attempts().size(); ++index) {
+    const bool has_lines = index + with_lines >= job.attempts().size();
+    attempts.push_back(attempt_json(job.attempts()[index], has_lines));
   }
   std::vector<std::string> workers;
   text_budget budget;
-  const known_progress progress = progress_of(view);
+  const viewed_progress progress = view.whole_progress();
   for (const viewed_worker& worker : view.workers()) {
     workers.push_back(worker_json(worker, progress.median_seconds, budget));
   }
@@ -75918,16 +76213,17 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
 }
 
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
+  const job_state& job = view.job();
   std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us);
   const std::string progress = progress_line(view);
   if (!progress.empty()) text += progress + "\n";
-  if (view.stall() && view.stall()->is_there) {
-    text += fmt::format("stalled: {}\n", one_line(view.stall()->sentence, 1024));
+  if (job.is_stalled()) {
+    text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
   }
-  text += replacements_line(view.replacements());
-  if (!view.attempts().empty()) text += "attempts (UTC)\n";
-  for (const viewed_attempt& attempt : view.attempts()) {
-    text += attempt_line(attempt, view, now_us);
+  text += replacements_line(job.replacements());
+  if (!job.attempts().empty()) text += "attempts (UTC)\n";
+  for (const job_attempt& attempt : job.attempts()) {
+    text += attempt_line(attempt, job.has_ended(), now_us);
   }
   if (!view.workers().empty()) text += "workers of this node\n";
   return text + workers_text(view) + other_workers_text(view);
@@ -75951,9 +76247,10 @@ ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_
 }
 
 ELASTIC_DECL std::string why_not_ready(const job_view& view) {
-  if (view.activity() == agent_activity::running) return {};
-  std::string why(to_string(view.activity()));
-  if (!view.reason().empty()) why += ": " + one_line(view.reason(), 300);
+  const job_state& job = view.job();
+  if (job.activity() == agent_activity::running) return {};
+  std::string why(to_string(job.activity()));
+  if (!job.reason().empty()) why += ": " + one_line(job.reason(), 300);
   return why;
 }
 
@@ -75967,10 +76264,9 @@ ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us)
       std::count_if(view.workers().begin(), view.workers().end(),
                     [](const viewed_worker& worker) { return worker.state == condition::running; });
   const std::string why = why_not_ready(view);
-  const bool has_round = !view.attempts().empty() && view.attempts().back().round >= 0;
+  const std::int64_t round = view.job().round();
   std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
-  text += line(has_round, "round",
-               has_round ? fmt::format("{}", view.attempts().back().round) : "none yet");
+  text += line(round >= 0, "round", round >= 0 ? fmt::format("{}", round) : "none yet");
   text += line(running > 0 && static_cast<std::size_t>(running) == count, "workers",
                fmt::format("{} of {} run", running, count));
   std::string nodes = nodes_line_of(view.whole(), now_us);
@@ -76052,8 +76348,8 @@ inline std::string role_json(const viewed_roles::role& role, const job_view& vie
   json.add_json("starts_after", names_json(role.starts_after));
   json.add("stops_with", role.stops_with);
   if (role.shown.epoch) json.add("epoch", *role.shown.epoch);
-  json.add("activity", to_string(view.activity()));
-  json.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
+  json.add("activity", to_string(view.job().activity()));
+  json.add("restarts", view.job().restarts()).add("max_restarts", view.job().max_restarts());
   json.add_json("progress", progress_summary(view));
   json.add("worker_count", role.shown.workers.size());
   return json.add_json("workers", places_json(role.shown.workers, room)).text();
@@ -76080,11 +76376,12 @@ inline std::string role_text(const viewed_roles::role& role, const job_view& vie
                              std::size_t width) {
   std::string line = fmt::format("{:<{}}  {}", role.shown.name, width, role.shown.state);
   if (role.shown.is_ready) line += ", ready";
-  const bool is_odd = role.shown.state == "running" && view.activity() != agent_activity::running;
-  if (is_odd) line += fmt::format(", {}", to_string(view.activity()));
+  const agent_activity activity = view.job().activity();
+  const bool is_odd = role.shown.state == "running" && activity != agent_activity::running;
+  if (is_odd) line += fmt::format(", {}", to_string(activity));
   line += fmt::format("  {}", role.on_failure);
-  if (view.max_restarts() > 0) {
-    line += fmt::format("  restarts {} of {}", view.restarts(), view.max_restarts());
+  if (view.job().max_restarts() > 0) {
+    line += fmt::format("  restarts {} of {}", view.job().restarts(), view.job().max_restarts());
   }
   const std::size_t count = role.shown.workers.size();
   if (count > 0) {
@@ -76144,52 +76441,6 @@ ELASTIC_DECL std::string why_not_ready(const viewed_roles& roles, const role_vie
 
 }  // namespace elastic::detail
 
-// ---- elastic/status/detail/impl/agent_phase.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
-  using kind = job_event::type;
-  switch (event.kind) {
-    case kind::agent_started:
-    case kind::rendezvous_started: return agent_phase::rendezvous;
-    case kind::round_joined:
-    case kind::workers_starting: return agent_phase::start;
-    case kind::workers_started: return agent_phase::work;
-    case kind::workers_judged:
-      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
-    case kind::round_ended:
-    case kind::restart_decided:
-    case kind::failure_decided:
-    case kind::stop_requested:
-    case kind::fence_reached:
-    case kind::workers_stopping: return agent_phase::stop;
-    case kind::workers_stopped: return agent_phase::wait;
-    case kind::exit_barrier_started: return agent_phase::exit_barrier;
-    // Only this record says that a replica runs again; for a world, `workers_started` does.
-    case kind::ranks_replaced: return event.pid ? agent_phase::work : before;
-    case kind::exit_barrier_ended:
-    case kind::agent_ended: return agent_phase::rest;
-    case kind::worker_ended:
-    case kind::worker_hung:
-    case kind::fault_injected:
-    case kind::stall_found:
-    case kind::stall_ended:
-    case kind::worker_suspected:
-    case kind::failure_described:
-    case kind::job_paused:
-    case kind::job_resumed:
-    case kind::checkpoint_ended:
-    case kind::node_told:
-    case kind::replacement_abandoned:
-    case kind::rollback_started:
-    case kind::step_reached: break;
-  }
-  return before;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/status/detail/impl/trace_events.ipp ----
 
 namespace elastic::detail {
@@ -76207,8 +76458,13 @@ struct trace_events::trace_event {
 ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& record) {
   events_.clear();
   now_us_ = record.time_us;
-  at_ = &lane_of(record);
-  if (record.epoch != at_->epoch) begin_epoch(record);
+  const auto present = lane_of_epoch_.find(record.epoch);
+  if (present == lane_of_epoch_.end()) {
+    begin_epoch(record);
+  } else {
+    at_ = present->second;
+  }
+  if (!at_->job.take(record)) return {};
   const job_event& event = record.event;
   using kind = job_event::type;
   mark(event);
@@ -76217,32 +76473,9 @@ ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& r
       event.kind == kind::agent_ended) {
     end_workers();
   }
-  enter(phase_after(event, at_->phase), event);
+  enter(at_->job.phase(), &event);
   if (event.kind == kind::workers_started) begin_workers(event);
   return std::exchange(events_, {});
-}
-
-/// The role of a job of several that an agent runs; empty: there is only one. The run id ends with
-/// such a role.
-inline std::string role_of_run(const job_event& event) {
-  if (event.kind != job_event::type::agent_started) return event.role;
-  const std::size_t slash = event.run_id.rfind('/');
-  const bool is_one = slash != std::string::npos &&
-                      std::string_view(event.run_id).substr(slash + 1).starts_with(event.role);
-  return is_one ? event.role : std::string();
-}
-
-ELASTIC_DECL auto trace_events::lane_of(const journal_record& record) -> lane& {
-  const auto present = lane_of_epoch_.find(record.epoch);
-  if (present != lane_of_epoch_.end()) return *present->second;
-  std::string role = role_of_run(record.event);
-  const auto [place, is_new] = lanes_.try_emplace(role);
-  lane& found = place->second;
-  if (!is_new) return found;
-  found.role = std::move(role);
-  found.process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
-  lane_of_epoch_.try_emplace(found.epoch, &found);
-  return found;
 }
 
 ELASTIC_DECL void trace_events::add(const trace_event& event) {
@@ -76275,28 +76508,27 @@ ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
 }
 
 ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
-  end_workers();
-  leave();
-  const auto before = lane_of_epoch_.find(at_->epoch);
-  if (before != lane_of_epoch_.end() && before->second == at_) lane_of_epoch_.erase(before);
-  at_->epoch = record.epoch;
+  const auto [place, is_new] = lanes_.try_emplace(role_of_run(record.event));
+  const std::string& role = place->first;
+  at_ = &place->second;
+  if (is_new) {
+    at_->process = process_ + (static_cast<std::int64_t>(lanes_.size()) - 1) * processes_of_role;
+  } else {
+    end_workers();
+    enter(agent_phase::rest);
+    lane_of_epoch_.erase(at_->job.epoch());
+  }
   lane_of_epoch_[record.epoch] = at_;
-  name("process_name", 0,
-       at_->role.empty() ? record.node : fmt::format("{} on {}", at_->role, record.node));
+  name("process_name", 0, role.empty() ? record.node : fmt::format("{} on {}", role, record.node));
   name("thread_name", 0, "agent");
 }
 
-ELASTIC_DECL void trace_events::leave() {
-  if (at_->phase != agent_phase::rest) add({.type = 'E'});
-  at_->phase = agent_phase::rest;
-}
-
-ELASTIC_DECL void trace_events::enter(agent_phase phase, const job_event& event) {
+ELASTIC_DECL void trace_events::enter(agent_phase phase, const job_event* event) {
   if (phase == at_->phase) return;
-  leave();
+  if (at_->phase != agent_phase::rest) add({.type = 'E'});
   at_->phase = phase;
   if (phase == agent_phase::rest) return;
-  add({.type = 'B', .name = std::string(to_string(phase)), .about = &event});
+  add({.type = 'B', .name = std::string(to_string(phase)), .about = event});
 }
 
 ELASTIC_DECL void trace_events::begin_workers(const job_event& event) {
@@ -76309,7 +76541,7 @@ ELASTIC_DECL void trace_events::begin_workers(const job_event& event) {
     const std::string text = fmt::format("rank {}", base + local);
     name("thread_name", local + 1, fmt::format("local rank {}", local));
     add({.type = 'B', .thread = local + 1, .name = text, .about = &event});
-    at_->workers[local] = base + local;
+    at_->workers.insert(local);
   }
 }
 
@@ -76319,12 +76551,12 @@ ELASTIC_DECL void trace_events::end_worker(std::int64_t local_rank, const std::s
 }
 
 ELASTIC_DECL void trace_events::end_workers() {
-  while (!at_->workers.empty()) end_worker(at_->workers.begin()->first, "");
+  while (!at_->workers.empty()) end_worker(*at_->workers.begin(), "");
 }
 
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
   using kind = job_event::type;
-  const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
+  const bool is_end_of_failed = event.kind == kind::worker_ended && !has_succeeded(event);
   const bool is_moment =
       is_end_of_failed || event.kind == kind::worker_hung || event.kind == kind::worker_suspected ||
       event.kind == kind::round_ended || event.kind == kind::restart_decided ||
@@ -77095,7 +77327,7 @@ ELASTIC_DECL task<void> pmi_node::exchange_news() {
 
 }  // namespace elastic::detail
 
-// ---- elastic/wire/detail/impl/wire_extension.ipp ----
+// ---- elastic/wire/detail/impl/wire_part.ipp ----
 
 #include <iterator>
 
@@ -77106,9 +77338,8 @@ inline std::string places_prefix(const rendezvous_round& round) {
   return fmt::format("elastic/wire/{}/{}/", round.term, round.round);
 }
 
-ELASTIC_DECL wire_extension::wire_extension(wire_terms terms, agent_extension::context agent,
-                                            std::unique_ptr<agent_extension> inner)
-    : terms_(std::move(terms)), context_(std::move(agent)), inner_(std::move(inner)) {
+ELASTIC_DECL wire_part::wire_part(wire_terms terms, agent_part::context agent)
+    : terms_(std::move(terms)), context_(std::move(agent)) {
   for (const wire_up kind : terms_.kinds) {
     if (!kinds_.empty()) kinds_ += ',';
     kinds_ += to_string(kind);
@@ -77117,8 +77348,7 @@ ELASTIC_DECL wire_extension::wire_extension(wire_terms terms, agent_extension::c
 
 // ---- the nodes of a round -----------------------------------------------------------------------
 
-ELASTIC_DECL task<void> wire_extension::agree(rendezvous_round round, assigned_ranks ranks) {
-  co_await inner_->agree(round, ranks);
+ELASTIC_DECL task<void> wire_part::agree(rendezvous_round round, assigned_ranks ranks) {
   pmi_.reset();
   places_.clear();
   task<wire_place> placing = place_of_workers(round, ranks);
@@ -77135,7 +77365,7 @@ ELASTIC_DECL task<void> wire_extension::agree(rendezvous_round round, assigned_r
                                     mine);
 }
 
-ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round round,
+ELASTIC_DECL task<wire_place> wire_part::place_of_workers(rendezvous_round round,
                                                                assigned_ranks ranks) {
   wire_place mine;
   mine.kinds = kinds_;
@@ -77155,7 +77385,7 @@ ELASTIC_DECL task<wire_place> wire_extension::place_of_workers(rendezvous_round 
   co_return mine;
 }
 
-ELASTIC_DECL void wire_extension::choose_ports(wire_place& mine) {
+ELASTIC_DECL void wire_part::choose_ports(wire_place& mine) {
   // The ports of the last round are held until new ones are chosen, so that no new one is among
   // them.
   std::vector<port_lease> held;
@@ -77174,7 +77404,7 @@ inline task<void> keep_answer(task<std::vector<std::string>> asking,
 }
 
 /// Warns early: a node without wire-ups takes no part in this exchange, so it would only time out.
-ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
+ELASTIC_DECL task<void> wire_part::warn_of_silence(int nodes) {
   constexpr std::chrono::seconds pause(10);
   co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
   context_.log.warning(
@@ -77184,7 +77414,7 @@ ELASTIC_DECL task<void> wire_extension::warn_of_silence(int nodes) {
   co_await context_.time->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvous_round round,
+ELASTIC_DECL task<std::vector<wire_place>> wire_part::learn_places(rendezvous_round round,
                                                                         wire_place mine) {
   if (round.group_world_size == 1) co_return std::vector<wire_place>{mine};
   const std::string prefix = places_prefix(round);
@@ -77224,7 +77454,7 @@ ELASTIC_DECL task<std::vector<wire_place>> wire_extension::learn_places(rendezvo
 
 /// Waits until all nodes have read the data of all, because the first node to leave may be the one
 /// that serves the store.
-ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
+ELASTIC_DECL task<void> wire_part::await_readers(rendezvous_round round) {
   const time_point now = context_.time->now();
   const time_point deadline = deadline_after(now, limits::rendezvous_reconnect_timeout);
   const std::string prefix = places_prefix(round);
@@ -77238,9 +77468,9 @@ ELASTIC_DECL task<void> wire_extension::await_readers(rendezvous_round round) {
 
 // ---- a worker -----------------------------------------------------------------------------------
 
-ELASTIC_DECL void wire_extension::change_environment(const worker_identity& worker,
+ELASTIC_DECL void wire_part::change_environment(const worker_identity& worker,
                                                      environment_map& variables) {
-  inner_->change_environment(worker, variables);
+  if (!context_.has_world) return;
   const std::vector<std::string> misleading = misleading_variables(variables, kinds_);
   for (const std::string& name : misleading) variables.erase(name);
   if (!misleading.empty() && !std::exchange(has_noted_variables_, true)) {
@@ -77261,32 +77491,25 @@ ELASTIC_DECL void wire_extension::change_environment(const worker_identity& work
   variables["MPI_LOCALNRANKS"] = std::to_string(worker.local_world_size);
 }
 
-ELASTIC_DECL int wire_extension::passed_descriptor(int local_rank) {
-  if (!pmi_) return inner_->passed_descriptor(local_rank);
-  return pmi_->descriptor(static_cast<std::size_t>(local_rank));
+ELASTIC_DECL int wire_part::passed_descriptor(int local_rank) {
+  return pmi_ ? pmi_->descriptor(static_cast<std::size_t>(local_rank)) : -1;
 }
 
-ELASTIC_DECL void wire_extension::begin_replacement(const rendezvous_round& round) {
-  if (has(wire_up::mpi)) {
-    throw error(errc::invalid_argument,
-                "the wire-up mpi and on_failure replace exclude each other: the processes of an "
-                "MPI program cannot form another world");
-  }
-  inner_->begin_replacement(round);
+ELASTIC_DECL void wire_part::begin_replacement(const rendezvous_round&) {
+  if (!has(wire_up::mpi)) return;
+  throw error(errc::invalid_argument,
+              "the wire-up mpi and on_failure replace exclude each other: the processes of an MPI "
+              "program cannot form another world");
 }
 
 // ---- while workers run --------------------------------------------------------------------------
 
-ELASTIC_DECL task<void> wire_extension::beside_workers(bool may_restart) {
-  if (!pmi_) {
-    co_await inner_->beside_workers(may_restart);
-    co_return;
-  }
-  co_await race(endless(inner_->beside_workers(may_restart)), pmi_->serve(), notice_other_mpi());
+ELASTIC_DECL task<void> wire_part::beside_workers(bool) {
+  if (pmi_) co_await race(pmi_->serve(), notice_other_mpi());
 }
 
 /// Warns of Open MPI: without its launcher, each process silently runs in a world of its own.
-ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
+ELASTIC_DECL task<void> wire_part::notice_other_mpi() {
   constexpr std::chrono::seconds last(32);
   for (std::chrono::seconds pause(1); !has_noted_mpi_ && pause <= last; pause *= 2) {
     co_await context_.time->sleep_until(deadline_after(context_.time->now(), pause));
@@ -77299,7 +77522,7 @@ ELASTIC_DECL task<void> wire_extension::notice_other_mpi() {
   co_await context_.time->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL bool wire_extension::has_other_mpi() const {
+ELASTIC_DECL bool wire_part::has_other_mpi() const {
   constexpr std::string_view libraries[] = {"/libopen-pal.so", "/libopen-rte.so", "/libpmix.so"};
   for (const attempt_worker& worker : context_.workers()) {
     const auto slot = static_cast<std::size_t>(worker.local_rank);
@@ -77314,9 +77537,9 @@ ELASTIC_DECL bool wire_extension::has_other_mpi() const {
   return false;
 }
 
-ELASTIC_DECL task<void> wire_extension::close() {
+ELASTIC_DECL task<void> wire_part::end() {
   pmi_.reset();
-  return inner_->close();
+  return agent_part::end();
 }
 
 }  // namespace elastic::detail
@@ -78221,11 +78444,7 @@ ELASTIC_DECL std::string parse_wait_channel(std::string_view text) {
 
 }  // namespace elastic::detail
 
-#endif
-
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/inspection/detail/impl/recorder_client.ipp ----
+// ---- elastic/diagnosis/detail/impl/recorder_client.ipp ----
 
 namespace elastic::detail {
 
@@ -78285,10 +78504,6 @@ ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& soc
 }
 
 }  // namespace elastic::detail
-
-#endif
-
-#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
 // ---- elastic/diagnosis/detail/impl/recorder_dump.ipp ----
 
@@ -78767,11 +78982,7 @@ ELASTIC_DECL std::vector<stack_frame> parse_main_stack(std::string_view text) {
 
 }  // namespace elastic::detail
 
-#endif
-
-#if defined(ELASTIC_WITH_INSPECTION) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
-
-// ---- elastic/inspection/detail/impl/recorder_pickle.ipp ----
+// ---- elastic/diagnosis/detail/impl/recorder_pickle.ipp ----
 
 #include <bit>
 
@@ -79013,10 +79224,6 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
 }
 
 }  // namespace elastic::detail
-
-#endif
-
-#if defined(ELASTIC_WITH_DIAGNOSIS) && (!defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 4)
 
 // ---- elastic/diagnosis/detail/impl/stall_judge.ipp ----
 
@@ -82111,29 +82318,21 @@ ELASTIC_DECL std::string role_command::text() const {
 namespace elastic::detail {
 
 ELASTIC_DECL role_watch::role_watch(elastic::role::readiness readiness, int workers,
-                                    std::shared_ptr<worker_observer> next,
                                     std::function<void()> on_ready)
     : readiness_(readiness),
       workers_(static_cast<std::size_t>(workers)),
-      next_(std::move(next)),
       on_ready_(std::move(on_ready)) {}
 
 ELASTIC_DECL void role_watch::started(const started_workers& start) {
   // Workers that kept their processes have reported before.
   if (start.stayed == 0) reported_.clear();
   if (readiness_ == elastic::role::readiness::start) on_ready_();
-  if (next_) next_->started(start);
 }
 
-ELASTIC_DECL void role_watch::progress(const worker_progress& progress) {
-  const bool is_first = reported_.insert(progress.local_rank).second;
+ELASTIC_DECL void role_watch::progressed(const worker_progress& made) {
+  const bool is_first = reported_.insert(made.local_rank).second;
   const bool is_last = is_first && reported_.size() == workers_;
   if (is_last && readiness_ == elastic::role::readiness::progress) on_ready_();
-  if (next_) next_->progress(progress);
-}
-
-ELASTIC_DECL void role_watch::hung(const hung_worker& worker) {
-  if (next_) next_->hung(worker);
 }
 
 }  // namespace elastic::detail
