@@ -51357,9 +51357,11 @@ ELASTIC_DECL std::shared_ptr<agent_parts> agent_run::make_parts(agent_part::cont
                                                            const agent_services& services) {
   context.local_world_size = spec_.nproc_per_node;
   context.job_may_grow = job_may_grow_;
-  auto parts = make_agent_parts(services, std::move(context), factory_.run_id(), group_);
-  parts->add(new_shared<own_part>(*this));
-  return parts;
+  agent_services all = services;
+  // First: the journal has a step before what other parts record because of it.
+  all.parts.insert(all.parts.begin(),
+                   {"agent", [this](const auto&) { return new_shared<own_part>(*this); }});
+  return make_agent_parts(all, std::move(context), factory_.run_id(), group_);
 }
 
 ELASTIC_DECL void agent_run::take(const signal_request& request) {
