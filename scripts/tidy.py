@@ -60,9 +60,8 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 SHARED = {
-    "agent": ["agent_journal", "agent_parts", "agent_telemetry", "async_run", "command_reply",
-              "inbox_service", "line_template", "pending_command", "request_inbox", "role_link",
-              "run_files"],
+    "agent": ["async_run", "command_reply", "inbox_service", "line_template", "pending_command",
+              "request_inbox", "role_link", "worker_run"],
     "base": ["asio_address", "asio_channel", "asio_core", "asio_descriptor", "asio_local",
              "asio_network", "asio_ssl", "asio_strand", "asio_tasks", "asio_tcp", "base64",
              "blocking", "concurrent_run", "descriptor_share", "endless", "executor_work",
@@ -300,12 +299,13 @@ def check_definitions(tree):
         yield "include/" + SOURCE, 1, f"does not list what there is: {name}"
 
 
+FREE_FUNCTION = r"(?!return|using|class|struct)[\w:]\S*(?: \S+)*[ &*](\w+)\("
 KEYWORDS = {"return", "co_return", "co_await", "throw", "else", "new", "case", "if"}
 
 
 def events_of(lines):
-    """What a header includes, declares and calls, in that order. Names of one word are left out:
-    members often have the name of another header's function."""
+    """What a header includes, declares and calls, in that order. Names of one word count only where
+    they are qualified: members often have the name of another header's function."""
     for number, line in enumerate(lines, 1):
         if found := re.match(r"#include <(elastic/[^>]+)>", line):
             yield "includes", found[1], number
@@ -315,6 +315,10 @@ def events_of(lines):
             yield "shares", "limits", number
         elif re.search(r"(?<![\w:])limits::", code):
             yield "calls", "limits", number
+        for found in re.finditer(r"(?<![\w:])detail::(\w+)\(", code):
+            yield "calls", f"detail::{found[1]}", number
+        if found := re.match(FREE_FUNCTION, code):
+            yield "shares", f"detail::{found[1]}", number
         for found in re.finditer(r"(?<![.\w])(?<!->)(?<!::)(\w+_\w+)\(", code):
             before = re.search(r"(\w+|\w>)[&*]* [&*]*$", code[:found.start()])
             if not before or before[1] in KEYWORDS:
@@ -349,8 +353,8 @@ def undeclared_calls(headers, homes, start):
 
 
 def check_self_contained(tree):
-    """A header can be the first that a unit includes: it, and its definitions, include the headers
-    of the functions that they call."""
+    """A header can be the first that a unit includes, and so can definitions, in a unit of a
+    compiled library: both include the headers of the functions that they call."""
     headers = {name: list(events_of(lines))
                for name, lines in tree.headers((".hpp", ".ipp")).items() if name != SOURCE}
     members = {what for events in headers.values() for kind, what, _ in events
@@ -362,11 +366,13 @@ def check_self_contained(tree):
                 homes.setdefault(what, set()).add(name)
     headers = {name: [event for event in events if event[0] == "includes" or event[1] in homes]
                for name, events in headers.items()}
+    compiled = {name: [event for event in events if not str(event[1]).endswith(".ipp")]
+                for name, events in headers.items()}
     found = {}
     for start in headers:
-        if start.endswith(".hpp"):
-            for call in undeclared_calls(headers, homes, start):
-                found.setdefault(call, start)
+        graph = headers if start.endswith(".hpp") else compiled
+        for call in undeclared_calls(graph, homes, start):
+            found.setdefault(call, start)
     for (name, number, message), start in sorted(found.items()):
         yield "include/" + name, number, f"{message} (a unit that begins with {start})"
 
@@ -443,7 +449,7 @@ def check_awaited_conditions(tree):
                                          "variable: g++ 12 miscompiles it; name the result")
 
 
-AWAITING_STATEMENT = re.compile(r"[^;{}]*\bco_await\b[^;{}]*")
+STATEMENT = re.compile(r"[^;{}]+")
 
 
 def operand_at(text, begin, end_letter):
@@ -475,7 +481,9 @@ def check_awaited_choices(tree):
         if not name.endswith((".hpp", ".ipp", ".cpp")):
             continue
         text = "\n".join(code_of(line) for line in lines)
-        for found in AWAITING_STATEMENT.finditer(text):
+        for found in STATEMENT.finditer(text):
+            if "co_await" not in found[0]:
+                continue
             for mark in re.finditer(r"\?", found[0]):
                 if chooses_call(found[0], mark.start()):
                     number = text.count("\n", 0, found.start() + mark.start()) + 1
@@ -708,6 +716,8 @@ VIOLATIONS = [
     ("include/elastic/process/impl/stray.ipp", START, "there is no header"),
     ("include/elastic/process/impl/child.ipp", "void start() {\n  read_time();\n}\n",
      "uses read_time"),
+    ("include/elastic/process/impl/child.ipp", "void start() {\n  detail::read_time();\n}\n",
+     "uses detail::read_time"),
     (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
     (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
     (PAGE, "```python\nfor step in steps:\n        one()\n    two()\n```\n", "this is no Python"),

@@ -11,6 +11,7 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/quantity.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>

@@ -7,6 +7,7 @@
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/stable_order.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/diagnosis/detail/stall_text.hpp>
 #include <elastic/diagnosis/detail/user_frame.hpp>
 #include <elastic/diagnosis/detail/wait_graph.hpp>
