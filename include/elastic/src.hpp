@@ -97,6 +97,7 @@
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/detail/impl/worker_leftovers.ipp>
 #include <elastic/agent/detail/impl/worker_orders.ipp>
+#include <elastic/agent/detail/impl/worker_run.ipp>
 #include <elastic/agent/detail/impl/worker_stop.ipp>
 #include <elastic/agent/detail/impl/worker_watch.ipp>
 #include <elastic/agent/impl/agent_part.ipp>

@@ -290,14 +290,14 @@ TEST_CASE("role status: replicas pause, and go on as they were", "[integration][
   check({"resume", "--role", "rollout", place}, 1,
         "rollout: not resumed: the replicas are not paused\n");
   check({"checkpoint", "--role", "rollout", place}, 1,
-        "rollout: no replica accepts requests for a checkpoint\n");
+        "rollout: no worker accepts requests for a checkpoint\n");
   check({"pause", "--role", "rollout", place, "a", "new", "disk"}, 0,
         "rollout: the replicas are paused: none of this node runs\n");
   CHECK(rollout()["worker_count"] == 0);
   CHECK(rollout()["activity"] == "paused");
   check({"pause", "--role", "rollout", place}, 0, "rollout: the replicas are already paused\n");
   check({"checkpoint", "--role", "rollout", place}, 1,
-        "rollout: no replicas run on this node now\n");
+        "rollout: no checkpoint: no workers run on this node now\n");
   CHECK(json_of(stage.socket(), "/roles/trainer/api/v1/job")["workers"] == before["workers"]);
   check({"resume", "--role", "rollout", place}, 0, "rollout: the replicas run again\n");
   REQUIRE(comes_true([&] { return all_run(stage.socket()); }));

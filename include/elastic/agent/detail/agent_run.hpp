@@ -3,18 +3,12 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/agent_step.hpp>
-#include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/epoch_record.hpp>
-#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/pending_command.hpp>
-#include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/detail/round_agreement.hpp>
-#include <elastic/agent/detail/run_files.hpp>
-#include <elastic/agent/detail/worker_orders.hpp>
-#include <elastic/agent/detail/worker_stop.hpp>
+#include <elastic/agent/detail/worker_run.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/run_result.hpp>
@@ -43,40 +37,29 @@
 namespace elastic::detail {
 
 /// One run of an agent, from its first round to its end. Everything runs on its strand.
-class agent_run {
+class agent_run final : public worker_run {
  public:
-  /// @param context  the members that the caller knows: strand, executor, commands
-  ELASTIC_DECL agent_run(agent_part::context context, const worker_spec& spec,
+  /// @param context  the members that the caller knows: strand, executor, commands, signal
+  ELASTIC_DECL agent_run(agent_part::context context, worker_spec spec,
                          rendezvous_factory rendezvous, agent_services services, std::string notice,
                          std::string meeting, bool job_may_grow);
 
-  agent_run(const agent_run&) = delete;
-  agent_run& operator=(const agent_run&) = delete;
-
-  /// Passes a signal on to the workers. Between two attempts there is none, and the signal is lost.
-  ELASTIC_DECL void take(const signal_request& request);
-
-  /// Sends a signal to one worker, which may be on another node.
-  ELASTIC_DECL void take(const rank_signal_request& request);
+  using worker_run::take;
 
   /// Queues a request to the workers over the control channel.
   void take(const worker_request& request) { orders_.push(request); }
 
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
 
-  /// Takes a stop request. The first one wakes the coroutine that carries it out.
-  ELASTIC_DECL void take(const stop_request& request);
-
-  /// Runs the job on this node to its end. Then no worker is left, and the node has left the
-  /// rendezvous.
-  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
-
  private:
   /// The first part of the agent: the agent itself.
   class own_part;
 
-  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
-                                                       const agent_services& services);
+  ELASTIC_DECL task<void> live(std::optional<run_result>& result) override;
+  ELASTIC_DECL void on_stop(const stop_request& request, bool kills) override;
+  // The services with the run's own part first: the journal has a step before what other parts
+  // record because of it.
+  ELASTIC_DECL static agent_services with_own_part(agent_services services, agent_run& self);
 
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
@@ -104,7 +87,6 @@ class agent_run {
 
   // ---- the loop ---------------------------------------------------------------------------------
 
-  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> run_to_stop();
   ELASTIC_DECL task<run_result> run_attempts();
   ELASTIC_DECL task<void> kill_at_fence();
@@ -161,10 +143,9 @@ class agent_run {
 
   // ---- stopping ---------------------------------------------------------------------------------
 
-  ELASTIC_DECL stop_plan usual_stop() const;
+  ELASTIC_DECL stop_plan stop_in_time() const;
   ELASTIC_DECL task<void> stop_usually();
   ELASTIC_DECL task<void> stop_workers(stop_plan plan);
-  ELASTIC_DECL task<void> save_before_stop(int signal);
 
   // ---- ending the job ---------------------------------------------------------------------------
 
@@ -176,29 +157,18 @@ class agent_run {
   ELASTIC_DECL task<run_result> leave_job();
   ELASTIC_DECL void exclude_node(const std::string& reason);
   ELASTIC_DECL run_result finish(worker_state state, std::string reason);
+  ELASTIC_DECL run_result complete(run_result result);
   ELASTIC_DECL task<void> leave_rendezvous();
   ELASTIC_DECL task<void> run_and_log(task<void> step);
-  ELASTIC_DECL void report(const run_result& result);
 
-  const worker_spec& spec_;
   std::string notice_;
   std::string meeting_;
   rendezvous_factory factory_;
   /// Until the first round, this is the handler that is being tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
-  asio::any_io_executor strand_;
-  /// Never null.
-  std::shared_ptr<agent_parts> parts_;
-  agent_services services_;
   /// Totals of all attempts; nothing is counted unless a part starts workers.
   worker_starts starts_;
-  const logger& log_;
-  time_source& time_;
-  run_files files_;
-  worker_group group_;
-  agent_journal journal_;
-  agent_telemetry telemetry_;
   job_pause pause_;
   /// A pause that was requested between two epochs.
   std::shared_ptr<pending_command> pause_for_epoch_;
@@ -208,10 +178,6 @@ class agent_run {
   /// Empty before the first round and after the last.
   std::optional<attempt> attempt_;
   epoch_record epochs_;
-  worker_stop stop_;
-  worker_orders orders_;
-  /// How often workers had failed when those of the last attempt were started.
-  int restarts_ = 0;
   /// Workers were started that `kill_at_fence` does not know yet.
   event_flag started_;
   /// The workers that were started last were killed at the fence.

@@ -47,6 +47,7 @@ class worker_orders {
   /// Asks the workers to save a checkpoint, and logs the outcome.
   /// Cancellation: all types; workers that were asked may still save.
   ELASTIC_DECL task<job_command::outcome> save(duration timeout);
+  bool is_saving() const { return is_saving_; }
 
  private:
   /// A request, and the command that waits for its outcome (null: none).
@@ -66,6 +67,7 @@ class worker_orders {
   const logger& log_;
   mailbox<order> requests_;
   mailbox<std::shared_ptr<pending_command>> inspections_;
+  bool is_saving_ = false;
 };
 
 }  // namespace elastic::detail

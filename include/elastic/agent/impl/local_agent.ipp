@@ -38,7 +38,7 @@ inline task<run_result> serve_agent(agent_part::context context,
   const asio::any_io_executor strand = context.strand;
   local_agent::options& options = pending->options;
   agent_services services = complete(std::move(options.services), strand);
-  const auto run = new_shared<agent_run>(std::move(context), options.workers,
+  const auto run = new_shared<agent_run>(std::move(context), std::move(options.workers),
                                          std::move(options.rendezvous), std::move(services),
                                          std::move(options.notice), std::move(options.meeting),
                                          options.job_may_grow);

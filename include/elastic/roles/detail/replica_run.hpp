@@ -3,33 +3,22 @@
 #pragma once
 
 #include <elastic/agent/agent_part.hpp>
-#include <elastic/agent/detail/agent_parts.hpp>
-#include <elastic/agent/agent_services.hpp>
-#include <elastic/agent/detail/agent_journal.hpp>
-#include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/pending_command.hpp>
-#include <elastic/agent/detail/request_inbox.hpp>
-#include <elastic/agent/detail/run_files.hpp>
+#include <elastic/agent/detail/worker_run.hpp>
+#include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
-#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_request.hpp>
-#include <elastic/agent/worker_spec.hpp>
-#include <elastic/agent/worker_state.hpp>
-#include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/launch/detail/worker_preparation.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/roles/detail/replica_ledger.hpp>
 
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,23 +34,14 @@ namespace elastic::detail {
 /// channel and hang detection; a replica_ledger decides about each failure.
 ///
 /// Thread-safety: its strand.
-class replica_run {
+class replica_run final : public worker_run {
  public:
+  /// @param context   the members that the caller knows: strand, executor, commands, signal
   /// @param prepared  its services are complete
-  /// @param context   the members that the caller knows: strand, executor, commands
   ELASTIC_DECL replica_run(agent_part::context context, prepared_workers prepared,
                            std::string run_id);
 
-  replica_run(const replica_run&) = delete;
-  replica_run& operator=(const replica_run&) = delete;
-
-  /// Runs the replicas to their end. The caller never cancels it: only a stop_request ends it
-  /// early.
-  task<run_result> run() { return with_cleanup(run_to_end(), parts_->close()); }
-
-  ELASTIC_DECL void take(const stop_request& request);
-  ELASTIC_DECL void take(const signal_request& request);
-  ELASTIC_DECL void take(const rank_signal_request& request);
+  using worker_run::take;
   ELASTIC_DECL void take(const std::shared_ptr<pending_command>& pending);
   /// A replica_set has no function that makes this request.
   void take(const worker_request&) {}
@@ -74,11 +54,10 @@ class replica_run {
     time_point ended;
   };
 
-  ELASTIC_DECL std::shared_ptr<agent_parts> make_parts(agent_part::context context,
-                                                       const agent_services& services);
+  ELASTIC_DECL task<void> live(std::optional<run_result>& result) override;
+  void on_stop(const stop_request&, bool) override { happened_.set(); }
 
   // The loop: queued events and commands are handled here, one at a time.
-  ELASTIC_DECL task<run_result> run_to_end();
   ELASTIC_DECL task<run_result> supervise();
   ELASTIC_DECL task<void> take_step();
   ELASTIC_DECL task<void> spend_pause();
@@ -94,10 +73,7 @@ class replica_run {
   ELASTIC_DECL void drain(pending_command& pending);
   ELASTIC_DECL void begin_pause(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL void begin_resume(std::shared_ptr<pending_command> pending);
-  ELASTIC_DECL task<void> save(std::shared_ptr<pending_command> pending);
-  ELASTIC_DECL task<void> inspect(std::shared_ptr<pending_command> pending);
   ELASTIC_DECL std::optional<int> ended_with_success() const;
-  ELASTIC_DECL task<checkpoint_outcome> save_within(duration limit);
   ELASTIC_DECL task<void> pause();
   ELASTIC_DECL task<void> resume();
 
@@ -112,33 +88,15 @@ class replica_run {
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
 
   ELASTIC_DECL task<void> stop_all(stop_plan plan);
-  ELASTIC_DECL task<void> carry_out(stop_plan plan);
   ELASTIC_DECL task<void> end_all();
-  ELASTIC_DECL task<void> save_before_stop();
   ELASTIC_DECL task<void> save_before_pause(duration limit);
-  stop_plan usual_stop() const { return {SIGTERM, spec_.shutdown_timeout, spec_.signal_scope}; }
 
   ELASTIC_DECL task<run_result> finish_stopped();
+  ELASTIC_DECL run_result finish_succeeded();
   ELASTIC_DECL run_result finish_failed();
-  ELASTIC_DECL run_result finish(worker_state state, std::string reason);
-  ELASTIC_DECL void report(const run_result& result);
 
-  const worker_spec spec_;
   std::string notice_;
-  const std::string run_id_;
-  const asio::any_io_executor strand_;
-  /// Never null. Their functions about rounds are not called.
-  std::shared_ptr<agent_parts> parts_;
-  const agent_services services_;
-  const logger& log_;
-  time_source& time_;
-  run_files files_;
-  worker_group group_;
-  agent_journal journal_;
-  agent_telemetry telemetry_;
   replica_ledger ledger_;
-  std::optional<stop_request> stop_;
-  event_flag stop_requested_;
   /// Wakes the loop.
   event_flag happened_;
   /// The replicas that have ended and await a decision, in the order of their ends.
@@ -147,11 +105,9 @@ class replica_run {
   std::deque<next_life> due_;
   /// Why no replica restarts any more; empty: they may.
   std::optional<restart_ledger::decision> refusal_;
-  int restarts_ = 0;
   /// Commands that wait for the loop.
   std::shared_ptr<pending_command> asked_pause_;
   std::shared_ptr<pending_command> asked_resume_;
-  bool is_saving_ = false;
   bool is_paused_ = false;
   /// How often all replicas were started again after a pause.
   std::int64_t start_ = 0;

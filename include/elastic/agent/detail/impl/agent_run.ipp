@@ -12,6 +12,7 @@
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/base/detail/endless.hpp>
 #include <elastic/base/detail/keep_result.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/quantity.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -36,35 +37,30 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL agent_run::agent_run(agent_part::context context, const worker_spec& spec,
+inline agent_part::context with_growth(agent_part::context context, bool job_may_grow) {
+  context.job_may_grow = job_may_grow;
+  return context;
+}
+
+ELASTIC_DECL agent_run::agent_run(agent_part::context context, worker_spec spec,
                                   rendezvous_factory rendezvous, agent_services services,
                                   std::string notice, std::string meeting, bool job_may_grow)
-    : spec_(spec),
+    : worker_run(with_growth(std::move(context), job_may_grow), std::move(spec),
+                 with_own_part(std::move(services), *this), rendezvous.run_id(),
+                 rendezvous.backend()),
       notice_(std::move(notice)),
       meeting_(std::move(meeting)),
       factory_(std::move(rendezvous)),
       rendezvous_(factory_.handler()),
       job_may_grow_(job_may_grow),
-      strand_(context.strand),
-      parts_(make_parts(std::move(context), services)),
-      services_(wrap_launcher(std::move(services), *parts_)),
-      log_(services_.log),
-      time_(*services_.time),
-      files_(*services_.journal, time_, log_),
-      group_(strand_, spec, services_, files_.layout()),
-      journal_(*services_.journal, spec, group_, time_),
-      telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
       pause_(rendezvous_, journal_, log_),
-      ledger_(spec.max_restarts, spec.restart, spec.name_of("max_restarts")),
-      epochs_(spec, group_, journal_, telemetry_, time_, log_),
-      stop_(strand_, spec, group_, journal_, time_),
-      orders_(strand_, group_, *parts_, journal_, time_, log_),
+      ledger_(spec_.max_restarts, spec_.restart, spec_.name_of("max_restarts")),
+      epochs_(spec_, group_, journal_, telemetry_, time_, log_),
       started_(strand_),
       fenced_(strand_) {
   // The other workers must stop whether the group restarts or the job ends, in the same way as by
-  // `usual_stop`.
-  group_.stop_on_failure({SIGTERM, spec.shutdown_timeout, spec.signal_scope});
-  group_.attach(parts_);
+  // `stop_in_time`.
+  group_.stop_on_failure(usual_stop());
 }
 
 class agent_run::own_part final : public agent_part {
@@ -78,42 +74,10 @@ class agent_run::own_part final : public agent_part {
   agent_run& run_;
 };
 
-ELASTIC_DECL std::shared_ptr<agent_parts> agent_run::make_parts(agent_part::context context,
-                                                           const agent_services& services) {
-  context.local_world_size = spec_.nproc_per_node;
-  context.job_may_grow = job_may_grow_;
-  agent_services all = services;
-  // First: the journal has a step before what other parts record because of it.
-  all.parts.insert(all.parts.begin(),
-                   {"agent", [this](const auto&) { return new_shared<own_part>(*this); }});
-  return make_agent_parts(all, std::move(context), factory_.run_id(), group_);
-}
-
-ELASTIC_DECL void agent_run::take(const signal_request& request) {
-  log_.info("{} passed on to {}", signal_name(request.number),
-            quantity(group_.running() + group_.starting(), "worker"));
-  group_.signal(request.number);
-}
-
-ELASTIC_DECL void agent_run::take(const rank_signal_request& request) {
-  for (const worker_group::worker& entry : group_.workers()) {
-    if (entry.identity.rank != request.rank || entry.pid == 0) continue;
-    const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
-    std::string text = fmt::format("rank {} does not run", request.rank);
-    if (!entry.end) {
-      group_.signal(slot, request.number);
-      text = fmt::format("{} sent to rank {} (local rank {}, pid {})", signal_name(request.number),
-                         request.rank, slot, entry.pid);
-    }
-    if (request.reason.empty()) {
-      log_.debug("{}", text);
-    } else {
-      log_.warning("{}: {}", request.reason, text);
-      if (!entry.end) {
-        journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
-      }
-    }
-  }
+ELASTIC_DECL agent_services agent_run::with_own_part(agent_services services, agent_run& self) {
+  services.parts.insert(services.parts.begin(),
+                        {"agent", [&self](const auto&) { return new_shared<own_part>(self); }});
+  return services;
 }
 
 ELASTIC_DECL void agent_run::take(const std::shared_ptr<pending_command>& pending) {
@@ -126,66 +90,14 @@ ELASTIC_DECL void agent_run::take(const std::shared_ptr<pending_command>& pendin
   }
 }
 
-/// What a stop does to the workers, and how long that may take.
-inline std::string stop_words(const stop_request& request, const worker_spec& spec) {
-  std::string words = "stopping the workers, which have ";
-  if (request.signal == SIGTERM && spec.preempt_grace > duration::zero()) {
-    words += worker_liveness::text_of(spec.preempt_grace) + " to save and then ";
-  }
-  words += worker_liveness::text_of(request.grace.value_or(spec.shutdown_timeout)) +
-           " before they are killed";
-  if (request.signal == SIGINT && request.escalates) {
-    words += "; a second SIGINT (Ctrl-C) kills them at once";
-  }
-  return words;
+ELASTIC_DECL void agent_run::on_stop(const stop_request& request, bool kills) {
+  const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
+  if (request.is_node_bad && !kills) stop_others(request.reason, saves);
 }
 
-ELASTIC_DECL void agent_run::take(const stop_request& request) {
-  if (stop_.is_requested() && !request.escalates) return;
-  const bool is_urgent = stop_.is_requested() || request.signal == SIGKILL;
-  std::string effect = is_urgent ? "killing the workers" : stop_words(request, spec_);
-  if (group_.running() == 0) effect = "no worker is running, so the agent just ends";
-  const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  const std::string text = fmt::format("{}: {}", reason, effect);
-  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
-  stop_.take(request);
-  journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
-  if (is_urgent) {
-    group_.kill();
-  } else {
-    group_.end_hooks();
-    const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
-    if (request.is_node_bad) stop_others(request.reason, saves);
-  }
-}
-
-ELASTIC_DECL task<run_result> agent_run::run_to_end() {
-  agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
-  const time_point began = time_.now();
-  journal_.note_start(factory_.run_id(), factory_.backend());
-  std::optional<run_result> result;
-  std::string breakdown = "unknown error";
-  std::exception_ptr failure;
-  try {
-    task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
-    co_await race(keep_result(std::move(living), result), kill_at_fence());
-  } catch (const std::exception& thrown) {
-    failure = std::current_exception();
-    breakdown = thrown.what();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  journal_.note_end(result ? result->state : worker_state::failed,
-                    result ? result->reason : breakdown, began);
-  task<void> leaving = files_.leave(result ? &*result : nullptr);
-  co_await std::move(leaving);
-  if (failure) {
-    telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(group_.error_of_run(failure));
-  }
-  if (result->state == worker_state::stopped) timer.fail();
-  report(*result);
-  co_return std::move(*result);
+ELASTIC_DECL task<void> agent_run::live(std::optional<run_result>& result) {
+  task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
+  co_await race(keep_result(std::move(living), result), kill_at_fence());
 }
 
 // ---- commands ---------------------------------------------------------------------------------
@@ -289,7 +201,7 @@ ELASTIC_DECL task<run_result> agent_run::run_to_stop() {
 /// Runs attempts until the job ends on this node.
 ELASTIC_DECL task<run_result> agent_run::run_attempts() {
   using action = agent_step::action;
-  task<void> opening = files_.open(factory_.run_id(), spec_.log_dir, spec_.log_name, spec_.journal);
+  task<void> opening = files_.open(run_id_, spec_.log_dir, spec_.log_name, spec_.journal);
   co_await stop_.run_until_requested(std::move(opening));
   co_await begin_attempt();
   emit_early_outcome();
@@ -472,8 +384,8 @@ ELASTIC_DECL task<bool> agent_run::start_before_fence(rendezvous_round round,
                                                       assigned_ranks ranks) {
   bool all_run = false;
   task<void> working = attempt_->epoch.keeps_survivors
-                           ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
-                           : group_.start(round, ranks, factory_.run_id(), restarts_);
+                           ? group_.rejoin(round, ranks, run_id_, restarts_)
+                           : group_.start(round, ranks, run_id_, restarts_);
   agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._start_workers");
   co_await race(note_end(std::move(working), all_run), fenced_.wait());
   if (!all_run) timer.fail();
@@ -542,7 +454,7 @@ ELASTIC_DECL task<void> agent_run::next_round() {
     rendezvous_ = co_await std::move(making);
   }
   rendezvous_round round = co_await rendezvous_->next_round();
-  check_round(round, factory_.backend());
+  check_round(round, backend_);
   journal_.begin_round(round.round);
   attempt_ = attempt();
   attempt_->round = std::move(round);
@@ -560,7 +472,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   role.local_world_size = spec_.nproc_per_node;
   role.is_same_everywhere =
       find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-  if (group_.stayers().is_on() && factory_.backend() == "static" &&
+  if (group_.stayers().is_on() && backend_ == "static" &&
       attempt_->round.group_world_size > 1) {
     throw error(errc::invalid_argument,
                 fmt::format("{} replace: several nodes of the static rendezvous have one store "
@@ -788,7 +700,7 @@ ELASTIC_DECL task<void> agent_run::report_first_failure() {
     end_reason_ = failure.what();
   }
   // If the others cannot be reached, no attempt follows; this node still reports its own failure.
-  if (!is_sent) co_await stop_workers(usual_stop());
+  if (!is_sent) co_await stop_workers(stop_in_time());
 }
 
 /// The first failure, as a text for the other nodes.
@@ -845,32 +757,22 @@ ELASTIC_DECL task<void> agent_run::restart(duration delay) {
 
 /// The usual way to stop workers. A node that has lost the others only has the time until they
 /// continue without it.
-ELASTIC_DECL stop_plan agent_run::usual_stop() const {
-  duration grace = spec_.shutdown_timeout;
-  if (const rendezvous_change* change = round_end()) grace = std::min(grace, change->grace);
-  return {SIGTERM, grace, spec_.signal_scope};
+ELASTIC_DECL stop_plan agent_run::stop_in_time() const {
+  stop_plan plan = usual_stop();
+  const rendezvous_change* const change = round_end();
+  if (change) plan.grace = std::min(plan.grace, change->grace);
+  return plan;
 }
 
 ELASTIC_DECL task<void> agent_run::stop_usually() {
   const agent_telemetry::timed_step timer(telemetry_, "LocalElasticAgent._stop_workers");
-  co_await stop_workers(usual_stop());
+  co_await stop_workers(stop_in_time());
 }
 
 /// Stops the workers by `plan`, or by the stop request if there is one or one arrives meanwhile.
 ELASTIC_DECL task<void> agent_run::stop_workers(stop_plan plan) {
   const rendezvous_change* const change = round_end();
   return stop_.stop(plan, change ? change->grace : duration::max());
-}
-
-/// On preemption, lets the workers save a checkpoint before they are stopped. A second stop
-/// request kills the workers, which ends the wait.
-ELASTIC_DECL task<void> agent_run::save_before_stop(int signal) {
-  const duration timeout = spec_.preempt_grace;
-  if (signal != SIGTERM || timeout <= duration::zero()) co_return;
-  const bool is_between = group_.stayers().is_on() && group_.stayers().ready() > 0;
-  if (group_.state() != worker_state::healthy || is_between) co_return;
-  log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
-  co_await orders_.save(timeout);
 }
 
 // ---- ending the job ---------------------------------------------------------------------------
@@ -904,11 +806,9 @@ ELASTIC_DECL run_result agent_run::finish_unreported() {
 
 ELASTIC_DECL task<run_result> agent_run::finish_stopped() {
   const stop_request request = *stop_.request();
-  co_await save_before_stop(request.signal);
-  co_await stop_workers(usual_stop());
-  run_result result =
-      finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
-  result.stop_signal = request.signal;
+  co_await save_before_stop();
+  co_await stop_workers(stop_in_time());
+  run_result result = complete(stopped_result());
   if (request.is_node_bad) exclude_node(result.reason);
   co_return result;
 }
@@ -919,7 +819,7 @@ ELASTIC_DECL task<run_result> agent_run::leave_job() {
   const std::string reason = *bad_node();
   log_.error("this node leaves the job: {}", reason);
   stop_others(reason, false);
-  co_await stop_workers(usual_stop());
+  co_await stop_workers(stop_in_time());
   run_result result = finish(worker_state::failed, reason);
   job_end_.reset();
   result.left_as_bad = true;
@@ -933,15 +833,14 @@ ELASTIC_DECL void agent_run::exclude_node(const std::string& reason) {
 
 ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason) {
   if (state == worker_state::failed) job_end_ = rendezvous_handler::job_end::failed;
-  end_reason_ = reason;
-  run_result result;
-  result.state = state;
-  result.failures = group_.failures(host_name());
-  result.max_restarts = spec_.max_restarts;
-  result.restarts = restarts_;
+  return complete(make_result(state, std::move(reason)));
+}
+
+/// Adds what only the workers of a world have.
+ELASTIC_DECL run_result agent_run::complete(run_result result) {
+  end_reason_ = result.reason;
   result.starts = starts_;
   result.replacements = epochs_.replacements();
-  result.reason = std::move(reason);
   return result;
 }
 
@@ -950,7 +849,7 @@ ELASTIC_DECL run_result agent_run::finish(worker_state state, std::string reason
 ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
   std::exception_ptr failure;
   try {
-    co_await stop_workers(usual_stop());
+    co_await stop_workers(stop_in_time());
   } catch (...) {
     failure = std::current_exception();
   }
@@ -961,6 +860,10 @@ ELASTIC_DECL task<void> agent_run::leave_rendezvous() {
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
     co_await run_and_log(rendezvous_->shutdown());
   }
+  if (const std::string starts = starts_.text(); !starts.empty()) {
+    log_.info("the workers' starts on this node: {}", starts);
+  }
+  if (!epochs_.replacements().empty()) log_.info("{}", epochs_.replacements().text());
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -973,16 +876,4 @@ ELASTIC_DECL task<void> agent_run::run_and_log(task<void> step) {
   }
 }
 
-ELASTIC_DECL void agent_run::report(const run_result& result) {
-  if (const std::string starts = starts_.text(); !starts.empty()) {
-    log_.info("the workers' starts on this node: {}", starts);
-  }
-  if (!epochs_.replacements().empty()) log_.info("{}", epochs_.replacements().text());
-  if (result.state != worker_state::stopped) telemetry_.emit_result(result);
-  telemetry_.record_workers(group_, result);
-  telemetry_.record_agent(group_, result.restarts,
-                          result.state == worker_state::stopped
-                              ? std::optional<std::string>(result.reason)
-                              : std::nullopt);
-}
 }  // namespace elastic::detail

@@ -79,8 +79,21 @@ ELASTIC_DECL task<void> worker_orders::answer_inspections() {
   }
 }
 
+/// Sets a flag for as long as it lives.
+class saving_mark {
+ public:
+  explicit saving_mark(bool& flag) : flag_(flag) { flag_ = true; }
+  saving_mark(const saving_mark&) = delete;
+  saving_mark& operator=(const saving_mark&) = delete;
+  ~saving_mark() { flag_ = false; }
+
+ private:
+  bool& flag_;
+};
+
 ELASTIC_DECL task<job_command::outcome> worker_orders::save(duration timeout) {
   const time_point began = time_.now();
+  const saving_mark mark(is_saving_);
   const checkpoint_outcome outcome = co_await group_.checkpoint(timeout);
   const duration elapsed = time_.now() - began;
   journal_.note_checkpoint(outcome, began);

@@ -24,124 +24,44 @@
 
 namespace elastic::detail {
 
+inline agent_part::context without_world(agent_part::context context) {
+  context.has_world = false;
+  return context;
+}
+
 ELASTIC_DECL replica_run::replica_run(agent_part::context context, prepared_workers prepared,
                                       std::string run_id)
-    : spec_(std::move(prepared.workers)),
+    : worker_run(without_world(std::move(context)), std::move(prepared.workers),
+                 std::move(prepared.services), std::move(run_id), "replicas"),
       notice_(std::move(prepared.notice)),
-      run_id_(std::move(run_id)),
-      strand_(context.strand),
-      parts_(make_parts(std::move(context), prepared.services)),
-      services_(wrap_launcher(std::move(prepared.services), *parts_)),
-      log_(services_.log),
-      time_(*services_.time),
-      files_(*services_.journal, time_, log_),
-      group_(strand_, spec_, services_, files_.layout()),
-      journal_(*services_.journal, spec_, group_, time_),
-      telemetry_(services_, spec_, run_id_, "replicas"),
       ledger_(spec_),
-      stop_requested_(strand_),
       happened_(strand_),
       tasks_(std::make_unique<task_group>(strand_)) {
-  group_.attach(parts_);
   group_.treat_as_replicas([this](std::size_t replica) {
     ended_.push_back(replica);
     happened_.set();
   });
 }
 
-ELASTIC_DECL std::shared_ptr<agent_parts> replica_run::make_parts(agent_part::context context,
-                                                             const agent_services& services) {
-  context.local_world_size = spec_.nproc_per_node;
-  context.has_world = false;
-  return make_agent_parts(services, std::move(context), run_id_, group_);
-}
-
-ELASTIC_DECL task<run_result> replica_run::run_to_end() {
-  const time_point began = time_.now();
-  journal_.note_start(run_id_, "replicas");
-  std::optional<run_result> result;
-  std::string breakdown = "unknown error";
-  std::exception_ptr failure;
-  try {
-    task<run_result> living = supervise();
-    // However the run ends, no replica is left.
-    task<void> ending = end_all();
-    result = co_await with_cleanup(std::move(living), std::move(ending));
-  } catch (const std::exception& thrown) {
-    failure = std::current_exception();
-    breakdown = thrown.what();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  journal_.note_end(result ? result->state : worker_state::failed,
-                    result ? result->reason : breakdown, began);
-  task<void> leaving = files_.leave(result ? &*result : nullptr);
-  co_await std::move(leaving);
-  if (failure) {
-    telemetry_.record_agent(group_, restarts_, breakdown);
-    std::rethrow_exception(group_.error_of_run(failure));
-  }
-  report(*result);
-  co_return std::move(*result);
-}
-
-// ---- requests -----------------------------------------------------------------------------------
-
-ELASTIC_DECL void replica_run::take(const stop_request& request) {
-  if (stop_ && !request.escalates) return;
-  const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
-  const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
-  const std::string text =
-      fmt::format("{}: {} the replicas", reason, is_urgent ? "killing" : "stopping");
-  request.is_planned ? log_.info("{}", text) : log_.warning("{}", text);
-  if (!stop_) stop_ = request;
-  journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
-  if (is_urgent) {
-    group_.kill();
-  } else {
-    group_.end_hooks();
-  }
-  stop_requested_.set();
-  happened_.set();
-}
-
-ELASTIC_DECL void replica_run::take(const signal_request& request) {
-  log_.info("{} passed on to {} replicas", signal_name(request.number),
-            group_.running() + group_.starting());
-  group_.signal(request.number);
-}
-
-ELASTIC_DECL void replica_run::take(const rank_signal_request& request) {
-  const std::vector<worker_group::worker>& replicas = group_.workers();
-  const auto slot = static_cast<std::size_t>(request.rank);
-  if (request.rank < 0 || slot >= replicas.size() || replicas[slot].pid == 0) return;
-  const worker_group::worker& entry = replicas[slot];
-  std::string text = fmt::format("replica {} does not run", request.rank);
-  if (!entry.end) {
-    group_.signal(slot, request.number);
-    text = fmt::format("{} sent to replica {} (pid {})", signal_name(request.number), request.rank,
-                       entry.pid);
-  }
-  if (request.reason.empty()) return log_.debug("{}", text);
-  log_.warning("{}: {}", request.reason, text);
-  if (entry.end) return;
-  journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
+/// However the run ends, no replica is left.
+ELASTIC_DECL task<void> replica_run::live(std::optional<run_result>& result) {
+  return keep_result(with_cleanup(supervise(), end_all()), result);
 }
 
 // ---- commands -----------------------------------------------------------------------------------
 
 ELASTIC_DECL void replica_run::take(const std::shared_ptr<pending_command>& pending) {
-  const job_command::kind what = pending->command().what;
-  if (what == job_command::kind::drain) return drain(*pending);
-  if (what == job_command::kind::resume) return begin_resume(pending);
-  if (stop_) return pending->settle(false, "the replicas are being stopped");
-  if (what == job_command::kind::pause) return begin_pause(pending);
-  if (group_.running() == 0) return pending->settle(false, "no replicas run on this node now");
-  const bool saves = what == job_command::kind::checkpoint;
-  if (saves && (is_saving_ || asked_pause_)) {
+  using kind = job_command::kind;
+  const kind what = pending->command().what;
+  if (what == kind::drain) return drain(*pending);
+  if (what == kind::resume) return begin_resume(pending);
+  if (stop_.is_requested()) return pending->settle(false, "the replicas are being stopped");
+  if (what == kind::pause) return begin_pause(pending);
+  if (what == kind::stacks) return orders_.push_inspection(pending);
+  if (orders_.is_saving() || asked_pause_) {
     return pending->settle(false, "no checkpoint: one is being saved already");
   }
-  run_beside(saves ? save(pending) : inspect(pending));
+  orders_.push_checkpoint(pending);
 }
 
 ELASTIC_DECL void replica_run::drain(pending_command& pending) {
@@ -168,7 +88,7 @@ ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pend
   if (asked_resume_) return pending->settle(false, "not paused: the replicas are being resumed");
   if (is_paused_) return pending->settle(true, "the replicas are already paused");
   if (asked_pause_) return pending->settle(false, "not paused: a pause is asked for already");
-  if (is_saving_) return pending->settle(false, "not paused: a checkpoint is being saved");
+  if (orders_.is_saving()) return pending->settle(false, "not paused: a checkpoint is being saved");
   if (const auto done = ended_with_success()) {
     return pending->settle(false, no_pause_after_success(*done));
   }
@@ -181,53 +101,20 @@ ELASTIC_DECL void replica_run::begin_resume(std::shared_ptr<pending_command> pen
   if (!is_paused_ || asked_resume_) {
     return pending->settle(false, "not resumed: the replicas are not paused");
   }
-  if (stop_) return pending->settle(false, "not resumed: the replicas are being stopped");
+  if (stop_.is_requested()) {
+    return pending->settle(false, "not resumed: the replicas are being stopped");
+  }
   asked_resume_ = std::move(pending);
   happened_.set();
-}
-
-ELASTIC_DECL task<void> replica_run::save(std::shared_ptr<pending_command> pending) {
-  const time_point began = time_.now();
-  task<checkpoint_outcome> saving = save_within(pending->command().within);
-  const checkpoint_outcome outcome = co_await std::move(saving);
-  if (outcome.asked == 0) {
-    pending->settle(false, "no replica accepts requests for a checkpoint");
-    co_return;
-  }
-  const std::chrono::duration<double> took = time_.now() - began;
-  std::string text = fmt::format("checkpoint: saved by {} of {} replicas in {:.3f} s",
-                                 outcome.saved, outcome.asked, took.count());
-  for (const std::string& problem : outcome.problems) text += "; " + problem;
-  log_.info("{}", text);
-  pending->settle(outcome.saved == outcome.asked, std::move(text));
-}
-
-ELASTIC_DECL task<checkpoint_outcome> replica_run::save_within(duration limit) {
-  const time_point began = time_.now();
-  is_saving_ = true;
-  const struct saving_mark {
-    bool& is_saving;
-    ~saving_mark() { is_saving = false; }
-  } mark{is_saving_};
-  task<checkpoint_outcome> saving = group_.checkpoint(limit);
-  checkpoint_outcome outcome = co_await std::move(saving);
-  journal_.note_checkpoint(outcome, began);
-  co_return outcome;
-}
-
-ELASTIC_DECL task<void> replica_run::inspect(std::shared_ptr<pending_command> pending) {
-  task<job_command::outcome> inspecting = parts_->carry_out(pending->command());
-  job_command::outcome outcome = co_await std::move(inspecting);
-  pending->settle(outcome.is_done, std::move(outcome.text));
 }
 
 /// Lets the replicas save a checkpoint, and stops them.
 ELASTIC_DECL task<void> replica_run::pause() {
   const job_command command = asked_pause_->command();
   task<void> saving = save_before_pause(command.within);
-  co_await race(std::move(saving), stop_requested_.wait());
+  co_await race(std::move(saving), stop_.requested());
   const auto done = ended_with_success();
-  if (stop_ || done) {
+  if (stop_.is_requested() || done) {
     const auto pending = std::exchange(asked_pause_, nullptr);
     if (done) pending->settle(false, no_pause_after_success(*done));
     co_return;
@@ -240,9 +127,12 @@ ELASTIC_DECL task<void> replica_run::pause() {
   ended_.clear();
   due_.clear();
   is_paused_ = true;
-  std::exchange(asked_pause_, nullptr)
-      ->settle(!stop_, stop_ ? "not paused: the replicas are being stopped"
-                             : "the replicas are paused: none of this node runs");
+  const auto pending = std::exchange(asked_pause_, nullptr);
+  if (stop_.is_requested()) {
+    pending->settle(false, "not paused: the replicas are being stopped");
+  } else {
+    pending->settle(true, "the replicas are paused: none of this node runs");
+  }
 }
 
 ELASTIC_DECL task<void> replica_run::resume() {
@@ -261,11 +151,11 @@ ELASTIC_DECL task<void> replica_run::resume() {
 // ---- the loop -----------------------------------------------------------------------------------
 
 ELASTIC_DECL task<run_result> replica_run::supervise() {
-  if (!stop_) {
+  if (!stop_.is_requested()) {
     task<void> beginning = open_and_start();
-    co_await race(std::move(beginning), stop_requested_.wait());
+    co_await race(std::move(beginning), stop_.requested());
   }
-  while (!stop_) {
+  while (!stop_.is_requested()) {
     if (failure_) std::rethrow_exception(failure_);
     if (is_paused_) {
       task<void> waiting = spend_pause();
@@ -274,11 +164,11 @@ ELASTIC_DECL task<run_result> replica_run::supervise() {
       // The endless grace period waits for a slow reader of their output.
       task<void> clearing = stop_all({SIGKILL, duration::max()});
       co_await std::move(clearing);
-      co_return finish(worker_state::succeeded, "all replicas ended with success");
+      co_return finish_succeeded();
     } else if (refusal_ || group_.state() == worker_state::failed) {
       task<void> stopping = stop_all(usual_stop());
       co_await std::move(stopping);
-      if (!stop_) co_return finish_failed();
+      if (!stop_.is_requested()) co_return finish_failed();
     } else {
       task<void> stepping = take_step();
       co_await std::move(stepping);
@@ -301,7 +191,7 @@ ELASTIC_DECL task<void> replica_run::take_step() {
     next_life next = std::move(due_.front());
     due_.pop_front();
     task<void> starting = start_again(std::move(next));
-    co_await race(std::move(starting), stop_requested_.wait());
+    co_await race(std::move(starting), stop_.requested());
   } else {
     task<void> waiting = await_event();
     co_await std::move(waiting);
@@ -312,7 +202,7 @@ ELASTIC_DECL task<void> replica_run::take_step() {
 ELASTIC_DECL task<void> replica_run::spend_pause() {
   if (!asked_resume_) happened_.reset();
   task<void> next = asked_resume_ ? resume() : happened_.wait();
-  co_await race(std::move(next), stop_requested_.wait());
+  co_await race(std::move(next), stop_.requested());
 }
 
 ELASTIC_DECL task<void> replica_run::open_and_start() {
@@ -349,6 +239,7 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
   announce(std::nullopt);
+  run_beside(orders_.carry_out());
   run_beside(group_.watch_uninterruptible());
   run_beside(group_.watch_work());
 }
@@ -471,33 +362,16 @@ ELASTIC_DECL void replica_run::announce(std::optional<int> replaced) {
 
 // ---- the end ------------------------------------------------------------------------------------
 
-ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
-  return journal_.time_stop(plan, carry_out(plan));
-}
-
 /// Stops the replicas by `plan`, or by the stop request if there is one or one arrives meanwhile.
-ELASTIC_DECL task<void> replica_run::carry_out(stop_plan plan) {
+ELASTIC_DECL task<void> replica_run::stop_all(stop_plan plan) {
   co_await tasks_->stop();
-  if (!stop_) co_await race(group_.stop(plan), stop_requested_.wait());
-  if (!stop_) co_return;
-  plan.signal = stop_->signal;
-  plan.grace = stop_->grace.value_or(spec_.shutdown_timeout);
-  co_await group_.stop(plan);
-}
-
-ELASTIC_DECL task<void> replica_run::save_before_stop() {
-  const duration timeout = spec_.preempt_grace;
-  if (stop_->signal != SIGTERM || timeout <= duration::zero()) co_return;
-  if (group_.state() != worker_state::healthy) co_return;
-  log_.info("asking the replicas for a checkpoint");
-  task<checkpoint_outcome> saving = save_within(timeout);
-  co_await std::move(saving);
+  orders_.clear();
+  co_await stop_.stop(plan, duration::max());
 }
 
 ELASTIC_DECL task<void> replica_run::save_before_pause(duration limit) {
   if (group_.state() != worker_state::healthy) co_return;
-  task<checkpoint_outcome> saving = save_within(limit);
-  co_await std::move(saving);
+  co_await orders_.save(limit);
 }
 
 ELASTIC_DECL task<void> replica_run::end_all() {
@@ -508,14 +382,15 @@ ELASTIC_DECL task<void> replica_run::end_all() {
 
 ELASTIC_DECL task<run_result> replica_run::finish_stopped() {
   co_await tasks_->stop();
-  task<void> saving = save_before_stop();
-  co_await std::move(saving);
-  task<void> stopping = stop_all(usual_stop());
-  co_await std::move(stopping);
-  run_result result =
-      finish(worker_state::stopped, stop_->reason.empty() ? "stop requested" : stop_->reason);
-  result.stop_signal = stop_->signal;
-  co_return result;
+  co_await save_before_stop();
+  co_await stop_all(usual_stop());
+  co_return stopped_result();
+}
+
+ELASTIC_DECL run_result replica_run::finish_succeeded() {
+  run_result result = make_result(worker_state::succeeded, "all replicas ended with success");
+  result.return_values = group_.return_values();
+  return result;
 }
 
 /// The restarts are used up, or a replica has reported that it must not restart or that this node
@@ -525,29 +400,10 @@ ELASTIC_DECL run_result replica_run::finish_failed() {
   if (refusal_) reason = refusal_->reason;
   if (!refusal_ && group_.reports().no_restart) reason = *group_.reports().no_restart;
   if (group_.reports().bad_node) reason = *group_.reports().bad_node;
-  run_result result = finish(worker_state::failed, std::move(reason));
+  run_result result = make_result(worker_state::failed, std::move(reason));
   result.is_hopeless = refusal_ && refusal_->is_hopeless;
   result.left_as_bad = group_.reports().bad_node.has_value();
   return result;
-}
-
-ELASTIC_DECL run_result replica_run::finish(worker_state state, std::string reason) {
-  run_result result;
-  result.state = state;
-  result.failures = group_.failures(host_name());
-  result.restarts = restarts_;
-  result.max_restarts = spec_.max_restarts;
-  result.reason = std::move(reason);
-  if (state == worker_state::succeeded) result.return_values = group_.return_values();
-  return result;
-}
-
-ELASTIC_DECL void replica_run::report(const run_result& result) {
-  const bool was_stopped = result.state == worker_state::stopped;
-  if (!was_stopped) telemetry_.emit_result(result);
-  telemetry_.record_workers(group_, result);
-  telemetry_.record_agent(group_, result.restarts,
-                          was_stopped ? std::optional<std::string>(result.reason) : std::nullopt);
 }
 
 }  // namespace elastic::detail
