@@ -14,7 +14,8 @@ code_release::code_release(std::shared_ptr<elastic::time_source> time, void (*re
 elastic::task<void> code_release::beside_workers(bool) {
   if (!release_) co_return;
   co_await time_->sleep_until(elastic::deadline_after(time_->now(), std::chrono::seconds(1)));
-  std::exchange(release_, nullptr)();
+  // Another agent of this process may have come first.
+  if (const auto release = std::exchange(release_, nullptr)) release();
 }
 
 }  // namespace elasticrun

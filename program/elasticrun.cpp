@@ -10,35 +10,24 @@
 // Your own launcher can use the same parts of the library: examples/06_launcher_of_your_own.cpp.
 // Code that only elasticrun needs is in this directory, in namespace elasticrun.
 
-#include <elastic/agent/logs_specs_registry.hpp>
 #include <elastic/cli.hpp>
-#include <elastic/diagnosis.hpp>
 #include <elastic/elastic.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/run_as_program.hpp>
-#include <elastic/python.hpp>
 #include <elastic/status.hpp>
-#include <elastic/wire.hpp>
-#include <program/backends.hpp>
-#include <program/chaos/chaos_monkey.hpp>
-#include <program/code_release.hpp>
 #include <program/commands/command_word.hpp>
 #include <program/commands/commands.hpp>
 #include <program/debugger/debugger_launcher.hpp>
 #include <program/debugger/silent_job.hpp>
+#include <program/job_features.hpp>
 #include <program/missing_module.hpp>
-#include <program/output/merged_output.hpp>
 #include <program/preflight.hpp>
 #include <program/progress/kubeflow_progress.hpp>
-#include <program/progress/progress_bar.hpp>
 #include <program/roles/job_of_roles.hpp>
 #include <program/unused_signals.hpp>
 
-#include <unistd.h>
-
-#include <csignal>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -59,34 +48,6 @@ std::shared_ptr<elastic::job_journal> make_journal(const std::string& node_name,
   options.node = node_name.empty() ? elastic::host_name() : node_name;
   options.log = log;
   return std::make_shared<elastic::job_journal>(std::move(options));
-}
-
-/// Adds a progress bar if the user wants one and stderr can show it.
-void add_progress_bar(const elastic::program_config& config, elastic::agent_services& services) {
-  const std::string terminal =
-      elastic::find_variable(config.job.workers.environment, "TERM").value_or("");
-  if (!config.progress || !elasticrun::progress_bar::can_show(STDERR_FILENO, terminal)) {
-    return;
-  }
-  const auto time = std::make_shared<elastic::system_time>();
-  add_part(services, "progress bar", std::make_shared<elasticrun::progress_bar>(time));
-}
-
-elastic::agent_services make_services(const elastic::program_config& config,
-                                      const asio::any_io_executor& executor,
-                                      const elastic::logger& log) {
-  elastic::agent_services services;
-  services.backends = elasticrun::every_backend();
-  services.log = log;
-  services.journal = make_journal(config.job.rendezvous.node_name, log);
-  services.processes.parent = executor;
-  services.processes.open_files = elastic::raise_open_files();
-  if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
-  elastic::job_diagnosis diagnosis = config.diagnosis;
-  diagnosis.node_name = config.job.rendezvous.node_name;
-  elastic::add_diagnosis(services, std::move(diagnosis));
-  if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
-  return services;
 }
 
 /// Follows the job and reports its progress to Kubeflow Trainer. Null if no server wants that, or
@@ -112,30 +73,6 @@ std::shared_ptr<elasticrun::kubeflow_reporter> make_kubeflow_reporter(
     log.warning("Kubeflow Trainer is not told how far the job is: {}", failure.what());
     return nullptr;
   }
-}
-
-/// Null if the user wants no faults.
-std::shared_ptr<elasticrun::chaos_monkey> make_chaos(const elastic::program_config& config,
-                                                     const asio::any_io_executor& executor,
-                                                     elastic::agent_services& services) {
-  if (config.chaos.empty()) return nullptr;
-  auto chaos = std::make_shared<elasticrun::chaos_monkey>(executor, config.chaos, services,
-                                                          [] { std::raise(SIGKILL); });
-  add_chaos(services, chaos);
-  return chaos;
-}
-
-/// Null if the user does not want it, or if lines are JSON objects, which all differ.
-std::shared_ptr<elasticrun::merged_output> merge_output(const elastic::program_config& config,
-                                                        const asio::any_io_executor& executor,
-                                                        elastic::agent_services& services) {
-  const elastic::worker_spec& workers = config.job.workers;
-  if (!config.merges_output || workers.logs.format == elastic::log_options::line_format::json) {
-    return nullptr;
-  }
-  services.logs = elastic::logs_specs_registry().make(config.job.logs_specs);
-  return std::make_shared<elasticrun::merged_output>(
-      executor, workers.role, std::make_shared<elastic::system_time>(), services);
 }
 
 /// Starts the worker of one rank under a debugger, if the user wants that.
@@ -171,28 +108,23 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
     elasticrun::tolerate_silence(config);
     log.warning("{}", elasticrun::silence_notice(*rank));
   }
-  elastic::agent_services services = make_services(config, executor, log);
+  elastic::agent_services services = elasticrun::make_services(executor, log);
+  services.journal = make_journal(config.job.rendezvous.node_name, log);
   debug_worker(config, executor, services);
-  const auto merged = merge_output(config, executor, services);
-  add_progress_bar(config, services);
-  const auto time = std::make_shared<elastic::system_time>();
-  add_part(services, "code release", std::make_shared<elasticrun::code_release>(time));
+  elasticrun::job_features features(executor);
+  features.complete(config, 0, services);
   const auto kubeflow = make_kubeflow_reporter(config, executor, services);
   elastic::add_status(config.program);
   const elastic::program_run program(config.job, config.program, services);
-  services = program.services();
-  const auto chaos = make_chaos(config, executor, services);
   const std::shared_ptr<elastic::local_agent> agent =
-      elastic::make_agent(config.job, services);
+      elastic::make_agent(config.job, program.services());
 
   std::vector<elastic::task<void>> companions;
   companions.push_back(elasticrun::report_unused_signals(config.job.signals, log));
-  // The last lines are shown when the agent has ended.
-  if (merged) companions.push_back(elastic::with_cleanup(merged->run(), merged->finish()));
   // The last report is sent when the agent has ended.
   if (kubeflow) companions.push_back(elastic::with_cleanup(kubeflow->run(), kubeflow->finish()));
-  if (chaos) companions.push_back(chaos->run());
-  elastic::task<elastic::run_result> running = program.run(agent, std::move(companions));
+  elastic::task<elastic::run_result> running = elastic::with_cleanup(
+      program.run(agent, std::move(companions)), features.close());
   const elastic::run_result result = co_await std::move(running);
   report(config, result, log);
   co_return elastic::exit_code(result);
@@ -247,7 +179,7 @@ int main(int count, char** values) {
   }
   try {
     if (config.job_file.empty()) return run_to_end(run(config, log));
-    return run_to_end(elasticrun::run_job(line, facts, elasticrun::every_backend(), log));
+    return run_to_end(elasticrun::run_job(line, facts, log));
   } catch (const std::exception& failure) {
     // The user made a mistake, or something failed.
     elastic::leave(elastic::refuse(failure.what()));

@@ -8,19 +8,14 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/cli/early_exit.hpp>
-#include <elastic/diagnosis.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/detail/signalled_run.hpp>
 #include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/job_outcome.hpp>
-#include <elastic/launch/program_setup.hpp>
-#include <elastic/python.hpp>
 #include <elastic/roles/detail/role_places.hpp>
-#include <elastic/wire.hpp>
+#include <program/job_features.hpp>
 #include <program/missing_module.hpp>
 #include <program/preflight.hpp>
-#include <program/roles/role_chaos.hpp>
-#include <program/roles/role_output.hpp>
 #include <program/roles/role_status.hpp>
 #include <program/roles/role_trace.hpp>
 #include <program/unused_signals.hpp>
@@ -161,7 +156,8 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& g
   job.options.log_dir = file.log_dir;
   job.options.journal = file.journal;
   for (const role_entry& entry : file.roles) {
-    const elastic::command_line line = line_of(entry, facts);
+    elastic::command_line line = line_of(entry, facts);
+    line.config.job.workers.role = entry.name;
     for (const std::string& warning : line.warnings) {
       const bool is_of_all = warning == facts.python_warning;
       std::string text = is_of_all ? warning : fmt::format("role '{}': {}", entry.name, warning);
@@ -175,13 +171,9 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& g
     if (can_compare(role)) {
       role.config.rendezvous.conf.emplace("fingerprint", file.fingerprint);
     }
-    job.configs.push_back(line.config);
     check_faults(entry, line.config.chaos);
     job.options.roles.push_back(std::move(role));
-    job.chaos.push_back(line.config.chaos);
-    const bool is_json =
-        line.config.job.workers.logs.format == elastic::log_options::line_format::json;
-    job.merges_output.push_back(line.config.merges_output && !is_json);
+    job.configs.push_back(std::move(line.config));
   }
   validate(job.options.roles);
   check_nodes(job.options.roles);
@@ -197,26 +189,17 @@ class role_features {
   /// Errors: those of the constructor of role_status.
   role_features(const asio::any_io_executor& executor, const job_of_roles& job,
                 const elastic::logger& log)
-      : configs_(job.configs) {
+      : configs_(job.configs), each_(executor) {
     const std::vector<elastic::role>& roles = job.options.roles;
     if (role_status::is_needed(job.options, job.program)) status_.emplace(job.options, job.program);
     if (!job.program.trace.empty()) trace_.emplace(roles, job.program.trace, log);
-    output_.emplace(executor, roles, job.merges_output);
-    chaos_.emplace(executor, job.chaos);
   }
 
   /// Completes the services of the agent or the replicas that are about to run a role.
   void complete(std::size_t role, elastic::agent_services& services) {
-    const elastic::program_config& config = configs_[role];
-    if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
-    elastic::job_diagnosis diagnosis = config.diagnosis;
-    diagnosis.node_name = config.job.rendezvous.node_name;
-    elastic::add_diagnosis(services, std::move(diagnosis));
-    if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
     if (status_) status_->complete(role, services);
     if (trace_) trace_->complete(role, services);
-    output_->complete(role, services);
-    chaos_->complete(role, services);
+    each_.complete(configs_[role], role, services);
   }
 
   void change(elastic::group_state now) {
@@ -231,18 +214,16 @@ class role_features {
 
   /// When it returns, nothing of them runs.
   elastic::task<void> close() {
-    co_await chaos_->close();
-    co_await output_->close();
+    co_await each_.close();
     if (trace_) co_await trace_->close();
     if (status_) co_await status_->close();
   }
 
  private:
   std::vector<elastic::program_config> configs_;
+  job_features each_;
   std::optional<role_status> status_;
   std::optional<role_trace> trace_;
-  std::optional<role_output> output_;
-  std::optional<role_chaos> chaos_;
 };
 
 /// Stops the group when the drain file appears. Ends only by cancellation. The group must outlive
@@ -261,7 +242,6 @@ elastic::task<void> stop_at_drain_file(std::string path, elastic::role_group& gr
 }  // namespace
 
 elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
-                           std::shared_ptr<const elastic::rendezvous_registry> backends,
                            elastic::logger log) {
   const elastic::program_config& config = line.config;
   const job_file file = parse_job_file(read_job_file(config.job_file), config.job_file,
@@ -273,11 +253,7 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   }
   for (const std::string& warning : job.warnings) log.warning("{}", warning);
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  elastic::agent_services services;
-  services.backends = std::move(backends);
-  services.log = log;
-  services.processes.parent = executor;
-  services.processes.open_files = elastic::raise_open_files();
+  const elastic::agent_services services = make_services(executor, log);
   role_features features(executor, job, log);
   job.options.complete = [&features](std::size_t role, elastic::agent_services& made) {
     features.complete(role, made);

@@ -4,17 +4,14 @@
 
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/program_config.hpp>
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/command_line_facts.hpp>
 #include <elastic/launch/program_options.hpp>
 #include <elastic/launch/signal_plan.hpp>
-#include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/roles/role_group.hpp>
 #include <program/roles/job_file.hpp>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,11 +23,8 @@ struct job_of_roles {
   elastic::signal_plan signals;
   /// The options of the program, such as --status and --trace.
   elastic::program_options program = {};
-  /// Indexed by role: its options, the faults to inject, and whether the console shows equal lines
-  /// of several workers once.
+  /// The options of each role.
   std::vector<elastic::program_config> configs = {};
-  std::vector<elastic::chaos_plan> chaos = {};
-  std::vector<bool> merges_output = {};
   /// Warnings about settings that are valid but probably a mistake, one sentence each.
   std::vector<std::string> warnings = {};
 };
@@ -44,7 +38,6 @@ job_of_roles make_job(const job_file& file, const elastic::command_line_facts& f
 /// Result: the exit code.
 /// Errors: those of `read_job_file`, `parse_job_file`, `make_job` and `role_group::run`.
 elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
-                           std::shared_ptr<const elastic::rendezvous_registry> backends,
                            elastic::logger log);
 
 }  // namespace elasticrun

@@ -3,6 +3,7 @@
 
 // When elasticrun returns the memory of the code that it has run.
 
+#include <elastic/base/when_all.hpp>
 #include <program/code_release.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
@@ -12,6 +13,8 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace code_release_tests {
 
@@ -77,6 +80,17 @@ TIME_TEST("code release: not before workers start", "[program]") {
   CHECK(releases == 0);
   stage.agent().stop({});
   co_await stage.end();
+}
+
+TIME_TEST("code release: once for two agents that run at the same time", "[program]") {
+  releases = 0;
+  code_release release(time.share(), count_release);
+  std::vector<elastic::task<void>> both;
+  both.push_back(release.beside_workers(false));
+  both.push_back(release.beside_workers(false));
+  co_await elastic::when_all(std::move(both));
+  CHECK(releases == 1);
+  CHECK(time.elapsed() == 1s);
 }
 
 }  // namespace code_release_tests

@@ -186,11 +186,12 @@ stops_with = "trainer"
   CHECK(file.roles[2].options ==
         options{"--diagnose", "--merge-output", "--log-format=json", "--nproc-per-node=2"});
   const job_of_roles job = make_job(file, facts());
-  REQUIRE(job.chaos.size() == 3);
-  CHECK(to_text(job.chaos[0]) == "kill=rank:1@20s");
-  CHECK(job.chaos[1].empty());
+  REQUIRE(job.configs.size() == 3);
+  CHECK(to_text(job.configs[0].chaos) == "kill=rank:1@20s");
+  CHECK(job.configs[1].chaos.empty());
   // Lines that are JSON objects all differ.
-  CHECK(job.merges_output == std::vector<bool>{true, false, false});
+  CHECK(job.configs[0].merges_output);
+  CHECK_FALSE(job.configs[1].merges_output);
   const std::string understood = text_of(parse(text_of(file)));
   CHECK(text_of(parse(understood)) == understood);
 }
