@@ -217,17 +217,16 @@ def check_attempts(browser, agent, folder):
     # Each record of the journal is a line of the page, and nothing else is.
     def shown():
         lines = browser.run("return [...document.querySelectorAll('#events li')]"
-                            ".map(line => [+line.dataset.sequence, line.textContent])")
-        numbers = sorted(number for number, _ in lines)
+                            ".map(line => [+line.dataset.sequence, line.textContent,"
+                            "              line.dataset.kind])")
+        numbers = sorted(number for number, *_ in lines)
         return lines if numbers == [record["seq"] for record in read_journal(folder)] else None
     lines = comes_true("the page shows every record, and no other", shown)
-    texts = [text for _, text in lines]
+    texts = [text for _, text, _ in lines]
     check(any("the nodes meet" in text for text in texts), f"no meeting is shown: {texts}")
     died = f"rank {end['rank']} (local rank 2, pid {end['pid']}) failed: {end['reason']}"
     check(any(text.endswith(died) for text in texts), f"{died!r} is not shown: {texts}")
-    kinds = browser.run("return [...document.querySelectorAll('#events li')]"
-                        ".map(line => line.dataset.kind)")
-    raw = [text for text, kind in zip(texts, kinds, strict=True) if kind in text]
+    raw = [text for _, text, kind in lines if kind in text]
     check(not raw, f"these are not sentences: {raw}")
 
 
@@ -446,7 +445,7 @@ def hold_answer(browser):
           setTimeout(() => { window.held = false; }, 100);
           return { ok: true, status: answer.status, json: async () => document };
         };
-        refresh();""")
+        feed.refresh();""")
     comes_true("an answer is held", lambda: browser.run("return window.held === true"))
 
 
