@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Compiles guard/guard.cpp and writes its bytes into the header that carries them.
+"""Compiles elastic/process/guard/guard.cpp and writes its bytes into the header that carries them.
 
   guard_image.py                     writes the header
   guard_image.py --check             says whether the header is what the source compiles to
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "guard/guard.cpp"
+SOURCE = ROOT / "include/elastic/process/guard/guard.cpp"
 HEADER = ROOT / "include/elastic/process/detail/guard_image.hpp"
 COMPILERS = {"x86_64": "x86_64-linux-gnu-g++", "aarch64": "aarch64-linux-gnu-g++"}
 VERSION = "12.2.0"
@@ -35,7 +35,7 @@ PER_ARCH = {"x86_64": ["-fcf-protection=none", "-march=x86-64"],
 def build(arch, target, compiler=None):
     """The program of one architecture, as bytes."""
     command = [compiler or COMPILERS[arch], *FLAGS, *PER_ARCH[arch],
-               f"-Wl,-T,{ROOT / 'guard/guard.ld'}", f"-I{ROOT / 'include'}",
+               f"-Wl,-T,{SOURCE.with_suffix('.ld')}", f"-I{ROOT / 'include'}",
                "-o", str(target), str(SOURCE)]
     subprocess.run(command, check=True)
     return pathlib.Path(target).read_bytes()
@@ -72,7 +72,8 @@ def header_text():
     return ("// SPDX-FileCopyrightText: 2026 The elastic authors\n"
             "// SPDX-License-Identifier: MIT\n"
             "#pragma once\n\n"
-            "// Written by scripts/guard_image.py from guard/guard.cpp. Do not edit.\n\n"
+            "// Written by scripts/guard_image.py from elastic/process/guard/guard.cpp. "
+            "Do not edit.\n\n"
             "namespace elastic::detail {\n\n#" + sections +
             "#else\n// No guard for this processor.\n"
             "inline constexpr unsigned char guard_image[1] = {};\n#endif\n\n"

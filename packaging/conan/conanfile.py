@@ -31,7 +31,7 @@ class ElasticRecipe(ConanFile):
         self.version = re.search(r'version_text = "(.+)";', load(self, header))[1]
 
     def export_sources(self):
-        for part in "CMakeLists.txt", "LICENSE", "cmake/*", "guard/*", "include/*":
+        for part in "CMakeLists.txt", "LICENSE", "cmake/*", "include/*":
             copy(self, part, self._tree(), self.export_sources_folder)
 
     def _tree(self):

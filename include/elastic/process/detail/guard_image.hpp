@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Written by scripts/guard_image.py from guard/guard.cpp. Do not edit.
+// Written by scripts/guard_image.py from elastic/process/guard/guard.cpp. Do not edit.
 
 namespace elastic::detail {
 

@@ -41,11 +41,10 @@
 #define CLONE_PIDFD 0x1000
 #endif
 
+namespace elastic::detail {
 namespace {
 
-using namespace elastic::detail;
-
-// ---- the kernel: results are negative error numbers -----------------------------------------------
+// ---- the kernel: results are negative error numbers ---------------------------------------------
 
 #if defined(__x86_64__)
 inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
@@ -112,7 +111,7 @@ void set_mask(signal_set blocked) {
   call(SYS_rt_sigprocmask, SIG_SETMASK, address(&blocked), 0, sizeof blocked);
 }
 
-// ---- the guard ------------------------------------------------------------------------------------
+// ---- the guard ----------------------------------------------------------------------------------
 
 struct guard {
   int self;
@@ -253,7 +252,7 @@ bool reap_all(guard& me) {
   }
 }
 
-// ---- ending the tree ------------------------------------------------------------------------------
+// ---- ending the tree ----------------------------------------------------------------------------
 
 // The path of a file of a process, written from its end to its front.
 struct proc_path {
@@ -463,7 +462,7 @@ void drain_signals(guard& me) {
   leave(0);
 }
 
-// ---- life -----------------------------------------------------------------------------------------
+// ---- life ---------------------------------------------------------------------------------------
 
 void obey(guard& me) {
   unsigned char request = 0;
@@ -563,3 +562,4 @@ extern "C" [[noreturn]] __attribute__((used)) void guard_main(long* stack) {
 }
 
 }  // namespace
+}  // namespace elastic::detail
