@@ -6,7 +6,8 @@
   count.py          the working tree
   count.py FOLDER   another tree of the repository
 
-Lines are those of .hpp and .ipp files that are neither empty nor only a comment. The last rows are
+Lines are those that are neither empty nor only a comment. Foreign lines are those of what a module
+carries in other languages; the generated headers that carry them do not count. The last rows are
 sums: all modules, those of the core, the opt-in ones; then elasticrun's own files, with its .cpp in
 the column of .ipp. Public types are the classes, structs, enums and aliases that headers outside of
 detail/ declare in namespace elastic itself and in elastic::testing, forward declarations aside.
@@ -21,7 +22,10 @@ from tidy import OPT_IN_LAYERS
 
 INNER = re.compile(r"^namespace (?!elastic\b)(\w+) {")
 TESTING = "namespace elastic::testing {"
-COLUMNS = ["headers", "lines .hpp", "lines .ipp", "public headers", "public types"]
+COLUMNS = ["headers", "lines .hpp", "lines .ipp", "lines foreign", "public headers",
+           "public types"]
+FOREIGN = ("embedded", "guard")
+GENERATED = ("embedded.hpp", "guard_image.hpp")
 TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::)")
 
 
@@ -56,11 +60,14 @@ def public_types(text):
 
 def add_file(row, path, is_public):
     text = path.read_text(encoding="utf-8")
+    if path.parent.name in FOREIGN:
+        row["lines foreign"] += code_lines(text)
+        return
     if path.suffix != ".hpp":
         row["lines .ipp"] += code_lines(text)
         return
     row["headers"] += 1
-    row["lines .hpp"] += code_lines(text)
+    row["lines .hpp"] += 0 if path.name in GENERATED else code_lines(text)
     if is_public:
         row["public headers"] += 1
         row["public types"] += len(public_types(text))
@@ -77,7 +84,7 @@ def main():
     root = arguments.parse_args().root
     include = root / "include"
     table = collections.defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
-    for path in sorted([*include.rglob("*.hpp"), *include.rglob("*.ipp")]):
+    for path in sorted(path for path in include.rglob("*.*") if path.is_file()):
         parts = path.relative_to(include).parts
         add_file(table[parts[1] if len(parts) > 2 else "(umbrellas)"], path,
                  is_public="detail" not in parts)

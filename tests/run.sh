@@ -164,6 +164,9 @@ command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
 # The reference of the public headers.
 command -v doxygen >/dev/null || need doxygen
+# The linters of what the library carries in other languages.
+command -v pyflakes3 >/dev/null || need pyflakes3
+command -v node >/dev/null || need nodejs
 # A browser that looks at the page of a job.
 command -v chromium >/dev/null || need chromium
 command -v chromedriver >/dev/null || need chromium-driver

@@ -619,9 +619,8 @@ TEST_CASE("standby: none is made if no restart is left, or the option is not giv
 }
 
 TEST_CASE("standby: what the hook finds in scripts", "[integration][standby]") {
-  const std::string header =
-      ELASTIC_SOURCE_DIR "/include/elastic/python/detail/standby_hook.hpp";
-  const auto result = test::run_program({"/usr/bin/python3", scripts + "standby_hook.py", header});
+  const std::string hooks = ELASTIC_SOURCE_DIR "/include/elastic/python/embedded/";
+  const auto result = test::run_program({"/usr/bin/python3", scripts + "standby_hook.py", hooks});
   INFO(result.err);
   CHECK(result.out == "all functions do as expected\n");
 }

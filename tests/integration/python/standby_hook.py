@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Calls the functions of the hook that standbys run, which stands in the header that is named."""
+"""Calls the functions of the hook that standbys run, in the folder of the hooks that is named."""
 import os
-import re
 import sys
 import tempfile
 
-with open(sys.argv[1], encoding="utf-8") as header:
-    source = re.search(r'R"python\((.*)\)python"', header.read(), re.S)[1]
+with open(os.path.join(sys.argv[1], "standby_hook.py"), encoding="utf-8") as file:
+    source = file.read()
 definitions, end, last = source.rpartition("\ntry:\n    Standby().run()")
 assert end and "os._exit(70)" in last
 compile(source, "hook", "exec")

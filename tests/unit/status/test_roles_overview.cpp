@@ -4,11 +4,9 @@
 // What is shown of a job of several roles: its document, its metrics, and which path leads to what.
 
 #include <elastic/status/detail/job_document.hpp>
-#include <elastic/status/detail/page_script.hpp>
 #include <elastic/status/detail/roles_overview.hpp>
-#include <elastic/status/detail/roles_page.hpp>
 #include <elastic/status/detail/status_answer.hpp>
-#include <elastic/status/detail/status_page.hpp>
+#include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/roles_monitor.hpp>
 
 #include <elastic/base/limits.hpp>
@@ -291,11 +289,11 @@ TEST_CASE("roles status: each role has the paths of a job below its own", "[stat
   const auto answer = [&](const http_request_head& request) {
     return answer_of(request, gate, source_of(job), job.now_us);
   };
-  CHECK(answer(get("/")).body == elastic::detail::roles_page_html);
-  CHECK(answer(get("/page.css")).body == elastic::detail::status_page_css);
-  const std::string head = elastic::detail::page_script_head;
-  CHECK(answer(get("/roles.js")).body == head + elastic::detail::roles_page_js);
-  CHECK(answer(get("/roles/trainer/page.js")).body == head + elastic::detail::status_page_js);
+  CHECK(answer(get("/")).body == elastic::detail::roles_html);
+  CHECK(answer(get("/page.css")).body == elastic::detail::page_css);
+  const std::string head = elastic::detail::common_js;
+  CHECK(answer(get("/roles.js")).body == head + elastic::detail::roles_js);
+  CHECK(answer(get("/roles/trainer/page.js")).body == head + elastic::detail::page_js);
   const std::string page = answer(get("/roles/trainer/")).body;
   CHECK_THAT(page, contains_text("<a href=\"../../\">all roles</a></nav>\n<header>"));
   CHECK(answer(get("/roles/trainer/api/v1/job")).body ==
@@ -364,10 +362,10 @@ TEST_CASE("roles status: who may not look learns no name", "[status]") {
 }
 
 TEST_CASE("roles page: is small, and takes nothing from outside", "[status]") {
-  const std::string html = elastic::detail::roles_page_html;
+  const std::string html = elastic::detail::roles_html;
   const std::string js =
-      std::string(elastic::detail::page_script_head) + elastic::detail::roles_page_js;
-  const std::string css = elastic::detail::roles_page_css;
+      std::string(elastic::detail::common_js) + elastic::detail::roles_js;
+  const std::string css = elastic::detail::roles_css;
   CHECK(html.size() + js.size() + css.size() < 12 * 1024);
   for (const std::string& text : {html, js, css}) {
     CHECK(text.find("://") == std::string::npos);

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/status/detail/event_sentence.hpp>
-#include <elastic/status/detail/page_script.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/status_gate.hpp>
-#include <elastic/status/detail/status_page.hpp>
+#include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/status_address.hpp>
 
 #include <elastic/base/error.hpp>
@@ -320,10 +319,10 @@ TEST_CASE("status: every answer forbids what a page does not need", "[status]") 
 }
 
 TEST_CASE("status page: is small, and takes nothing from outside", "[status]") {
-  const std::string html = elastic::detail::status_page_html;
+  const std::string html = elastic::detail::page_html;
   const std::string js =
-      std::string(elastic::detail::page_script_head) + elastic::detail::status_page_js;
-  const std::string css = elastic::detail::status_page_css;
+      std::string(elastic::detail::common_js) + elastic::detail::page_js;
+  const std::string css = elastic::detail::page_css;
   CHECK(html.size() + js.size() + css.size() < 30 * 1024);
   for (const std::string& text : {html, js, css}) {
     CHECK(text.find("://") == std::string::npos);

@@ -43,7 +43,7 @@ struct worker_inspection {
   std::string log_folder;
 };
 
-/// A launcher that makes Python workers run the `inspection_hook`, and inspects them.
+/// A launcher that makes Python workers run embedded/inspection_hook.py, and inspects them.
 ///
 /// Thread-safety: one strand at a time.
 class inspected_workers final : public process_launcher {

@@ -11,7 +11,7 @@
 
 namespace elastic::detail {
 
-/// Asks PyTorch's own server in a worker, at a Unix socket (see `inspection_hook`).
+/// Asks PyTorch's own server in a worker, at a Unix socket (see embedded/inspection_hook.py).
 ///
 /// Errors: `errc::connection_failed` if nobody listens, `errc::protocol_violation` if the answer is
 /// not HTTP or exceeds `most_bytes`, `errc::invalid_argument` if another user listens there.
@@ -25,7 +25,7 @@ ELASTIC_DECL task<std::string> ask_recorder(std::string socket, std::string hand
 /// other backends. Errors: those of `ask_recorder`.
 ELASTIC_DECL task<std::vector<std::string>> read_recorders(std::string socket);
 
-/// The same, as a worker has left them that ended by an exception (see `inspection_hook`).
+/// The same, as a worker has left them that ended by an exception.
 ///
 /// @param socket  the one at which its server listened
 /// Result: empty if it has left none, or more than `limits::recorder_bytes` for each.

@@ -14,8 +14,9 @@
 
 namespace elastic::detail {
 
-/// The agent's ends of a pipe to which a Python worker writes its stacks (see `inspection_hook`).
-/// The worker opens it by its path and never waits: output that does not fit into the pipe is lost.
+/// The agent's ends of a pipe to which a Python worker writes its stacks, by
+/// embedded/inspection_hook.py. The worker opens it by its path and never waits: output that does
+/// not fit into the pipe is lost.
 class stack_pipe {
  public:
   ELASTIC_DECL stack_pipe();

@@ -11,29 +11,6 @@
 
 namespace elastic::detail {
 
-/// The beginning of each hook, in Python: functions that remove its traces before the script runs.
-inline constexpr char hook_prelude[] = R"python(
-import os
-import sys
-
-
-def restore_path(had_path):
-    """Takes away the entry of PYTHONPATH from which this was imported."""
-    entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
-    if had_path == "1":
-        os.environ["PYTHONPATH"] = rest
-    sys.path.remove(entry)
-    sys.path_importer_cache.pop(entry, None)
-    cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
-    cache.pop(entry, None)
-
-
-def run_hidden():
-    """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
-    sys.modules.pop("sitecustomize", None)
-    sys.modules["site"].execsitecustomize()
-)python";
-
 /// The path by which other processes of the same user open a descriptor of this one.
 ELASTIC_DECL std::string path_of_own(int descriptor);
 
@@ -42,7 +19,7 @@ ELASTIC_DECL std::string path_of_own(int descriptor);
 /// `sitecustomize` that it hid, which may be another hook or the user's own.
 class hook_archive {
  public:
-  /// @param content  the code after the `hook_prelude`
+  /// @param content  the code after embedded/hook_prelude.py
   ELASTIC_DECL explicit hook_archive(std::string_view content);
 
   /// False if memory or descriptors were lacking. `hooked` then changes nothing.

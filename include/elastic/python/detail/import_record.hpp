@@ -12,8 +12,8 @@
 
 namespace elastic::detail {
 
-/// The imports that a worker records (see `import_recorder`), in memory that the worker writes
-/// while the agent reads. Its content is untrusted: a standby gets it unchanged, and at most
+/// The imports that a worker records by embedded/import_recorder.py, in memory that the worker
+/// writes while the agent reads. Its content is untrusted: a standby gets it unchanged, and at most
 /// `largest` bytes of it.
 ///
 /// If the memory could not be created, for example because descriptors ran out, it is empty and

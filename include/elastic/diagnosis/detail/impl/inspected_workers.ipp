@@ -10,7 +10,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/when_all.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/diagnosis/detail/inspection_hook.hpp>
+#include <elastic/diagnosis/detail/embedded.hpp>
 #include <elastic/diagnosis/detail/recorder_client.hpp>
 
 #include <charconv>
@@ -35,7 +35,7 @@ ELASTIC_DECL inspected_workers::inspected_workers(std::shared_ptr<process_launch
                                                   std::shared_ptr<time_source> time, bool hooks)
     : next_(std::move(next)), time_(std::move(time)) {
   if (!hooks) return;
-  hook_.emplace(inspection_hook);
+  hook_.emplace(inspection_hook_py);
   folder_.emplace();
 }
 

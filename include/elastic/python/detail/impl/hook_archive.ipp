@@ -5,6 +5,7 @@
 #include <elastic/python/detail/hook_archive.hpp>
 
 #include <elastic/contract/environment.hpp>
+#include <elastic/python/detail/embedded.hpp>
 #include <elastic/python/detail/stored_archive.hpp>
 
 #include <sys/mman.h>
@@ -22,7 +23,7 @@ ELASTIC_DECL std::string path_of_own(int descriptor) {
 ELASTIC_DECL hook_archive::hook_archive(std::string_view content)
     : memory_(::memfd_create("elastic-hook", MFD_CLOEXEC)) {
   const std::string archive =
-      stored_archive("sitecustomize.py", std::string(hook_prelude) + std::string(content));
+      stored_archive("sitecustomize.py", std::string(hook_prelude_py) + std::string(content));
   const auto size = static_cast<ssize_t>(archive.size());
   if (memory_ && ::write(memory_.get(), archive.data(), archive.size()) != size) memory_.reset();
 }

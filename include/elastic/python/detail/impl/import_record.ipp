@@ -4,7 +4,7 @@
 
 #include <elastic/python/detail/import_record.hpp>
 
-#include <elastic/python/detail/import_recorder.hpp>
+#include <elastic/python/detail/embedded.hpp>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL import_record::import_record()
     : memory_(::memfd_create("elastic-imports", MFD_CLOEXEC)),
-      hook_(std::string(import_recorder) + import_recorder_start) {
+      hook_(std::string(import_recorder_py) + import_recorder_start_py) {
   if (!hook_.exists()) memory_.reset();
 }
 

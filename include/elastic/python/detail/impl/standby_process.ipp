@@ -5,8 +5,7 @@
 #include <elastic/python/detail/standby_process.hpp>
 
 #include <elastic/python/detail/hook_archive.hpp>
-#include <elastic/python/detail/import_recorder.hpp>
-#include <elastic/python/detail/standby_hook.hpp>
+#include <elastic/python/detail/embedded.hpp>
 #include <elastic/python/detail/stored_archive.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
@@ -46,7 +45,7 @@ ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
   unique_fd ours(ends[0]);
   const unique_fd theirs(ends[1]);
   const std::string archive = stored_archive(
-      "sitecustomize.py", std::string(hook_prelude) + import_recorder + standby_hook);
+      "sitecustomize.py", std::string(hook_prelude_py) + import_recorder_py + standby_hook_py);
   const unique_fd out = open_standby_file(archive);
   const unique_fd err = open_standby_file(standby.record);
   standby.archive_size = archive.size();

@@ -5,13 +5,11 @@
 #include <elastic/status/detail/status_answer.hpp>
 
 #include <elastic/base/detail/json_text.hpp>
+#include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
-#include <elastic/status/detail/page_script.hpp>
 #include <elastic/status/detail/roles_overview.hpp>
-#include <elastic/status/detail/roles_page.hpp>
-#include <elastic/status/detail/status_page.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -70,13 +68,13 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
   status_answer answer;
   if (path == "/") {
     answer.type = "text/html; charset=utf-8";
-    answer.body = status_page_html;
+    answer.body = page_html;
   } else if (path == "/page.js") {
     answer.type = "text/javascript; charset=utf-8";
-    answer.body = std::string(page_script_head) + status_page_js;
+    answer.body = std::string(common_js) + page_js;
   } else if (path == "/page.css") {
     answer.type = "text/css; charset=utf-8";
-    answer.body = status_page_css;
+    answer.body = page_css;
   } else if (path == "/metrics") {
     const metrics_format format = metrics_format_for(request.header("accept"));
     answer.type = content_type(format);
@@ -248,16 +246,16 @@ inline std::optional<status_answer> overview_of(const http_request_head& request
   status_answer answer;
   if (path == "/") {
     answer.type = "text/html; charset=utf-8";
-    answer.body = roles_page_html;
+    answer.body = roles_html;
   } else if (path == "/roles.js") {
     answer.type = "text/javascript; charset=utf-8";
-    answer.body = std::string(page_script_head) + roles_page_js;
+    answer.body = std::string(common_js) + roles_js;
   } else if (path == "/roles.css") {
     answer.type = "text/css; charset=utf-8";
-    answer.body = roles_page_css;
+    answer.body = roles_css;
   } else if (path == "/page.css") {
     answer.type = "text/css; charset=utf-8";
-    answer.body = status_page_css;
+    answer.body = page_css;
   } else if (path == "/metrics") {
     const metrics_format format = metrics_format_for(request.header("accept"));
     answer.type = content_type(format);
@@ -279,7 +277,7 @@ inline std::optional<status_answer> overview_of(const http_request_head& request
 
 /// The page of a role leads back to that of the job.
 inline std::string page_of_role() {
-  std::string page = status_page_html;
+  std::string page = page_html;
   constexpr std::string_view begin = "<header>";
   page.insert(page.find(begin), "<nav><a href=\"../../\">all roles</a></nav>\n");
   return page;
