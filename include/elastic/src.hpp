@@ -75,7 +75,6 @@
 #include <elastic/agent/detail/impl/agent_journal.ipp>
 #include <elastic/agent/detail/impl/agent_parts.ipp>
 #include <elastic/agent/detail/impl/agent_run.ipp>
-#include <elastic/agent/detail/impl/agent_step.ipp>
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
 #include <elastic/agent/detail/impl/arrivals.ipp>
 #include <elastic/agent/detail/impl/async_run.ipp>
@@ -89,7 +88,6 @@
 #include <elastic/agent/detail/impl/node_checker.ipp>
 #include <elastic/agent/detail/impl/process_builder.ipp>
 #include <elastic/agent/detail/impl/rejoin_machine.ipp>
-#include <elastic/agent/detail/impl/replacement_line.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
 #include <elastic/agent/detail/impl/round_agreement.ipp>
 #include <elastic/agent/detail/impl/run_files.ipp>
@@ -119,7 +117,6 @@
 #include <elastic/telemetry/detail/impl/event_handler_registry.ipp>
 #include <elastic/telemetry/detail/impl/output_tails.ipp>
 #include <elastic/telemetry/detail/impl/record_writer.ipp>
-#include <elastic/telemetry/detail/impl/stderr_line.ipp>
 #include <elastic/telemetry/impl/console_event_handler.ipp>
 #include <elastic/telemetry/impl/console_metric_handler.ipp>
 #include <elastic/telemetry/impl/job_journal.ipp>
@@ -132,7 +129,6 @@
 #include <elastic/status/detail/impl/job_document.ipp>
 #include <elastic/status/detail/impl/job_metrics.ipp>
 #include <elastic/status/detail/impl/job_state.ipp>
-#include <elastic/status/detail/impl/job_view.ipp>
 #include <elastic/status/detail/impl/journal_reader.ipp>
 #include <elastic/status/detail/impl/node_report.ipp>
 #include <elastic/status/detail/impl/report_feed.ipp>
@@ -182,12 +178,9 @@
 #include <elastic/nodes/detail/impl/c10d_rendezvous.ipp>
 #include <elastic/nodes/detail/impl/candidate.ipp>
 #include <elastic/nodes/detail/impl/candidate_addresses.ipp>
-#include <elastic/nodes/detail/impl/candidate_marker.ipp>
 #include <elastic/nodes/detail/impl/candidate_message.ipp>
 #include <elastic/nodes/detail/impl/candidate_source.ipp>
 #include <elastic/nodes/detail/impl/exclusion_list.ipp>
-#include <elastic/nodes/detail/impl/fencing.ipp>
-#include <elastic/nodes/detail/impl/former_world.ipp>
 #include <elastic/nodes/detail/impl/job_file_fingerprint.ipp>
 #include <elastic/nodes/detail/impl/job_file_record.ipp>
 #include <elastic/nodes/detail/impl/job_file_registry.ipp>
@@ -197,8 +190,6 @@
 #include <elastic/nodes/detail/impl/leader_registry.ipp>
 #include <elastic/nodes/detail/impl/leader_visitor.ipp>
 #include <elastic/nodes/detail/impl/message_rows.ipp>
-#include <elastic/nodes/detail/impl/network_identity.ipp>
-#include <elastic/nodes/detail/impl/node_contact.ipp>
 #include <elastic/nodes/detail/impl/registered_leader.ipp>
 #include <elastic/nodes/detail/impl/registry_connector.ipp>
 #include <elastic/nodes/detail/impl/registry_source.ipp>
@@ -220,7 +211,6 @@
 #include <elastic/etcd/detail/impl/etcd_keys.ipp>
 #include <elastic/etcd/detail/impl/etcd_v2_keys.ipp>
 #include <elastic/etcd/detail/impl/legacy_lease.ipp>
-#include <elastic/etcd/detail/impl/legacy_machine.ipp>
 #include <elastic/etcd/detail/impl/legacy_rendezvous.ipp>
 #include <elastic/etcd/detail/impl/legacy_round.ipp>
 #include <elastic/etcd/detail/impl/legacy_state.ipp>
@@ -249,7 +239,6 @@
 #endif
 
 #if !defined(ELASTIC_SOURCE_PART) || ELASTIC_SOURCE_PART == 3
-#include <elastic/base/detail/impl/base64.ipp>
 #include <elastic/base/detail/impl/blocking.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>
 #include <elastic/base/detail/impl/descriptor_share.ipp>
@@ -257,15 +246,10 @@
 #include <elastic/base/detail/impl/executor_work.ipp>
 #include <elastic/base/detail/impl/json_document.ipp>
 #include <elastic/base/detail/impl/json_fields.ipp>
-#include <elastic/base/detail/impl/json_text.ipp>
 #include <elastic/base/detail/impl/mount_table.ipp>
-#include <elastic/base/detail/impl/nearest_name.ipp>
-#include <elastic/base/detail/impl/plain_json.ipp>
-#include <elastic/base/detail/impl/random.ipp>
 #include <elastic/base/detail/impl/record.ipp>
 #include <elastic/base/detail/impl/ring.ipp>
 #include <elastic/base/detail/impl/shielded_run.ipp>
-#include <elastic/base/detail/impl/unique_fd.ipp>
 #include <elastic/base/detail/impl/waiters.ipp>
 #include <elastic/base/impl/event_flag.ipp>
 #include <elastic/base/impl/log.ipp>
@@ -279,7 +263,6 @@
 #include <elastic/net/detail/impl/local_interface.ipp>
 #include <elastic/net/detail/impl/message_frame.ipp>
 #include <elastic/net/detail/impl/own_loopback.ipp>
-#include <elastic/net/detail/impl/port_choice.ipp>
 #include <elastic/net/detail/impl/port_lease.ipp>
 #include <elastic/net/detail/impl/secure_session.ipp>
 #include <elastic/net/detail/impl/stream_listener.ipp>
@@ -333,7 +316,6 @@
 #include <elastic/torch/detail/impl/torch_dialect.ipp>
 #include <elastic/torch/detail/impl/torch_exit.ipp>
 #include <elastic/torch/detail/impl/torch_round.ipp>
-#include <elastic/torch/detail/impl/torch_state_clock.ipp>
 #include <elastic/torch/detail/impl/torch_state_codec.ipp>
 #include <elastic/torch/impl/torch_rendezvous.ipp>
 #endif
@@ -351,7 +333,6 @@
 #include <elastic/roles/detail/impl/role_plan.ipp>
 #include <elastic/roles/detail/impl/role_post.ipp>
 #include <elastic/roles/detail/impl/role_run.ipp>
-#include <elastic/roles/detail/impl/role_watch.ipp>
 #include <elastic/roles/detail/impl/silence_warning.ipp>
 #include <elastic/roles/impl/replica_set.ipp>
 #include <elastic/roles/impl/role.ipp>
@@ -363,7 +344,6 @@
 #include <elastic/contract/detail/impl/call_memfd.ipp>
 #include <elastic/contract/detail/impl/macros.ipp>
 #include <elastic/contract/detail/impl/roles_document.ipp>
-#include <elastic/contract/detail/impl/visible_devices.ipp>
 #include <elastic/contract/impl/environment.ipp>
 #include <elastic/contract/impl/error_file.ipp>
 #include <elastic/contract/impl/function_call.ipp>
@@ -371,8 +351,6 @@
 #include <elastic/health/detail/impl/channel_attempt.ipp>
 #include <elastic/health/detail/impl/control_message.ipp>
 #include <elastic/health/detail/impl/line_intake.ipp>
-#include <elastic/health/detail/impl/printable.ipp>
-#include <elastic/health/detail/impl/rate_gate.ipp>
 #include <elastic/health/detail/impl/timer_fifo.ipp>
 #include <elastic/health/detail/impl/timer_request.ipp>
 #include <elastic/health/detail/impl/worker_liveness.ipp>
@@ -394,13 +372,11 @@
 #include <elastic/launch/impl/signal_plan.ipp>
 #include <elastic/process/detail/impl/console_target.ipp>
 #include <elastic/process/detail/impl/console_writer.ipp>
-#include <elastic/process/detail/impl/core_file.ipp>
 #include <elastic/process/detail/impl/file_tail.ipp>
 #include <elastic/process/detail/impl/fork_launcher.ipp>
 #include <elastic/process/detail/impl/guard_file.ipp>
 #include <elastic/process/detail/impl/guarded_child.ipp>
 #include <elastic/process/detail/impl/limit_reached.ipp>
-#include <elastic/process/detail/impl/line_head.ipp>
 #include <elastic/process/detail/impl/lines.ipp>
 #include <elastic/process/detail/impl/memory_room.ipp>
 #include <elastic/process/detail/impl/oom_kills.ipp>
@@ -415,7 +391,6 @@
 #include <elastic/process/detail/impl/reaper.ipp>
 #include <elastic/process/detail/impl/session_signal.ipp>
 #include <elastic/process/detail/impl/signal_number.ipp>
-#include <elastic/process/detail/impl/stop_ladder.ipp>
 #include <elastic/process/detail/impl/tee.ipp>
 #include <elastic/process/detail/impl/tree_usage.ipp>
 #include <elastic/process/impl/console_output.ipp>

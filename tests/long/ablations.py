@@ -51,8 +51,8 @@ CONNECTOR = "nodes/detail/impl/leader_connector.ipp"
 LINK = "nodes/detail/impl/rendezvous_link.ipp"
 LEADER = "nodes/detail/impl/registered_leader.ipp"
 REGISTRY = "nodes/detail/impl/registry_connector.ipp"
-FORMER = "nodes/detail/impl/former_world.ipp"
-CONTACT = "nodes/detail/impl/node_contact.ipp"
+FORMER = "nodes/detail/former_world.hpp"
+CONTACT = "nodes/detail/node_contact.hpp"
 COORDINATOR = "nodes/detail/impl/rendezvous_coordinator.ipp"
 
 # How long the scripted tests may take, in seconds; on a quiet machine they take a tenth of that.

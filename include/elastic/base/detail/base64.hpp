@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
-
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,14 +18,59 @@ inline constexpr std::string_view base64_letters =
 /// The length of the text for `bytes` bytes.
 constexpr std::size_t base64_size(std::size_t bytes) { return (bytes + 2) / 3 * 4; }
 
-ELASTIC_DECL std::string to_base64(std::string_view bytes);
+inline std::string to_base64(std::string_view bytes);
 
 /// Result: empty if `text` is not a possible result of `to_base64`. Each value therefore has
 /// exactly one text, and comparing texts compares values.
-ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text);
+inline std::optional<std::string> from_base64(std::string_view text);
+
+inline std::string to_base64(std::string_view bytes) {
+  std::string text;
+  text.reserve(base64_size(bytes.size()));
+  for (std::size_t index = 0; index < bytes.size(); index += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const bool there = index + i < bytes.size();
+      group = group << 8 | (there ? static_cast<unsigned char>(bytes[index + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      const bool is_padding = index + i > bytes.size();
+      text.push_back(is_padding ? '=' : base64_letters[group >> (18 - 6 * i) & 63]);
+    }
+  }
+  return text;
+}
+
+inline std::optional<std::string> from_base64(std::string_view text) {
+  static constexpr auto values = [] {
+    std::array<std::uint8_t, 256> table{};
+    table.fill(64);
+    for (std::uint8_t i = 0; i < 64; ++i) {
+      table[static_cast<unsigned char>(base64_letters[i])] = i;
+    }
+    return table;
+  }();
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
+  const std::size_t letters = text.size() - padding;
+
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (std::size_t index = 0; index < letters; ++index) {
+    const std::uint8_t value = values[static_cast<unsigned char>(text[index])];
+    if (value == 64) return std::nullopt;
+    group = (group << 6 | value) & 0xffff;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes.push_back(static_cast<char>(group >> bits & 0xff));
+  }
+  const bool has_rest = (group & ((1U << bits) - 1)) != 0;
+  if (has_rest) return std::nullopt;
+  return bytes;
+}
 
 }  // namespace elastic::detail
-
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/base64.ipp>
-#endif

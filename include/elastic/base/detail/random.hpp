@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
+
+#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -16,28 +16,57 @@ namespace elastic::detail {
 /// Thread-safety: one thread at a time.
 class random_source {
  public:
-  ELASTIC_DECL random_source();
+  random_source();
   explicit random_source(std::uint64_t seed) : engine_(seed) {}
 
   std::uint64_t next() { return engine_(); }
 
   /// A number in [0, bound); `bound` must not be 0.
-  ELASTIC_DECL std::uint64_t below(std::uint64_t bound);
+  std::uint64_t below(std::uint64_t bound);
 
  private:
   std::mt19937_64 engine_;
 };
 
 /// A random UUID (RFC 4122, version 4): the run id if the user chose none.
-ELASTIC_DECL std::string random_uuid(random_source& random);
-ELASTIC_DECL std::string random_uuid();
+inline std::string random_uuid(random_source& random);
+inline std::string random_uuid();
 
 /// `length` characters of [a-z0-9_]: the unique part of a directory name.
-ELASTIC_DECL std::string random_name(random_source& random, std::size_t length);
-ELASTIC_DECL std::string random_name(std::size_t length);
+inline std::string random_name(random_source& random, std::size_t length);
+inline std::string random_name(std::size_t length);
+
+inline random_source::random_source() {
+  std::random_device device;
+  engine_.seed((static_cast<std::uint64_t>(device()) << 32) | device());
+}
+
+inline std::uint64_t random_source::below(std::uint64_t bound) {
+  return std::uniform_int_distribution<std::uint64_t>(0, bound - 1)(engine_);
+}
+
+inline std::string random_uuid(random_source& random) {
+  const std::uint64_t high = random.next();
+  const std::uint64_t low = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0x0fff, 0x8000 | (low >> 48 & 0x3fff), low & 0xffffffffffff);
+}
+
+inline std::string random_name(random_source& random, std::size_t length) {
+  constexpr char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string name(length, '_');
+  for (char& letter : name) letter = letters[random.below(sizeof letters - 1)];
+  return name;
+}
+
+inline std::string random_uuid() {
+  random_source random;
+  return random_uuid(random);
+}
+
+inline std::string random_name(std::size_t length) {
+  random_source random;
+  return random_name(random, length);
+}
 
 }  // namespace elastic::detail
-
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/random.ipp>
-#endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
+#include <unistd.h>
 
 #include <utility>
 
@@ -14,20 +14,28 @@ class unique_fd {
   unique_fd() = default;
   explicit unique_fd(int fd) : fd_(fd) {}
   unique_fd(unique_fd&& other) noexcept : fd_(other.release()) {}
-  ELASTIC_DECL unique_fd& operator=(unique_fd&& other) noexcept;
+  unique_fd& operator=(unique_fd&& other) noexcept;
   ~unique_fd() { reset(); }
 
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
   int release() noexcept { return std::exchange(fd_, -1); }
-  ELASTIC_DECL void reset() noexcept;
+  void reset() noexcept;
 
  private:
   int fd_ = -1;
 };
 
-}  // namespace elastic::detail
+inline unique_fd& unique_fd::operator=(unique_fd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/unique_fd.ipp>
-#endif
+inline void unique_fd::reset() noexcept {
+  if (fd_ >= 0) ::close(release());
+}
+
+}  // namespace elastic::detail

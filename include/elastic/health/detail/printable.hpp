@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
-
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,10 +10,24 @@ namespace elastic::detail {
 
 /// `text` made safe to show: without characters that a terminal interprets, at most `most` bytes of
 /// whole characters.
-ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
+inline std::string printable(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    const auto byte = static_cast<unsigned char>(text[index]);
+    const auto next = index + 1 < text.size() ? static_cast<unsigned char>(text[index + 1]) : 0U;
+    if (byte < 0x20 || byte == 0x7f) {
+      shown += ' ';
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      ++index;  // U+0080 to U+009F: control characters, too
+      shown += ' ';
+    } else {
+      shown += text[index];
+    }
+  }
+  if (shown.size() <= most) return shown;
+  while (most > 0 && (static_cast<unsigned char>(shown[most]) & 0xc0) == 0x80) --most;
+  shown.resize(most);
+  return shown;
+}
 
 }  // namespace elastic::detail
-
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/impl/printable.ipp>
-#endif

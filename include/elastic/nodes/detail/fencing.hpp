@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
+#include <algorithm>
 #include <chrono>
 
 namespace elastic::detail {
@@ -26,19 +26,26 @@ struct fencing {
   static constexpr std::chrono::milliseconds kill_time{50};
 
   /// For a node that counts as lost after `silence`, which is greater than 0.
-  ELASTIC_DECL static fencing of_silence(duration silence);
+  static fencing of_silence(duration silence);
 
   /// For a node whose connection ended and that counts as lost unless it returns within `grace`,
   /// which is greater than 0.
-  ELASTIC_DECL static fencing of_end(duration grace);
+  static fencing of_end(duration grace);
 
   /// For the node whose agent stopped leading because it lost the others half of `grace` ago: it
   /// has the rest of the time of `of_end`.
-  ELASTIC_DECL static fencing of_step_down(duration grace);
+  static fencing of_step_down(duration grace);
 };
 
-}  // namespace elastic::detail
+inline fencing fencing::of_silence(duration silence) {
+  const duration margin = std::min<duration>(silence / 50 + kill_time, silence / 8);
+  return {silence / 4 * 3, silence - margin, silence};
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/fencing.ipp>
-#endif
+inline fencing fencing::of_end(duration grace) { return {grace / 2, grace / 4 * 3, grace}; }
+
+inline fencing fencing::of_step_down(duration grace) {
+  return {duration::zero(), grace / 4, grace / 2};
+}
+
+}  // namespace elastic::detail

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 namespace elastic::detail {
 
@@ -25,15 +27,15 @@ class former_world {
   /// A node sends its hello.
   /// @param here     the address at which it reached the present server
   /// @param silence  how long a node of the job may be silent
-  ELASTIC_DECL void reported(const rendezvous_messages::former_round& place, std::string_view here,
-                             duration silence, time_point now);
+  void reported(const rendezvous_messages::former_round& place, std::string_view here,
+                duration silence, time_point now);
 
   /// A node sends its hello that was connected to a server of this term, but in none of its rounds:
   /// that server may have made one without it.
-  ELASTIC_DECL void reported_server(std::int64_t term, duration silence, time_point now);
+  void reported_server(std::int64_t term, duration silence, time_point now);
 
   /// A node that reported its former place joins: its workers are gone.
-  ELASTIC_DECL void joined(const rendezvous_messages::former_round& place);
+  void joined(const rendezvous_messages::former_round& place);
 
   /// The node that hosts the present server joins. It takes the place of the one that ended with
   /// the former server.
@@ -43,13 +45,13 @@ class former_world {
   bool is_known() const { return newest_.round >= 0 || server_term_ > 0; }
 
   /// Whether no worker of that world can be left. Also true if no such world is known.
-  ELASTIC_DECL bool is_over(time_point now) const;
+  bool is_over(time_point now) const;
 
   /// The latest time at which it is over; `time_point::max()` if that is not known.
   time_point over_at() const { return over_at_; }
 
  private:
-  ELASTIC_DECL bool is_accounted_for() const;
+  bool is_accounted_for() const;
 
   /// Of the newest round that a node reported.
   rendezvous_messages::former_round newest_{.term = 0, .round = -1, .world = 0};
@@ -63,8 +65,44 @@ class former_world {
   time_point over_at_ = time_point::max();
 };
 
-}  // namespace elastic::detail
+inline auto age_of(const rendezvous_messages::former_round& place) {
+  return std::tie(place.term, place.round);
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/former_world.ipp>
-#endif
+inline void former_world::reported(const rendezvous_messages::former_round& place,
+                                   std::string_view here, duration silence, time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  if (age_of(place) < age_of(newest_)) return;
+  if (age_of(newest_) < age_of(place)) {
+    newest_ = place;
+    was_last_ = false;
+    was_served_here_ = true;
+    joined_ranks_.clear();
+  }
+  was_last_ = was_last_ || place.until_end;
+  was_served_here_ = was_served_here_ && place.server == here;
+}
+
+inline void former_world::reported_server(std::int64_t term, duration silence, time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  server_term_ = std::max(server_term_, term);
+}
+
+inline void former_world::joined(const rendezvous_messages::former_round& place) {
+  const bool is_in_newest = age_of(place) == age_of(newest_) && place.rank < newest_.world;
+  if (is_in_newest && place.rank != newest_.host_rank) joined_ranks_.insert(place.rank);
+}
+
+inline bool former_world::is_over(time_point now) const {
+  return !is_known() || now >= over_at_ || is_accounted_for();
+}
+
+inline bool former_world::is_accounted_for() const {
+  if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
+  const bool host_took_part = newest_.host_rank >= 0;
+  if (host_took_part && !has_host_joined_) return false;
+  const int others = newest_.world - (host_took_part ? 1 : 0);
+  return joined_ranks_.size() == static_cast<std::size_t>(others);
+}
+
+}  // namespace elastic::detail

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
+#include <sys/stat.h>
 
+#include <fstream>
 #include <string>
+
+#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -12,10 +15,12 @@ namespace elastic::detail {
 /// boot: of two processes with the same identity, only one can have a given port. Addresses cannot
 /// identify it, because they move between hosts and are translated on the way.
 /// Result: empty if the system does not show it. Thread-safety: any thread.
-ELASTIC_DECL std::string network_identity();
+inline std::string network_identity() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat network{};
+  if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return {};
+  return fmt::format("{}-{}", boot, network.st_ino);
+}
 
 }  // namespace elastic::detail
-
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/network_identity.ipp>
-#endif

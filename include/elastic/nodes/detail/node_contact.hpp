@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,20 +19,20 @@ struct node_contact {
   using connection = std::uint64_t;
 
   /// The node has a new link and no witness yet.
-  ELASTIC_DECL void begin(connection first, time_point now);
+  void begin(connection first, time_point now);
 
-  ELASTIC_DECL void begin_witness(connection second);
-  ELASTIC_DECL void end_link(time_point now);
-  ELASTIC_DECL void end_witness(time_point now);
+  void begin_witness(connection second);
+  void end_link(time_point now);
+  void end_witness(time_point now);
 
   /// The connections that the node has now.
-  ELASTIC_DECL std::vector<connection> connections() const;
+  std::vector<connection> connections() const;
 
   /// When the node is lost, if nothing more is heard of it.
-  ELASTIC_DECL time_point lost_at(const rendezvous_settings& settings) const;
+  time_point lost_at(const rendezvous_settings& settings) const;
 
   /// When the last of its connections ended. For a node without connections.
-  ELASTIC_DECL time_point last_end() const;
+  time_point last_end() const;
 
   std::optional<connection> link;
   std::optional<connection> witness;
@@ -43,8 +43,48 @@ struct node_contact {
   std::optional<time_point> witness_ended_at_;
 };
 
-}  // namespace elastic::detail
+inline void node_contact::begin(connection first, time_point now) {
+  *this = node_contact();
+  link = first;
+  heard = now;
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/node_contact.ipp>
-#endif
+inline void node_contact::begin_witness(connection second) {
+  witness = second;
+  witness_ended_at_.reset();
+}
+
+inline void node_contact::end_link(time_point now) {
+  link.reset();
+  link_ended_at_ = now;
+}
+
+inline void node_contact::end_witness(time_point now) {
+  witness.reset();
+  witness_ended_at_ = now;
+}
+
+inline auto node_contact::connections() const -> std::vector<connection> {
+  std::vector<connection> present;
+  if (link) present.push_back(*link);
+  if (witness) present.push_back(*witness);
+  return present;
+}
+
+inline time_point node_contact::lost_at(const rendezvous_settings& settings) const {
+  const time_point silent_until = heard + settings.silence();
+  if (!link_ended_at_ || witness) return silent_until;
+  // The witness may be still to come, and the node alive.
+  if (!witness_ended_at_) return silent_until;
+  // The last packets of a dead process may get lost once.
+  const auto [first, last] = std::minmax(*link_ended_at_, *witness_ended_at_);
+  if (last - first > settings.reconnect_grace) return silent_until;
+  return last + settings.reconnect_grace;
+}
+
+inline time_point node_contact::last_end() const {
+  const time_point first = link_ended_at_.value_or(heard);
+  return std::max(first, witness_ended_at_.value_or(first));
+}
+
+}  // namespace elastic::detail

@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
 #include <sys/types.h>
 
+#include <algorithm>
+#include <chrono>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace elastic::detail {
+#include <fmt/format.h>
 
-/// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
-ELASTIC_DECL std::string time_text(wall_time moment);
+namespace elastic::detail {
 
 /// The prefix of each line of a process's output. It may contain the time and the process id, which
 /// are known only when the process runs. Converts implicitly from text.
@@ -24,17 +25,17 @@ class line_head {
   line_head(std::string text) { add_text(text); }
   line_head(const char* text) { add_text(text); }
 
-  ELASTIC_DECL line_head& add_text(std::string_view text);
+  line_head& add_text(std::string_view text);
   /// When the line was read.
-  ELASTIC_DECL line_head& add_time();
+  line_head& add_time();
   /// Which process wrote it.
-  ELASTIC_DECL line_head& add_pid();
+  line_head& add_pid();
 
   bool empty() const { return pieces_.empty(); }
-  ELASTIC_DECL bool has_time() const;
+  bool has_time() const;
 
   /// The text for lines that are read from one process at one time.
-  ELASTIC_DECL std::string text(pid_t pid, wall_time moment) const;
+  std::string text(pid_t pid, wall_time moment) const;
 
   friend bool operator==(const line_head&, const line_head&) = default;
 
@@ -48,8 +49,52 @@ class line_head {
   std::vector<piece> pieces_;
 };
 
-}  // namespace elastic::detail
+/// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
+inline std::string time_text(wall_time moment) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(moment);
+  const auto milliseconds = std::chrono::floor<std::chrono::milliseconds>(moment) - whole;
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(whole);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     milliseconds.count());
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/line_head.ipp>
-#endif
+inline line_head& line_head::add_text(std::string_view text) {
+  if (text.empty()) return *this;
+  if (pieces_.empty() || pieces_.back().what != piece::kind::text) {
+    pieces_.push_back({piece::kind::text, {}});
+  }
+  pieces_.back().text += text;
+  return *this;
+}
+
+inline line_head& line_head::add_time() {
+  pieces_.push_back({piece::kind::time, {}});
+  return *this;
+}
+
+inline line_head& line_head::add_pid() {
+  pieces_.push_back({piece::kind::pid, {}});
+  return *this;
+}
+
+inline bool line_head::has_time() const {
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [](const piece& part) { return part.what == piece::kind::time; });
+}
+
+inline std::string line_head::text(pid_t pid, wall_time moment) const {
+  std::string whole;
+  for (const piece& part : pieces_) {
+    switch (part.what) {
+      case piece::kind::text: whole += part.text; break;
+      case piece::kind::time: whole += time_text(moment); break;
+      case piece::kind::pid: whole += std::to_string(pid); break;
+    }
+  }
+  return whole;
+}
+
+}  // namespace elastic::detail

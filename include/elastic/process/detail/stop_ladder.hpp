@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/stop_plan.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -45,18 +45,17 @@ struct stop_step {
 /// machine; its driver supplies the clock and the processes.
 class stop_ladder {
  public:
-  ELASTIC_DECL explicit stop_ladder(stop_plan plan,
-                                    duration killed_patience = limits::killed_patience);
+  explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience);
 
   /// The next step when `running` processes are left at the time `now`. `hurry` skips the rest of
   /// the grace period.
-  ELASTIC_DECL stop_step next(std::size_t running, time_point now, bool hurry = false);
+  stop_step next(std::size_t running, time_point now, bool hurry = false);
 
  private:
   enum class stage { running, asked, killed };
 
   // Saturates, so that an endless grace period does not wrap around into the past.
-  ELASTIC_DECL stop_step kill(time_point now, std::string_view reason);
+  stop_step kill(time_point now, std::string_view reason);
 
   stop_plan plan_;
   duration killed_patience_;
@@ -66,8 +65,43 @@ class stop_ladder {
   time_point halftime_ = time_point::max();
 };
 
-}  // namespace elastic::detail
+inline stop_ladder::stop_ladder(stop_plan plan, duration killed_patience)
+    : plan_(plan), killed_patience_(killed_patience) {}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/stop_ladder.ipp>
-#endif
+inline stop_step stop_ladder::next(std::size_t running, time_point now, bool hurry) {
+  using action = stop_step::action;
+  using target = stop_step::target;
+  if (running == 0) return {action::done, 0, now, "all have ended"};
+  if (stage_ == stage::killed) {
+    if (now < deadline_) {
+      return {action::wait, 0, deadline_, "killed, the kernel has yet to end them"};
+    }
+    deadline_ = deadline_after(now, killed_patience_);
+    return {action::look, 0, deadline_, "killed a while ago"};
+  }
+  if (hurry) return kill(now, "told not to wait");
+  if (stage_ == stage::asked) {
+    if (now >= deadline_) return kill(now, "their grace is over");
+    if (now < halftime_) {
+      return {action::wait, 0, std::min(halftime_, deadline_), "within their grace"};
+    }
+    halftime_ = time_point::max();
+    return {action::send, plan_.signal, deadline_, "half of their grace is over", target::others};
+  }
+  if (plan_.signal == SIGKILL) return kill(now, "to be killed at once");
+  if (plan_.grace <= duration::zero()) return kill(now, "no grace is given");
+  stage_ = stage::asked;
+  deadline_ = deadline_after(now, plan_.grace);
+  const bool is_alone = plan_.scope == signal_scope::process;
+  if (is_alone) halftime_ = deadline_after(now, plan_.grace / 2);
+  return {action::send, plan_.signal, deadline_, "asked to end",
+          is_alone ? target::process : target::group};
+}
+
+inline stop_step stop_ladder::kill(time_point now, std::string_view reason) {
+  stage_ = stage::killed;
+  deadline_ = deadline_after(now, killed_patience_);
+  return {stop_step::action::send, SIGKILL, time_point::max(), reason};
+}
+
+}  // namespace elastic::detail

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/status/detail/job_state.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
 #include <elastic/status/detail/viewed_worker.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <elastic/telemetry/worker_progress.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -26,7 +27,7 @@ struct viewed_progress {
   double median_seconds = 0;
 
   /// How long the job still takes, if its workers say how many steps there are.
-  ELASTIC_DECL std::optional<double> seconds_left() const;
+  std::optional<double> seconds_left() const;
 };
 
 /// What the viewers of a job see of it on one node: its state, what the workers report, and, if
@@ -40,10 +41,10 @@ class job_view {
   explicit job_view(job_state job) : job_(std::move(job)) { show_workers(); }
 
   /// Takes the next record, as `job_state::take` does.
-  ELASTIC_DECL void take(const journal_record& record);
+  void take(const journal_record& record);
 
   /// Takes what a worker of this node reports.
-  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
+  void take(const worker_progress& progress, std::int64_t now_us);
 
   /// What the journal tells.
   const job_state& job() const { return job_; }
@@ -60,18 +61,18 @@ class job_view {
 
   /// What the time was used for up to `now_us`, in seconds. The step that workers are making
   /// belongs to nothing until they report it.
-  ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
+  double seconds(time_use use, std::int64_t now_us) const;
   /// The part of the time that was productive, from 0 to 1; empty before anything was done.
-  ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
+  std::optional<double> goodput(std::int64_t now_us) const;
 
   /// How far the workers of this node are, and how far all that are known here. Valid until the
   /// view is told something.
-  ELASTIC_DECL viewed_progress progress() const;
-  ELASTIC_DECL viewed_progress whole_progress() const;
+  viewed_progress progress() const;
+  viewed_progress whole_progress() const;
 
  private:
-  ELASTIC_DECL void show_workers();
-  ELASTIC_DECL double unfinished_seconds(std::int64_t now_us) const;
+  void show_workers();
+  double unfinished_seconds(std::int64_t now_us) const;
 
   job_state job_;
   std::vector<viewed_worker> workers_;
@@ -82,8 +83,106 @@ class job_view {
   bool is_shown_elsewhere_ = false;
 };
 
-}  // namespace elastic::detail
+inline void job_view::take(const journal_record& record) {
+  const bool begins_run = record.epoch != job_.epoch();
+  if (!job_.take(record)) return;
+  if (begins_run) workers_.clear();
+  if (begins_run || record.event.kind == job_event::type::workers_started) step_ = -1;
+  show_workers();
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/job_view.ipp>
-#endif
+/// Whoever is new in a place has reported nothing.
+inline void job_view::show_workers() {
+  workers_.resize(job_.workers().size());
+  for (std::size_t place = 0; place < workers_.size(); ++place) {
+    const job_worker& worker = job_.workers()[place];
+    if (workers_[place].changed == worker.changed) continue;
+    if (workers_[place].placed != worker.placed) workers_[place] = {};
+    static_cast<job_worker&>(workers_[place]) = worker;
+  }
+}
+
+/// How long workers have been at a step that may still be lost. Without it, productive time would
+/// be taken back, which a counter must never do.
+inline double job_view::unfinished_seconds(std::int64_t now_us) const {
+  if (!job_.has_steps() || step_ < 0) return 0;
+  const auto [from_us, to_us] = job_.revocable(now_us);
+  return seconds_between(std::max(stepped_us_, from_us), to_us);
+}
+
+inline double job_view::seconds(time_use use, std::int64_t now_us) const {
+  const double sum = job_.seconds(use, now_us);
+  return use == time_use::training ? sum - unfinished_seconds(now_us) : sum;
+}
+
+inline std::optional<double> job_view::goodput(std::int64_t now_us) const {
+  const double whole = job_.all_seconds(now_us) - unfinished_seconds(now_us);
+  if (whole <= 0) return std::nullopt;
+  return seconds(time_use::training, now_us) / whole;
+}
+
+inline void job_view::take(const worker_progress& progress, std::int64_t now_us) {
+  const auto place = static_cast<std::size_t>(progress.local_rank);
+  if (progress.local_rank < 0 || place >= workers_.size()) return;
+  if (progress.step > step_) {
+    step_ = progress.step;
+    stepped_us_ = now_us;
+  }
+  viewed_worker& worker = workers_[place];
+  const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
+  if (worker.step >= 0 && steps > 0) {
+    constexpr double weight = 0.3;
+    const double each = seconds_between(worker.step_us, now_us) / steps;
+    const bool is_first = worker.step_seconds <= 0;
+    worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
+  }
+  if (progress.step != worker.step) worker.step_us = now_us;
+  worker.step = progress.step;
+  worker.total = progress.total;
+  worker.progress_us = now_us;
+  worker.text = progress.text;
+}
+
+/// Takes in workers, and what their steps take.
+inline void add_workers(viewed_progress& progress, const std::vector<viewed_worker>& workers,
+                        std::vector<double>& spans) {
+  for (const viewed_worker& worker : workers) {
+    const bool runs = worker.state == job_worker::condition::running;
+    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
+    if (worker.step < 0) continue;
+    const auto is_behind = [&](const viewed_worker* other) {
+      return !other || worker.step < other->step;
+    };
+    if (is_behind(progress.slowest)) progress.slowest = &worker;
+    if (!worker.text.empty() && is_behind(progress.speaker)) progress.speaker = &worker;
+  }
+  if (spans.empty()) return;
+  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  std::nth_element(spans.begin(), middle, spans.end());
+  progress.median_seconds = *middle;
+}
+
+inline std::optional<double> viewed_progress::seconds_left() const {
+  if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
+  const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
+  return median_seconds * steps;
+}
+
+inline viewed_progress job_view::progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  return progress;
+}
+
+inline viewed_progress job_view::whole_progress() const {
+  viewed_progress progress;
+  std::vector<double> spans;
+  add_workers(progress, workers_, spans);
+  for (const viewed_node& node : whole_.nodes()) {
+    if (node.entry.presence == node_presence::active) add_workers(progress, node.workers, spans);
+  }
+  return progress;
+}
+
+}  // namespace elastic::detail

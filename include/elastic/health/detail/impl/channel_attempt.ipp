@@ -9,7 +9,6 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/health/detail/rate_gate.hpp>
 #include <elastic/health/detail/timer_fifo.hpp>
 #include <elastic/health/detail/timer_request.hpp>
 
@@ -25,6 +24,30 @@
 #include <variant>
 
 namespace elastic::detail {
+
+/// Limits how often something happens within a second.
+class rate_gate {
+ public:
+  explicit rate_gate(int most) : most_(most) {}
+
+  /// Counts `how_many` events. Result: when to continue, if they exceed the limit.
+  std::optional<time_point> count(time_point now, int how_many = 1);
+
+ private:
+  int most_;
+  int count_ = 0;
+  time_point since_{};
+};
+
+inline std::optional<time_point> rate_gate::count(time_point now, int how_many) {
+  if (now - since_ >= std::chrono::seconds(1)) {
+    since_ = now;
+    count_ = 0;
+  }
+  count_ += how_many;
+  if (count_ <= most_) return std::nullopt;
+  return since_ + std::chrono::seconds(1);
+}
 
 ELASTIC_DECL channel_connection::channel_connection(asio::local::stream_protocol::socket accepted)
     : peer(std::move(accepted)) {}
