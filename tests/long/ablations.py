@@ -41,7 +41,7 @@ TESTS = {
     "registry": ("tests/unit/simulation/test_simulated_registry.cpp", "simulation: a registry*"),
 }
 SCRIPTED = [f"tests/unit/nodes/test_{name}.cpp" for name in (
-    "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
+    "c10d_rendezvous", "candidate", "fencing", "previous_membership", "inherited_round",
     "leader_connector", "node_contact", "own_fence", "registered_leader", "rendezvous_coordinator",
     "rendezvous_link", "vote_machine")]
 VOTE = "nodes/detail/impl/vote_machine.ipp"
@@ -51,7 +51,7 @@ CONNECTOR = "nodes/detail/impl/leader_connector.ipp"
 LINK = "nodes/detail/impl/rendezvous_link.ipp"
 LEADER = "nodes/detail/impl/registered_leader.ipp"
 REGISTRY = "nodes/detail/impl/registry_connector.ipp"
-FORMER = "nodes/detail/former_world.hpp"
+FORMER = "nodes/detail/previous_membership.hpp"
 CONTACT = "nodes/detail/node_contact.hpp"
 COORDINATOR = "nodes/detail/impl/rendezvous_coordinator.ipp"
 
@@ -71,7 +71,7 @@ RULES = [
      CANDIDATE, "if (way.node != 0 && way.node == claim.node) return admit(sender);",
      "return admit(sender);", "candidates one_way"),
     ("a voter is bound to an agent, not to its place",
-     VOTE, "return promise_ && promise_->to == peer && promise_->life == life_of(peer);",
+     VOTE, "return promise_ && promise_->to == peer && promise_->incarnation == incarnation_of(peer);",
      "return promise_ && promise_->to == peer;", "vote candidates one_way"),
     ("a node refuses a candidate that is met at the address of another one",
      CONNECTOR, "if (index == static_cast<int>(place)) return {};", "return {};",
@@ -81,8 +81,8 @@ RULES = [
      "if (true) return time_point::max();\nstd::vector<time_point> ends(1, time_point::max());",
      "vote candidates one_way"),
     ("a leader that steps down is bound to itself until its workers are gone",
-     VOTE, "promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + grace() / 2};",
-     "promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};",
+     VOTE, "promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now + grace() / 2};",
+     "promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now};",
      "vote candidates one_way"),
     ("a leader's own node lives by its lease",
      LINK, "connector_->reaches_own_process() ? fencing::of_step_down(grace) : "
@@ -131,7 +131,7 @@ RULES = [
     ("the loser of an election resigns",
      VOTE, "say_to_asked({term_, false});", "", "vote candidates one_way"),
     ("a voter refuses older terms",
-     VOTE, "if (!request.is_try && request.term <= term_) return false;", "",
+     VOTE, "if (!request.is_prevote && request.term <= term_) return false;", "",
      "vote candidates one_way"),
     ("... and takes nothing of them",
      VOTE, "answer.is_taken = request.term >= term_;", "answer.is_taken = true;",
@@ -203,7 +203,7 @@ RULES = [
     ("all other nodes have lost the leader before another agent leads",
      REGISTRY, "if (!is_theirs) co_return std::nullopt;", "if (!is_theirs) continue;", "registry"),
     ("a node that claims takes no place in that round",
-     REGISTRY, "node_.forgo_rounds(claim.round);", "", "registry"),
+     REGISTRY, "node_.skip_rounds_through(claim.round);", "", "registry"),
     ("a leader that is alone in its round stops its own workers",
      LEADER, "job_->fence_own_node();", "", "registry"),
     ("... also if its node comes back",

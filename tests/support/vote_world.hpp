@@ -442,7 +442,7 @@ class vote_world {
   void seek() {
     for (std::size_t place = 0; place < lives_.size(); ++place) {
       tell(place,
-           [this, place] { lives_[place].core->told_term(most_term_, clock(lives_[place])); });
+           [this, place] { lives_[place].core->observe_term(most_term_, clock(lives_[place])); });
     }
   }
 

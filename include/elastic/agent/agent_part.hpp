@@ -199,7 +199,7 @@ class agent_part {
   // ---- when an attempt ends ---------------------------------------------------------------------
 
   /// Whether `last_look` should be awaited.
-  ELASTIC_DECL virtual bool looks_last() const;
+  ELASTIC_DECL virtual bool wants_last_look() const;
 
   /// Awaited while the workers of the attempt are still unchanged, before a hung worker is killed,
   /// or before the other workers are stopped when one has aborted. It must end soon, without being

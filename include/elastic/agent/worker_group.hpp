@@ -213,7 +213,7 @@ class worker_group {
   ELASTIC_DECL task<void> answer_questions() &;
 
   /// The state of the workers that can rejoin.
-  const detail::survivors& stayers() const { return survivors_; }
+  const detail::survivors& survivors() const { return survivors_; }
 
   /// The processes that `start` will start, as far as they are known before a round; empty if the
   /// workers run a function.
@@ -249,7 +249,7 @@ class worker_group {
   task<void> finish_hooks(duration timeout) & { return hooks_.finish(timeout); }
 
   /// Kills the hooks that inspect hung workers, and then these workers.
-  void end_hooks() { hooks_.hurry(); }
+  void end_hooks() { hooks_.stop_waiting(); }
 
   /// Stops everything that runs: the plan's signal to all, its grace period, SIGKILL; hooks that
   /// inspect hung workers are killed at once. When this returns, no process of the workers' and the
@@ -343,9 +343,9 @@ class worker_group {
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(agent_part::hung_worker hung) const;
 
-  using sights = std::vector<std::optional<detail::worker_sight>>;
+  using sights = std::vector<std::optional<detail::worker_sample>>;
   ELASTIC_DECL task<sights> look_at_workers();
-  ELASTIC_DECL std::optional<detail::worker_sight> look_at_worker(std::size_t slot);
+  ELASTIC_DECL std::optional<detail::worker_sample> look_at_worker(std::size_t slot);
   ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
 
   /// A reader for the last output of a worker of this node.

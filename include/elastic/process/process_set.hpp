@@ -196,7 +196,7 @@ class process_set {
     std::size_t running = 0;
     /// By slot: the signals to send to processes that are still being started.
     std::map<std::size_t, std::vector<int>> starting;
-    bool hurry = false;
+    bool stop_waiting = false;
     bool abandoned = false;
     std::optional<std::pair<stop_plan, detail::stop_ladder>> begun;
     event_flag end_noted;

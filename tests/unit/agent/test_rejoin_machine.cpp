@@ -39,7 +39,7 @@ survivor_facts worker(int rank, const std::string& letters) {
   survivor_facts facts;
   facts.rank = rank;
   facts.runs = !has('x');
-  facts.has_said = has('s');
+  facts.sent_survive = has('s');
   facts.has_channel = has('c');
   facts.is_ready = has('r');
   facts.has_finished = has('f');
@@ -155,23 +155,22 @@ TEST_CASE("rejoin: nodes keep their places, and whole nodes fill holes", "[agent
     std::vector<int> last;
     std::vector<int> now;
   };
-  const std::vector<row> rows{
-      {{0, 1, 2, 3}, {0, 1, 2, 3}},
-      // The rendezvous names them in another order.
-      {{2, 0, 1}, {2, 0, 1}},
-      // Node 1 is lost: the last moves.
-      {{0, 2, 3}, {0, 2, 1}},
-      {{3, 2, 0}, {1, 2, 0}},
-      // A node that stood by takes its place instead.
-      {{0, 2, 3, -1}, {0, 2, 3, 1}},
-      {{-1, 0, 2, 3}, {1, 0, 2, 3}},
-      // Two are lost, one comes.
-      {{0, 3, -1}, {0, 1, 2}},
-      // More nodes than before.
-      {{0, 1, -1, -1}, {0, 1, 2, 3}},
-      {{-1, 1, -1, 0}, {2, 1, 3, 0}},
-      {{5}, {0}},
-      {{-1}, {0}}};
+  const std::vector<row> rows{{{0, 1, 2, 3}, {0, 1, 2, 3}},
+                              // The rendezvous names them in another order.
+                              {{2, 0, 1}, {2, 0, 1}},
+                              // Node 1 is lost: the last moves.
+                              {{0, 2, 3}, {0, 2, 1}},
+                              {{3, 2, 0}, {1, 2, 0}},
+                              // A node that stood by takes its place instead.
+                              {{0, 2, 3, -1}, {0, 2, 3, 1}},
+                              {{-1, 0, 2, 3}, {1, 0, 2, 3}},
+                              // Two are lost, one comes.
+                              {{0, 3, -1}, {0, 1, 2}},
+                              // More nodes than before.
+                              {{0, 1, -1, -1}, {0, 1, 2, 3}},
+                              {{-1, 1, -1, 0}, {2, 1, 3, 0}},
+                              {{5}, {0}},
+                              {{-1}, {0}}};
   for (const auto& [last, now] : rows) {
     std::vector<node_epoch> nodes;
     for (const int place : last) nodes.push_back(node(place));

@@ -29,7 +29,7 @@ using elastic::time_point;
 using elastic::to_string;
 using elastic::worker_state;
 using elastic::detail::suspicion_change;
-using elastic::detail::worker_sight;
+using elastic::detail::worker_sample;
 using elastic::detail::worker_watch;
 using elastic::test::agent_stage;
 using elastic::test::channel_peer;
@@ -38,7 +38,7 @@ using elastic::test::channel_peer;
 class crowd {
  public:
   explicit crowd(std::size_t size) : sights(size) {
-    for (std::optional<worker_sight>& sight : sights) {
+    for (std::optional<worker_sample>& sight : sights) {
       sight.emplace();
       sight->processor_time = 0s;
       sight->processes = 1;
@@ -65,12 +65,12 @@ class crowd {
 
   /// A step that took so long ends now.
   void step(std::size_t local_rank, duration step_time) {
-    worker_sight& sight = *sights[local_rank];
+    worker_sample& sight = *sights[local_rank];
     sight.step_at = sight.step < 0 ? now : sight.step_at + step_time;
     ++sight.step;
   }
 
-  std::vector<std::optional<worker_sight>> sights;
+  std::vector<std::optional<worker_sample>> sights;
   std::vector<std::string> reports;
   std::string last_reason;
 

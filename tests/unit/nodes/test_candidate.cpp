@@ -481,7 +481,7 @@ TIME_TEST("candidate: a stranger cannot make terms so large that nodes cannot te
   hello.run_id = "job";
   hello.name = "node0";
   hello.node = {"host", 1, 0, {105}};
-  hello.most_term = 2 * most;
+  hello.highest_term = 2 * most;
   stranger->say(elastic::detail::rendezvous_request(hello));
   const auto welcome = co_await stranger->hear_all();
   REQUIRE(welcome.at("kind") == "welcome");
@@ -568,8 +568,7 @@ TIME_TEST("candidate: only one that is met at its address writes as much as a re
   co_await job.pass(2s);
   sudden_client stranger;
   stranger.begin_at(job.candidate_at(0));
-  CHECK_THROWS_AS(stranger.say_much(elastic::limits::rendezvous_message_bytes + 1),
-                  elastic::error);
+  CHECK_THROWS_AS(stranger.say_much(elastic::limits::rendezvous_message_bytes + 1), elastic::error);
   sudden_client of_other;
   of_other.begin_at(job.candidate_at(0));
   of_other.claim(1, 101);

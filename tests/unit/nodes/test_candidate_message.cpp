@@ -22,9 +22,9 @@ using elastic::detail::candidate_answer;
 using elastic::detail::candidate_request;
 using elastic::detail::candidate_text;
 using elastic::detail::has_same_content;
+using elastic::detail::job_ending;
 using elastic::detail::parse_candidate_answer;
 using elastic::detail::parse_candidate_request;
-using elastic::detail::job_ending;
 using elastic::detail::round_register;
 
 round_register full_register() {
@@ -63,10 +63,9 @@ TEST_CASE("candidate message: a request has its bytes, and is read from them", "
   peer greeting{2, "a \"job\"", "a:1,b:2", 77, {}};
   greeting.settings.keep_alive_interval = 250ms;
   const std::vector<sample<candidate_request>> samples = {
-      {greeting,
-       R"({"kind": "peer", "index": 2, "run_id": "a \"job\"", "list": "a:1,b:2", )"
-       R"("node": "000000000000004d", "keep_alive_ms": 250, "keep_alive_attempts": 3, )"
-       R"("grace_ms": 300})"},
+      {greeting, R"({"kind": "peer", "index": 2, "run_id": "a \"job\"", "list": "a:1,b:2", )"
+                 R"("node": "000000000000004d", "keep_alive_ms": 250, "keep_alive_attempts": 3, )"
+                 R"("grace_ms": 300})"},
       {seek{"job", "a:1,b:2", 5},
        R"({"kind": "seek", "run_id": "job", "list": "a:1,b:2", "most_term": 5, "index": -1})"},
       {seek{"job", "a:1,b:2", 5, 1, 77},

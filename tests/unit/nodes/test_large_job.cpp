@@ -6,7 +6,7 @@
 // nodes that it visits and the messages that it sends.
 
 #include <elastic/base/limits.hpp>
-#include <elastic/nodes/detail/former_world.hpp>
+#include <elastic/nodes/detail/previous_membership.hpp>
 #include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
@@ -72,7 +72,7 @@ class crowd {
     greeting.name = fmt::format("node-{}", number);
     greeting.settings = settings;
     greeting.former = std::move(former);
-    if (greeting.former) greeting.most_term = greeting.former->term;
+    if (greeting.former) greeting.highest_term = greeting.former->term;
     say(number, greeting);
     coordinator.connected(witness_of(number), {});
     coordinator.received(witness_of(number), witness{greeting.run_id, greeting.node}, now);
@@ -200,8 +200,7 @@ TEST_CASE("large job: a node that meets again after its success is waited for on
   CHECK(job.count<all_finished>() > 0);
 }
 
-TEST_CASE("large job: a loss is one look at each node, and so are many at a time",
-          "[rendezvous]") {
+TEST_CASE("large job: a loss is one look at each node, and so are many at a time", "[rendezvous]") {
   for (const int lost : {1, most / 2}) {
     crowd job = running_job(most, most);
     for (int number = 0; number < lost; ++number) job.cut(number);
@@ -277,7 +276,7 @@ TEST_CASE("large job: whether a former world is over is known without a look at 
           "[rendezvous]") {
   // With a look at each of them at each step this would take minutes.
   const int world = elastic::limits::nodes;
-  elastic::detail::former_world before;
+  elastic::detail::previous_membership before;
   former_round former;
   former.term = 7;
   former.round = 3;

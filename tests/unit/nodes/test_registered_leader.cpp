@@ -52,7 +52,7 @@ class stage {
   }
 
   /// An agent that stands for the office.
-  task<std::shared_ptr<registered_leader>> stand(int node) {
+  task<std::shared_ptr<registered_leader>> try_to_lead(int node) {
     registered_leader::options options;
     options.run_id = "job";
     options.node = static_cast<std::uint64_t>(node);
@@ -69,7 +69,7 @@ class stage {
     wish.address = elastic::parse_endpoint("node:1", 0);
     wish.former = co_await registry(node)->look();
     if (wish.former.record) wish.least_term = wish.former.record->kept.term + 1;
-    leader->stand(std::move(wish));
+    leader->try_to_lead(std::move(wish));
     co_return leader;
   }
 
@@ -102,7 +102,7 @@ class stage {
 TIME_TEST("registered leader: a job that goes on asks the registry once in 5 s at most",
           "[rendezvous]") {
   stage set(time);
-  const auto leader = co_await set.stand(1);
+  const auto leader = co_await set.try_to_lead(1);
   co_await set.pass(1s);
   const std::uint64_t leading = co_await set.leading_node();
   CHECK(leading == 1);
@@ -118,11 +118,11 @@ TIME_TEST("registered leader: a job that goes on asks the registry once in 5 s a
 TIME_TEST("registered leader: one that was replaced sees it at once, also while it writes",
           "[rendezvous]") {
   stage set(time);
-  const auto leader = co_await set.stand(1);
+  const auto leader = co_await set.try_to_lead(1);
   // Its write is due every 20 s.
   const auto after = GENERATE(1s, 10s, 20s, 40s);
   co_await set.pass(after);
-  const auto next = co_await set.stand(2);
+  const auto next = co_await set.try_to_lead(2);
   co_await set.pass(1s);
   const std::uint64_t leading = co_await set.leading_node();
   CHECK(leading == 2);
@@ -135,7 +135,7 @@ TIME_TEST("registered leader: one that cannot write leads for its lease from its
           "[rendezvous]") {
   stage set(time);
   const elastic::time_point begin = time.now();
-  const auto leader = co_await set.stand(1);
+  const auto leader = co_await set.try_to_lead(1);
   // It has written at 0 and 20 s.
   co_await set.pass(30s);
   set.keys.part(1);
@@ -149,7 +149,7 @@ TIME_TEST("registered leader: one that cannot write leads for its lease from its
 TIME_TEST("registered leader: one that can write again before its lease is over goes on",
           "[rendezvous]") {
   stage set(time);
-  const auto leader = co_await set.stand(1);
+  const auto leader = co_await set.try_to_lead(1);
   co_await set.pass(30s);
   set.keys.part(1);
   co_await set.pass(60s);
@@ -209,7 +209,7 @@ class caller final : public elastic::detail::store_extension::client {
 TIME_TEST("registered leader: a write that hangs holds back the next round, and not a failure",
           "[rendezvous]") {
   stage set(time);
-  const auto leader = co_await set.stand(1);
+  const auto leader = co_await set.try_to_lead(1);
   co_await set.pass(1s);
   const std::string password = co_await set.password();
   {

@@ -29,9 +29,9 @@ namespace rendezvous_bounds_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::detail::rendezvous_messages;
-using elastic::detail::node_id;
 using elastic::rendezvous_settings;
 using elastic::time_point;
+using elastic::detail::node_id;
 using elastic::detail::rendezvous_answer;
 using elastic::detail::rendezvous_coordinator;
 using elastic::detail::rendezvous_request;
@@ -107,8 +107,7 @@ class stage {
 /// A text that JSON makes six times as long.
 std::string costly(std::size_t bytes) { return std::string(bytes, '\x01'); }
 
-TEST_CASE("rendezvous bounds: a text that is too long is refused, with the bound",
-          "[rendezvous]") {
+TEST_CASE("rendezvous bounds: a text that is too long is refused, with the bound", "[rendezvous]") {
   struct sized_text {
     std::string field;
     std::size_t most;
@@ -188,9 +187,9 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
     greeting.settings.max_nodes = 2;
     greeting.former = former_round{.server = costly(limits::numeric_address_bytes)};
     for (std::size_t count = 0; count < limits::excluded_nodes; ++count) {
-      greeting.excluded.push_back({std::string(limits::node_name_bytes - 2, '"') +
-                                       fmt::format("{:02}", count),
-                                   1h, std::string(limits::exclusion_reason_bytes, '"')});
+      greeting.excluded.push_back(
+          {std::string(limits::node_name_bytes - 2, '"') + fmt::format("{:02}", count), 1h,
+           std::string(limits::exclusion_reason_bytes, '"')});
     }
     job.job.connected(static_cast<std::uint64_t>(number), {});
     say(number, greeting);
@@ -220,8 +219,8 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
   const auto was_answered = [kinds](const rendezvous_answer& kind) {
     return (kinds >> kind.index() & 1) != 0;
   };
-  for (const rendezvous_answer& kind : std::vector<rendezvous_answer>{
-           welcome{}, peers{}, placed{}, changed{}, closed{}}) {
+  for (const rendezvous_answer& kind :
+       std::vector<rendezvous_answer>{welcome{}, peers{}, placed{}, changed{}, closed{}}) {
     CAPTURE(elastic::detail::to_text(kind));
     CHECK(was_answered(kind));
   }
@@ -522,9 +521,9 @@ TEST_CASE("rendezvous bounds: held answers wait at their connection, and end wit
           "[rendezvous]") {
   const auto log = std::make_shared<elastic::test::log_recorder>();
   const auto job = std::make_shared<rendezvous_coordinator>("job");
-  bool may_speak = false;
+  bool may_answer = false;
   rendezvous_service service(
-      job, [&may_speak](const rendezvous_coordinator&) { return may_speak; }, log->log(),
+      job, [&may_answer](const rendezvous_coordinator&) { return may_answer; }, log->log(),
       std::make_shared<elastic::system_time>());
   auto node = std::make_unique<caller>(service);
   node->say_hello("job", 1);
@@ -553,7 +552,7 @@ TEST_CASE("rendezvous bounds: held answers wait at their connection, and end wit
   leaving.say_hello("job", 3);
   leaving.say(leave{});
   CHECK(!leaving.is_dropped);
-  may_speak = true;
+  may_answer = true;
   service.speak();
   const std::size_t welcome_at = node->heard.find("welcome");
   CHECK(welcome_at < node->heard.find("alive"));

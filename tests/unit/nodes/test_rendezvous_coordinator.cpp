@@ -104,10 +104,10 @@ class stage {
     greeting.fingerprint = fingerprint;
     if (former.count(name) != 0) {
       greeting.former = former.at(name);
-      greeting.most_term = former.at(name).term;
+      greeting.highest_term = former.at(name).term;
       greeting.excluded = excluded;
     }
-    if (most_terms.count(name) != 0) greeting.most_term = most_terms.at(name);
+    if (most_terms.count(name) != 0) greeting.highest_term = most_terms.at(name);
     say(name, greeting);
     if (opens_witnesses && coordinator.knows(greeting.node)) open_witness(name);
   }
@@ -1273,10 +1273,10 @@ TEST_CASE("coordinator: a job that is closed is so for those who wait for a form
 
 TEST_CASE("coordinator: its term is greater than any that a node tells", "[rendezvous]") {
   rendezvous_coordinator coordinator("job", elastic::logger(), 1000);
-  const auto term_after = [&](rendezvous_coordinator::connection link, std::int64_t most_term) {
+  const auto term_after = [&](rendezvous_coordinator::connection link, std::int64_t highest_term) {
     hello greeting;
     greeting.node = {"a", static_cast<std::int64_t>(link), 0, {}};
-    greeting.most_term = most_term;
+    greeting.highest_term = highest_term;
     coordinator.connected(link, {});
     coordinator.received(link, greeting, time_point(1h));
     return std::get<welcome>(coordinator.take_answers().back().what).term;

@@ -22,8 +22,8 @@ using elastic::detail::parse_rendezvous_answer;
 using elastic::detail::parse_rendezvous_request;
 using elastic::detail::rendezvous_answer;
 using elastic::detail::rendezvous_request;
-using elastic::test::contains_text;
 using elastic::detail::rendezvous_messages::pause;  // <unistd.h> declares one, too
+using elastic::test::contains_text;
 
 hello full_hello() {
   hello greeting;
@@ -78,8 +78,8 @@ TEST_CASE("rendezvous message: what a node says has its bytes, and is read from 
           "[rendezvous]") {
   hello full = full_hello();
   full.hosts = true;
-  full.most_term = 1'767'225'600'123;
-  full.former = former_round{full.most_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
+  full.highest_term = 1'767'225'600'123;
+  full.former = former_round{full.highest_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
   full.has_reports = true;
   full.excluded = {{"gpu7", 1s, "hot"}, {"gpu9", 2s, ""}};
   full.settings.node_counts = {2, 4, 7};
@@ -176,8 +176,7 @@ TEST_CASE("rendezvous message: hello says everything that the server goes by", "
   CHECK(heard.settings.silence() == 9 * 250ms);
 }
 
-TEST_CASE("rendezvous message: every node and server says what the other goes by",
-          "[rendezvous]") {
+TEST_CASE("rendezvous message: every node and server says what the other goes by", "[rendezvous]") {
   const auto without = [](std::string text, const std::string& field) {
     const std::size_t at = text.find('"' + field + '"');
     REQUIRE(at != std::string::npos);
@@ -189,8 +188,7 @@ TEST_CASE("rendezvous message: every node and server says what the other goes by
         contains_text('"' + field + '"'));
   }
   const std::string greeted = elastic::detail::to_text(welcome{});
-  CHECK_THROWS_WITH(parse_rendezvous_answer(without(greeted, "term")),
-                    contains_text("\"term\""));
+  CHECK_THROWS_WITH(parse_rendezvous_answer(without(greeted, "term")), contains_text("\"term\""));
   const std::string place = elastic::detail::to_text(placed{});
   for (const std::string field : {"term", "host_rank"}) {
     CHECK_THROWS_WITH(parse_rendezvous_answer(without(place, field)),

@@ -99,7 +99,7 @@ struct stage {
   }
   bool would_vote(int peer, std::int64_t term = 1'000'000) {
     core.received(peer, elastic::detail::candidate_messages::vote{term, true, false}, now);
-    return reply<grant>().yes;
+    return reply<grant>().is_granted;
   }
 
   time_point now = begin;
@@ -451,12 +451,12 @@ TEST_CASE("vote machine: a voter that is free votes only for terms after all tha
           "[rendezvous]") {
   stage candidate;
   candidate.follow(9);
-  candidate.core.told_term(20, candidate.now);
+  candidate.core.observe_term(20, candidate.now);
   candidate.at(16s);
   candidate.core.take_questions();
   const auto votes_for = [&candidate](std::int64_t term) {
     candidate.core.received(2, messages::vote{term, false, false}, candidate.now);
-    return candidate.reply<grant>().yes;
+    return candidate.reply<grant>().is_granted;
   };
   CHECK_FALSE(votes_for(9));
   CHECK_FALSE(votes_for(20));
@@ -487,9 +487,9 @@ TEST_CASE("vote machine: terms go beyond those that nodes know", "[rendezvous]")
   stage leader;
   leader.lead();
   const std::int64_t term = leader.core.term();
-  leader.core.told_term(term, leader.now);
+  leader.core.observe_term(term, leader.now);
   CHECK(leader.core.serves());
-  leader.core.told_term(term + 500, leader.now);
+  leader.core.observe_term(term + 500, leader.now);
   CHECK_FALSE(leader.core.serves());
   leader.at(1s);
   leader.ask();
@@ -498,7 +498,7 @@ TEST_CASE("vote machine: terms go beyond those that nodes know", "[rendezvous]")
 
   stage follower;
   follower.follow(9);
-  follower.core.told_term(20, follower.now);
+  follower.core.observe_term(20, follower.now);
   follower.core.received(1, messages::write{9, 4, {}}, follower.now);
   const ack refused = follower.reply<ack>();
   // So the leader hears of it.

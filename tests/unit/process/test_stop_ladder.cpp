@@ -31,7 +31,7 @@ stop_plan ladder_plan(int signal, duration grace, signal_scope scope = signal_sc
 struct ladder_row {
   duration at;
   std::size_t running;
-  bool hurry;
+  bool stop_waiting;
   action next_action;
   int signal;
   target whom = target::group;
@@ -42,7 +42,7 @@ void climb(stop_plan plan, const std::vector<ladder_row>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     CAPTURE(i);
     const ladder_row& row = rows[i];
-    const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
+    const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.stop_waiting);
     CHECK(step.what == row.next_action);
     CHECK(step.signal == row.signal);
     CHECK(step.whom == row.whom);
@@ -134,7 +134,7 @@ TEST_CASE("stop_ladder: those that were killed and do not end are looked at, aga
       {70s, 1, false, action::look, 0},      {71s, 0, false, action::done, 0}};
   for (const ladder_row& row : rows) {
     CAPTURE(row.at.count());
-    const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
+    const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.stop_waiting);
     CHECK(step.what == row.next_action);
     CHECK(step.signal == row.signal);
   }

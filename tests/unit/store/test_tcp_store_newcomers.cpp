@@ -27,7 +27,7 @@ struct set_clock final : time_source {
 };
 
 struct guest final : tcp_store_newcomers::client {
-  void put_out(tcp_store_newcomers::problem why) override { ended = why; }
+  void evict(tcp_store_newcomers::problem why) override { ended = why; }
   std::optional<tcp_store_newcomers::problem> ended;
 };
 

@@ -53,7 +53,7 @@ class agent_parts {
   ELASTIC_DECL void prepared();
   ELASTIC_DECL task<void> beside_workers(bool may_restart);
   ELASTIC_DECL task<job_command::outcome> carry_out(job_command command);
-  ELASTIC_DECL bool looks_last() const;
+  ELASTIC_DECL bool wants_last_look() const;
   ELASTIC_DECL task<std::string> last_look();
   ELASTIC_DECL void end_attempt();
 
@@ -87,8 +87,7 @@ class agent_parts {
 /// Errors: those of the factories; `errc::invalid_argument` if one returns null.
 ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services& services,
                                                            agent_part::context context,
-                                                           std::string run_id,
-                                                           worker_group& group);
+                                                           std::string run_id, worker_group& group);
 
 /// The members of a context that the caller of a run knows.
 /// @param inbox  of the agent or the replica_set

@@ -161,8 +161,8 @@ class agent_run final : public worker_run {
   ELASTIC_DECL task<void> leave_rendezvous();
   ELASTIC_DECL task<void> run_and_log(task<void> step);
 
-  std::string notice_;
-  std::string meeting_;
+  std::string startup_warning_;
+  std::string waiting_hint_;
   rendezvous_factory factory_;
   /// Until the first round, this is the handler that is being tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;

@@ -87,7 +87,7 @@ class hang_hooks {
   bool is_open() const { return state_->is_open; }
 
   /// Kills the running hooks now. Their workers may then be killed.
-  ELASTIC_DECL void hurry();
+  ELASTIC_DECL void stop_waiting();
 
   /// Waits at most `within` until the hooks are done; then kills them.
   ///

@@ -18,7 +18,7 @@ struct survivor_facts {
   int rank = 0;
   bool runs = false;
   /// It has sent `survive`.
-  bool has_said = false;
+  bool sent_survive = false;
   /// The connection on which it sent that is still open.
   bool has_channel = false;
   /// It has succeeded.

@@ -18,7 +18,7 @@
 namespace elastic::detail {
 
 /// A sample of a worker.
-struct worker_sight {
+struct worker_sample {
   /// The processor time of its processes so far; empty: unknown.
   std::optional<duration> processor_time = {};
   std::size_t processes = 0;
@@ -57,11 +57,11 @@ class worker_watch {
 
   /// @param sights  by local rank; empty for a worker that does not run
   ELASTIC_DECL std::vector<suspicion_change> look(
-      const std::vector<std::optional<worker_sight>>& sights, time_point now);
+      const std::vector<std::optional<worker_sample>>& sights, time_point now);
 
  private:
   struct record {
-    std::optional<worker_sight> last = {};
+    std::optional<worker_sample> last = {};
     /// How long each state has lasted.
     duration stopped{};
     duration blocked{};
@@ -80,13 +80,13 @@ class worker_watch {
   };
   struct crowd;
 
-  ELASTIC_DECL static void compare(record& entry, const worker_sight& sight, duration span);
+  ELASTIC_DECL static void compare(record& entry, const worker_sample& sight, duration span);
   ELASTIC_DECL crowd survey() const;
-  ELASTIC_DECL void count(record& entry, const worker_sight& sight, const crowd& others,
+  ELASTIC_DECL void count(record& entry, const worker_sample& sight, const crowd& others,
                           duration span) const;
   ELASTIC_DECL job_event::suspicion judge(const record& entry, const crowd& others) const;
   ELASTIC_DECL static std::string relief_of(job_event::suspicion former, const crowd& others);
-  ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sight& sight,
+  ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sample& sight,
                                             const crowd& others);
 
   duration period_;

@@ -41,7 +41,7 @@ ELASTIC_DECL task<std::optional<job_command::outcome>> agent_part::carry_out(job
   co_return std::nullopt;
 }
 
-ELASTIC_DECL bool agent_part::looks_last() const { return false; }
+ELASTIC_DECL bool agent_part::wants_last_look() const { return false; }
 
 ELASTIC_DECL task<std::string> agent_part::last_look() { co_return std::string(); }
 

@@ -162,8 +162,8 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   std::iota(slots.begin(), slots.end(), std::size_t{0});
   stop_plan at_once;
   at_once.signal = SIGKILL;
-  co_await with_rollback(
-      start_some(worker_identities(spec_, round, ranks), std::move(slots), job), stop(at_once));
+  co_await with_rollback(start_some(worker_identities(spec_, round, ranks), std::move(slots), job),
+                         stop(at_once));
   attempt_.state = worker_state::healthy;
   report_start();
   update_state();
@@ -214,8 +214,8 @@ ELASTIC_DECL void worker_group::notify_roles() {
   for (const std::size_t slot : attempt_.ended) roles_->ended(slot);
 }
 
-ELASTIC_DECL job_context worker_group::context_of(const rendezvous_round& round,
-                                                  std::string run_id, int restart_count) const {
+ELASTIC_DECL job_context worker_group::context_of(const rendezvous_round& round, std::string run_id,
+                                                  int restart_count) const {
   job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   job.has_world = !on_replica_end_;
   return job;
@@ -421,10 +421,10 @@ ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
   co_return seen;
 }
 
-ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(std::size_t slot) {
+ELASTIC_DECL std::optional<detail::worker_sample> worker_group::look_at_worker(std::size_t slot) {
   const worker_group::worker& entry = attempt_.workers[slot];
   if (entry.end || entry.pid == 0) return std::nullopt;
-  detail::worker_sight sight;
+  detail::worker_sample sight;
   auto& last = attempt_.steps[slot];
   sight.step = last.number;
   sight.step_at = last.time;
@@ -491,7 +491,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
   note_early_events();
-  hooks_.hurry();
+  hooks_.stop_waiting();
   if (roles_) roles_->stopped();
   announce_stop(plan);
   co_await processes_.stop(plan);
@@ -502,7 +502,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
 
 ELASTIC_DECL void worker_group::kill() {
   if (!attempt_.stop_signal) attempt_.stop_signal = SIGKILL;
-  hooks_.hurry();
+  hooks_.stop_waiting();
   processes_.kill();
 }
 
@@ -651,8 +651,7 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
   update_state();
 }
 
-ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(
-    agent_part::hung_worker hung) const {
+ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(agent_part::hung_worker hung) const {
   detail::hang_hook_call call;
   call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
@@ -693,7 +692,8 @@ ELASTIC_DECL std::vector<agent_part::attempt_worker> worker_group::attempt_worke
 /// too long, and the others may wait for the same thing.
 ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
-  if (!has_aborted || !parts_->looks_last() || attempt_.stop_signal || !hooks_.accepts()) return;
+  const bool is_looked_at = has_aborted && parts_->wants_last_look();
+  if (!is_looked_at || attempt_.stop_signal || !hooks_.accepts()) return;
   const worker_group::worker& entry = attempt_.workers.at(end.index);
   agent_part::hung_worker aborted;
   aborted.rank = entry.identity.rank;
@@ -712,7 +712,7 @@ ELASTIC_DECL void worker_group::attach(std::shared_ptr<agent_part> part) {
 
 ELASTIC_DECL void worker_group::attach(std::shared_ptr<detail::agent_parts> parts) {
   parts_ = std::move(parts);
-  if (parts_->looks_last()) hooks_.look_first([this] { return this->look(); });
+  if (parts_->wants_last_look()) hooks_.look_first([this] { return this->look(); });
 }
 
 ELASTIC_DECL task<std::string> worker_group::look() {

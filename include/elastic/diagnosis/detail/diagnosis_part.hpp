@@ -41,7 +41,7 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL void progressed(const worker_progress& made) override;
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
-  bool looks_last() const override { return terms_.opens_workers && context_.has_world; }
+  bool wants_last_look() const override { return terms_.opens_workers && context_.has_world; }
   ELASTIC_DECL task<std::string> last_look() override;
 
  private:
@@ -59,8 +59,7 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
   ELASTIC_DECL task<look> inspect(time_point deadline);
   ELASTIC_DECL task<look> inspect_twice(time_point deadline);
-  ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found,
-                                         time_point deadline);
+  ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found, time_point deadline);
   ELASTIC_DECL void end_rank(int rank, const std::string& reason);
   ELASTIC_DECL task<stall_verdict> judge(question asked);
   ELASTIC_DECL task<void> watch();

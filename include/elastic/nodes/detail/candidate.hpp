@@ -131,7 +131,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void look_again(int peer);
   ELASTIC_DECL void end_look(int peer);
   ELASTIC_DECL bool is_in_doubt(const visitor& node) const;
-  ELASTIC_DECL void tell_seekers();
+  ELASTIC_DECL void announce_leader();
   ELASTIC_DECL void tell_leader(visitor& node);
 
   // ---- connections to others --------------------------------------------------------------------
@@ -154,11 +154,11 @@ class candidate final : public store_extension {
   ELASTIC_DECL void remove_mark();
 
   ELASTIC_DECL task<void> keep_time();
-  ELASTIC_DECL void settle();
+  ELASTIC_DECL void apply_outputs();
   ELASTIC_DECL void begin_service();
   ELASTIC_DECL void end_service();
   // Whether a majority has what the job's nodes are about to be told.
-  ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
+  ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
   // Whether, as far as is known now, everybody knows that the job is over, and when this one may
   // leave.
   ELASTIC_DECL bool is_free() const;

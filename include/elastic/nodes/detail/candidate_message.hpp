@@ -39,7 +39,7 @@ struct seek {
   std::string run_id;
   std::string list;
   /// The greatest term of any leader that the node has met; 0: none.
-  std::int64_t most_term = 0;
+  std::int64_t highest_term = 0;
   /// The candidate of the node's agent, and that agent's number; -1: it has none.
   int index = -1;
   std::uint64_t node = 0;
@@ -48,9 +48,9 @@ struct seek {
 struct vote {
   std::int64_t term = 0;
   /// Only asks whether the vote would be granted: binds nobody.
-  bool is_try = false;
+  bool is_prevote = false;
   /// All candidates were blank: the job begins.
-  bool is_fresh = false;
+  bool starts_job = false;
 };
 
 /// The leader's register. It also serves as a keep-alive.
@@ -109,8 +109,8 @@ struct leads {
 
 struct grant {
   std::int64_t term = 0;
-  bool is_try = false;
-  bool yes = false;
+  bool is_prevote = false;
+  bool is_granted = false;
   /// No leader has written to the voter yet.
   bool is_blank = false;
   /// The voter knows that an earlier agent served in its place and did not end in order.

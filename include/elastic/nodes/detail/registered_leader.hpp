@@ -66,7 +66,7 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL ~registered_leader() override;
 
   /// Takes the record unless another agent is faster. Call it once. Any thread.
-  ELASTIC_DECL void stand(candidacy wish);
+  ELASTIC_DECL void try_to_lead(candidacy own);
 
   /// Whether it no longer leads, or failed to become the leader. Any thread.
   bool is_over() const { return is_over_; }
@@ -89,7 +89,7 @@ class registered_leader final : public store_extension,
   class writing_mark;
   enum class outcome { written, replaced, unknown };
 
-  // Whether `stand` was called.
+  // Whether `try_to_lead` was called.
   ELASTIC_DECL bool stands();
   ELASTIC_DECL task<void> lead();
   ELASTIC_DECL task<bool> take();
@@ -107,7 +107,7 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL task<void> end_of_write();
   // Stores `record_`, and checks that it is there.
   ELASTIC_DECL task<outcome> write();
-  ELASTIC_DECL outcome judge(const leader_registry::sight& seen);
+  ELASTIC_DECL outcome classify(const leader_registry::sight& seen);
   ELASTIC_DECL bool has_lease() const;
   // Whether the job has reached a state that the registry does not have.
   ELASTIC_DECL bool has_news();
@@ -115,7 +115,7 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL void note_return();
 
   // Whether the registry has what nodes are about to be told.
-  ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
+  ELASTIC_DECL bool may_answer(const rendezvous_coordinator& job);
   // Whether an answer may be sent before the registry has that.
   ELASTIC_DECL bool may_pass(const rendezvous_answer& answer) const;
   ELASTIC_DECL void wake();

@@ -58,7 +58,7 @@ class registry_connector final : public message_connector {
     /// between two rounds, and has no worker left.
     std::function<std::optional<duration>()> loss;
     /// Makes the node take part in no round up to this one.
-    std::function<void(std::int64_t)> forgo_rounds;
+    std::function<void(std::int64_t)> skip_rounds_through;
   };
 
   ELASTIC_DECL explicit registry_connector(options chosen);
@@ -122,7 +122,7 @@ class registry_connector final : public message_connector {
   ELASTIC_DECL task<void> claim_loss();
   // The longest wait of all claims; empty until all nodes of the newest round have lost the leader.
   ELASTIC_DECL task<std::optional<duration>> all_claims();
-  ELASTIC_DECL task<void> stand(duration wait);
+  ELASTIC_DECL task<void> try_to_lead(duration wait);
   ELASTIC_DECL task<void> end_own_leader();
 
   options chosen_;

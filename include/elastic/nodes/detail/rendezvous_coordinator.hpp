@@ -6,7 +6,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/nodes/detail/exclusion_list.hpp>
-#include <elastic/nodes/detail/former_world.hpp>
+#include <elastic/nodes/detail/previous_membership.hpp>
 #include <elastic/nodes/detail/member_queue.hpp>
 #include <elastic/nodes/detail/newest_round.hpp>
 #include <elastic/nodes/detail/node_contact.hpp>
@@ -43,7 +43,7 @@ namespace elastic::detail {
 ///
 /// Nodes that were connected to a former server of the job report their last round. The numbers of
 /// rounds and restarts then continue, and the first round waits until no worker of the former world
-/// can be left (`detail::former_world`).
+/// can be left (`detail::previous_membership`).
 ///
 /// Its memory for nodes is bounded: it keeps connections to `2 * max_nodes` nodes and
 /// `limits::rendezvous_spare_nodes` more, and remembers `max_nodes` nodes and
@@ -428,7 +428,7 @@ class rendezvous_coordinator {
   /// The names of the nodes that have been in a round.
   std::set<std::string, std::less<>> known_names_;
   bool settle_all_ = false;
-  former_world former_;
+  previous_membership former_;
   /// The least number of the next round.
   std::int64_t next_round_ = 0;
   bool has_released_ = false;

@@ -113,7 +113,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// This node is between two rounds: nothing known about the round that it leaves holds any
   /// longer.
-  ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
+  ELASTIC_DECL void begin_join(rendezvous_messages::join joining);
 
   /// Holds back the job's next round, now and after every reconnect; without a reason, stops doing
   /// so.
@@ -139,7 +139,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// Makes this node take part in no round up to this one, whatever it requests. Call it without a
   /// connection.
-  ELASTIC_DECL void forgo_rounds(std::int64_t last);
+  ELASTIC_DECL void skip_rounds_through(std::int64_t last);
 
   /// This node has no worker until it is placed again.
   void note_no_workers() { has_no_workers_ = true; }
@@ -284,7 +284,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool tells_ends_ = false;
   bool has_no_workers_ = false;
   /// The last round in which this node takes no part.
-  std::int64_t forgone_ = -1;
+  std::int64_t skipped_through_ = -1;
   fencing end_;
   /// The last server resigned, and no other one has been greeted without an answer since.
   bool has_server_resigned_ = false;

@@ -54,7 +54,7 @@ struct hello {
   /// Whether the server belongs to this node, and ends with it.
   bool hosts = false;
   /// The greatest term of a server that has welcomed this node; 0: none.
-  std::int64_t most_term = 0;
+  std::int64_t highest_term = 0;
   std::optional<former_round> former = {};
   /// The node can send the server reports about itself.
   bool has_reports = false;

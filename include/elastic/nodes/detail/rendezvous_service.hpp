@@ -43,14 +43,14 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL explicit rendezvous_service(logger log, std::shared_ptr<time_source> time = nullptr);
 
   /// Serves a single job, which another server may have begun, and sends its nodes nothing while
-  /// `may_speak` is false.
+  /// `may_answer` is false.
   ELASTIC_DECL rendezvous_service(std::shared_ptr<rendezvous_coordinator> job,
-                                  std::function<bool(const rendezvous_coordinator&)> may_speak,
+                                  std::function<bool(const rendezvous_coordinator&)> may_answer,
                                   logger log, std::shared_ptr<time_source> time);
 
   ELASTIC_DECL ~rendezvous_service() override;
 
-  /// Sets which answers nodes receive even while `may_speak` is false, unless an earlier answer
+  /// Sets which answers nodes receive even while `may_answer` is false, unless an earlier answer
   /// waits on their connection. Call it before the server runs.
   void let_pass(std::function<bool(const rendezvous_answer&)> may_pass) {
     may_pass_ = std::move(may_pass);
@@ -97,9 +97,7 @@ class rendezvous_service final : public store_extension,
     ELASTIC_DECL void received(std::string_view bytes) override;
     ELASTIC_DECL bool has_begun() const override;
     std::size_t held() const override { return frames_.held() + of_.held_by(id_); }
-    std::size_t held_for_part() const override {
-      return frames_.is_midway() ? frames_.held() : 0;
-    }
+    std::size_t held_for_part() const override { return frames_.is_midway() ? frames_.held() : 0; }
 
    private:
     rendezvous_service& of_;
@@ -198,7 +196,7 @@ class rendezvous_service final : public store_extension,
 
   logger log_;
   std::shared_ptr<time_source> time_;
-  std::function<bool(const rendezvous_coordinator&)> may_speak_;
+  std::function<bool(const rendezvous_coordinator&)> may_answer_;
   std::function<bool(const rendezvous_answer&)> may_pass_;
   std::function<void(const rendezvous_coordinator&)> on_change_;
   std::optional<own_job> own_;

@@ -57,10 +57,11 @@ class vote_machine {
   ELASTIC_DECL void lost(int peer, time_point now);
 
   /// Another candidate's connection to this one begins, or ends.
-  /// @param life         the number of its agent, which serves at the candidate's address
+  /// @param incarnation         the number of its agent, which serves at the candidate's address
   /// @param is_in_place  if the agent is another one than before, it is on the same host, so that
   ///                     it has the port of the former one, which is gone
-  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now, bool is_in_place = true);
+  ELASTIC_DECL void entered(int peer, std::uint64_t incarnation, time_point now,
+                            bool is_in_place = true);
   ELASTIC_DECL void left(int peer, time_point now);
 
   ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
@@ -71,7 +72,7 @@ class vote_machine {
   ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
 
   /// A node knows a leader of this term, and will accept none of an earlier one.
-  ELASTIC_DECL void told_term(std::int64_t term, time_point now);
+  ELASTIC_DECL void observe_term(std::int64_t term, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
@@ -143,7 +144,7 @@ class vote_machine {
   /// The agent to which this candidate is bound. Another agent may later serve at the same place.
   struct promise {
     int to;
-    std::uint64_t life;
+    std::uint64_t incarnation;
     std::int64_t term;
     /// When it was last renewed. If this candidate is bound to itself and no longer leads: when it
     /// ends.
@@ -157,7 +158,7 @@ class vote_machine {
   struct other {
     bool is_reached = false;
     time_point reached_at = time_point::min();
-    std::uint64_t life = 0;
+    std::uint64_t incarnation = 0;
     std::optional<time_point> lost_at;
     std::optional<time_point> left_at;
     // In an election.
@@ -193,7 +194,9 @@ class vote_machine {
   ELASTIC_DECL bool may_vote_for(int peer, const candidate_messages::vote& request,
                                  time_point now) const;
   ELASTIC_DECL bool is_bound_to(int peer) const;
-  std::uint64_t life_of(int peer) const { return others_[static_cast<std::size_t>(peer)].life; }
+  std::uint64_t incarnation_of(int peer) const {
+    return others_[static_cast<std::size_t>(peer)].incarnation;
+  }
   /// When the promise becomes void.
   ELASTIC_DECL time_point freed_at() const;
   ELASTIC_DECL void look_at_promise(time_point now);
@@ -202,9 +205,9 @@ class vote_machine {
   // ---- elections ------------------------------------------------------------------------------
 
   ELASTIC_DECL void consider(time_point now);
-  ELASTIC_DECL void ask(bool is_try, bool is_fresh, time_point now);
+  ELASTIC_DECL void ask(bool is_prevote, bool starts_job, time_point now);
   ELASTIC_DECL void count_tries(time_point now);
-  ELASTIC_DECL void run(bool is_fresh, time_point now);
+  ELASTIC_DECL void run(bool starts_job, time_point now);
   ELASTIC_DECL void count_votes(time_point now);
   ELASTIC_DECL void lose(const char* why, time_point now);
   ELASTIC_DECL void put_off(time_point now);
@@ -249,7 +252,7 @@ class vote_machine {
   duration pause_{};
   time_point asked_at_;
   time_point answered_by_;
-  bool is_fresh_ = false;
+  bool starts_job_ = false;
   /// An earlier agent of one of the candidates that were asked did not end in order.
   bool has_any_restarted_ = false;
 

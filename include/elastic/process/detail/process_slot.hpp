@@ -48,8 +48,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   void run(task<void> work, asio::cancellation_signal& cancel, OnEnd on_end) {
     start_task(
         executor_, std::move(work),
-        [self = shared_from_this(), on_end = std::move(on_end)](
-            std::exception_ptr failure) mutable { on_end(failure); },
+        [self = shared_from_this(),
+         on_end = std::move(on_end)](std::exception_ptr failure) mutable { on_end(failure); },
         cancel.slot());
   }
 
@@ -57,7 +57,8 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   bool is_free() const { return cleared.is_set(); }
 
   /// Waits until the pipes have ended and all output is written. After `limits::drain_after_exit`
-  /// it copies what the pipes contain and closes them. After `hurry` it abandons a file that hangs.
+  /// it copies what the pipes contain and closes them. After `stop_waiting` it abandons a file that
+  /// hangs.
   ELASTIC_DECL task<void> drain(std::shared_ptr<time_source> time);
 
   /// Frees the slot; keeps only what a report needs.
@@ -65,7 +66,7 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   ELASTIC_DECL std::vector<std::string> tail() const;
 
   /// Stops waiting for the output.
-  ELASTIC_DECL void hurry();
+  ELASTIC_DECL void stop_waiting();
 
   /// Abandons a killed process that does not end: nothing waits for it any more, and the error of
   /// its clearing says why.

@@ -47,9 +47,9 @@ class stop_ladder {
  public:
   explicit stop_ladder(stop_plan plan, duration killed_patience = limits::killed_patience);
 
-  /// The next step when `running` processes are left at the time `now`. `hurry` skips the rest of
-  /// the grace period.
-  stop_step next(std::size_t running, time_point now, bool hurry = false);
+  /// The next step when `running` processes are left at the time `now`. `stop_waiting` skips the
+  /// rest of the grace period.
+  stop_step next(std::size_t running, time_point now, bool stop_waiting = false);
 
  private:
   enum class stage { running, asked, killed };
@@ -68,7 +68,7 @@ class stop_ladder {
 inline stop_ladder::stop_ladder(stop_plan plan, duration killed_patience)
     : plan_(plan), killed_patience_(killed_patience) {}
 
-inline stop_step stop_ladder::next(std::size_t running, time_point now, bool hurry) {
+inline stop_step stop_ladder::next(std::size_t running, time_point now, bool stop_waiting) {
   using action = stop_step::action;
   using target = stop_step::target;
   if (running == 0) return {action::done, 0, now, "all have ended"};
@@ -79,7 +79,7 @@ inline stop_step stop_ladder::next(std::size_t running, time_point now, bool hur
     deadline_ = deadline_after(now, killed_patience_);
     return {action::look, 0, deadline_, "killed a while ago"};
   }
-  if (hurry) return kill(now, "told not to wait");
+  if (stop_waiting) return kill(now, "told not to wait");
   if (stage_ == stage::asked) {
     if (now >= deadline_) return kill(now, "their grace is over");
     if (now < halftime_) {

@@ -78,16 +78,16 @@ ELASTIC_DECL void process_set::begin_stop(stop_plan plan) {
   detail::require_signal(plan.signal, "stop_plan::signal");
   detail::stop_ladder& ladder = state_->begun.emplace(plan, new_ladder(*state_, plan)).second;
   const detail::stop_step step =
-      ladder.next(state_->running, state_->services.time->now(), state_->hurry);
+      ladder.next(state_->running, state_->services.time->now(), state_->stop_waiting);
   if (step.what == detail::stop_step::action::send) carry_out(*state_, step);
 }
 
 ELASTIC_DECL void process_set::kill() {
-  state_->hurry = true;
+  state_->stop_waiting = true;
   ask_all(*state_, SIGKILL, detail::stop_step::target::group);
   for (const auto& slot : state_->slots) {
     if (!slot) continue;
-    slot->hurry();
+    slot->stop_waiting();
     // What it left behind no longer lingers.
     if (slot->process && !slot->running()) slot->process->signal(SIGKILL);
   }
@@ -179,7 +179,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
                                               process_set::process plan) {
   require_free(*self, index);
   if (self->slots.size() <= index) self->slots.resize(index + 1);
-  self->hurry = false;
+  self->stop_waiting = false;
   self->begun.reset();
 
   const services& parts = self->services;
@@ -303,7 +303,7 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan
   for (;;) {
     if (self->abandoned) throw_aborted();
     self->progress.reset();
-    const detail::stop_step step = ladder.next(self->running, time.now(), self->hurry);
+    const detail::stop_step step = ladder.next(self->running, time.now(), self->stop_waiting);
     if (step.what == detail::stop_step::action::done) break;
     if (step.what == detail::stop_step::action::send) {
       carry_out(*self, step);
@@ -318,7 +318,7 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan
       std::max(patience_ends, deadline_after(time.now(), limits::console_after_stop));
   if (co_await with_deadline(time, give_up, all_cleared(self))) co_return;
   for (const auto& slot : self->slots) {
-    if (slot) slot->hurry();
+    if (slot) slot->stop_waiting();
   }
   co_await all_cleared(self);
 }

@@ -48,7 +48,7 @@ class replica_run final : public worker_run {
 
  private:
   /// A replica that waits for its restart.
-  struct next_life {
+  struct pending_restart {
     std::size_t replica = 0;
     std::string cause;
     time_point ended;
@@ -80,9 +80,9 @@ class replica_run final : public worker_run {
   // Decides after the end of a replica: it has succeeded, it restarts, or the run fails.
   ELASTIC_DECL void judge(std::size_t replica);
   ELASTIC_DECL restart_ledger::decision decide(const worker_group::worker& ended);
-  ELASTIC_DECL task<void> prepare(next_life next, time_point due);
-  ELASTIC_DECL task<void> start_again(next_life next);
-  ELASTIC_DECL void note_next_life(const next_life& next);
+  ELASTIC_DECL task<void> prepare(pending_restart next, time_point due);
+  ELASTIC_DECL task<void> start_again(pending_restart next);
+  ELASTIC_DECL void note_restart(const pending_restart& next);
   ELASTIC_DECL void announce(std::optional<int> replaced);
   // Chooses ports for replicas that are about to start, in a job of several roles.
   ELASTIC_DECL void choose_ports(const std::vector<std::size_t>& replicas);
@@ -95,14 +95,14 @@ class replica_run final : public worker_run {
   ELASTIC_DECL run_result finish_succeeded();
   ELASTIC_DECL run_result finish_failed();
 
-  std::string notice_;
+  std::string startup_warning_;
   replica_ledger ledger_;
   /// Wakes the loop.
   event_flag happened_;
   /// The replicas that have ended and await a decision, in the order of their ends.
   std::deque<std::size_t> ended_;
   /// The replicas that are due to restart.
-  std::deque<next_life> due_;
+  std::deque<pending_restart> due_;
   /// Why no replica restarts any more; empty: they may.
   std::optional<restart_ledger::decision> refusal_;
   /// Commands that wait for the loop.

@@ -48,8 +48,8 @@ class tcp_store_connection : public key_value_engine::listener,
   using gone_handler = std::function<void(tcp_store_connection&, const std::string& complaint)>;
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
-                                    tcp_store_legacy_dialect dialect,
-                                    tcp_store_accounts accounts, gone_handler on_gone);
+                                    tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+                                    gone_handler on_gone);
 
   ELASTIC_DECL ~tcp_store_connection() override;
   tcp_store_connection(const tcp_store_connection&) = delete;
@@ -80,7 +80,7 @@ class tcp_store_connection : public key_value_engine::listener,
 
   /// Discards unsent output now, and closes the connection soon.
   ELASTIC_DECL void drop(std::string complaint) override;
-  ELASTIC_DECL void put_out(tcp_store_newcomers::problem why) override;
+  ELASTIC_DECL void evict(tcp_store_newcomers::problem why) override;
   ELASTIC_DECL void send_busy_alert();
   ELASTIC_DECL void send(std::string_view bytes) override;
   ELASTIC_DECL void hang_up() override;

@@ -34,7 +34,7 @@ class tcp_store_newcomers {
   class client {
    public:
     /// Ends the connection. The client is no longer a newcomer.
-    virtual void put_out(problem why) = 0;
+    virtual void evict(problem why) = 0;
 
    protected:
     ~client() = default;
@@ -72,7 +72,7 @@ class tcp_store_newcomers {
 
   ELASTIC_DECL position oldest_or(position asking);
   ELASTIC_DECL position largest_or_oldest_or(position asking);
-  ELASTIC_DECL void put_out(position which, problem why);
+  ELASTIC_DECL void evict(position which, problem why);
 
   std::shared_ptr<time_source> time_;
   const std::size_t most_;

@@ -68,7 +68,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   event.role = spec_.role;
   event.local_world_size = spec_.nproc_per_node;
   event.max_restarts = spec_.max_restarts;
-  if (group_.stayers().is_on()) event.state = replace_name;
+  if (group_.survivors().is_on()) event.state = replace_name;
   event.pid = ::getpid();
   if (std::string host = host_name(); host != node()) event.host = std::move(host);
   journal_.record(std::move(event));
@@ -136,7 +136,7 @@ ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
 }
 
 ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures,
-                                               std::optional<time_point> stepped) {
+                                                std::optional<time_point> stepped) {
   job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.what;

@@ -136,14 +136,14 @@ ELASTIC_DECL task<job_command::outcome> agent_parts::carry_out(job_command comma
 
 // ---- when an attempt ends -----------------------------------------------------------------------
 
-ELASTIC_DECL bool agent_parts::looks_last() const {
+ELASTIC_DECL bool agent_parts::wants_last_look() const {
   return std::any_of(parts_.begin(), parts_.end(),
-                     [](const auto& part) { return part->looks_last(); });
+                     [](const auto& part) { return part->wants_last_look(); });
 }
 
 ELASTIC_DECL task<std::string> agent_parts::last_look() {
   for (const auto& part : parts_) {
-    if (!part->looks_last()) continue;
+    if (!part->wants_last_look()) continue;
     task<std::string> looking = part->last_look();
     std::string found = co_await std::move(looking);
     if (!found.empty()) co_return found;

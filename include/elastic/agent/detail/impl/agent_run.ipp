@@ -48,8 +48,8 @@ ELASTIC_DECL agent_run::agent_run(agent_part::context context, worker_spec spec,
     : worker_run(with_growth(std::move(context), job_may_grow), std::move(spec),
                  with_own_part(std::move(services), *this), rendezvous.run_id(),
                  rendezvous.backend()),
-      notice_(std::move(notice)),
-      meeting_(std::move(meeting)),
+      startup_warning_(std::move(notice)),
+      waiting_hint_(std::move(meeting)),
       factory_(std::move(rendezvous)),
       rendezvous_(factory_.handler()),
       job_may_grow_(job_may_grow),
@@ -114,9 +114,9 @@ ELASTIC_DECL void agent_run::pause(const std::shared_ptr<pending_command>& pendi
 
 /// Whether workers are leaving an epoch or wait for the next one.
 ELASTIC_DECL bool agent_run::is_between_epochs() const {
-  if (!group_.stayers().is_on() || group_.running() == 0) return false;
+  if (!group_.survivors().is_on() || group_.running() == 0) return false;
   const rendezvous_change* const change = round_end();
-  return group_.stayers().ready() > 0 || (change && !ends_all(*change));
+  return group_.survivors().ready() > 0 || (change && !ends_all(*change));
 }
 
 /// Whether a change pauses the whole job. A pause without checkpoints comes from a node that
@@ -241,12 +241,12 @@ ELASTIC_DECL task<void> agent_run::kill_at_fence() {
     started_.reset();
     co_await race(rendezvous_->wait_for_fence(), started_.wait());
     if (started_.is_set()) continue;
-    if (group_.running() > 0 && !group_.stayers().are_apart()) {
+    if (group_.running() > 0 && !group_.survivors().are_apart()) {
       log_.error("killing the workers: other nodes may continue without this one");
       journal_.note(job_event::type::fence_reached, "other nodes may continue without this one");
     }
     // Workers that have left their epoch disturb no other node.
-    if (!group_.stayers().are_apart()) group_.kill();
+    if (!group_.survivors().are_apart()) group_.kill();
     fenced_.set();
   }
 }
@@ -344,11 +344,11 @@ ELASTIC_DECL task<void> agent_run::join_round_and_start() {
   telemetry_.record_start(group_);
   const time_point ended = epochs_.begin(starting);
   agent_part::started_workers start{round.round,      ranks->world_size,
-                                         round.group_rank, round.group_world_size,
-                                         restarts_,        spec_.max_restarts};
+                                    round.group_rank, round.group_world_size,
+                                    restarts_,        spec_.max_restarts};
   if (attempt_->epoch.replaces) epochs_.report_replacement(start, ended);
   group_.announce(start);
-  if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
+  if (!startup_warning_.empty()) log_.warning("{}", std::exchange(startup_warning_, {}));
   log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
             round.group_rank, round.group_world_size, ranks->base_rank,
             ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
@@ -364,10 +364,10 @@ ELASTIC_DECL task<void> agent_run::meet(std::optional<assigned_ranks>& ranks) {
   journal_.note(job_event::type::rendezvous_started);
   std::optional<std::optional<assigned_ranks>> joined;
   task<void> joining = keep_result(join_round(), joined);
-  if (meeting_.empty()) {
+  if (waiting_hint_.empty()) {
     co_await std::move(joining);
   } else {
-    log_.info("{}", meeting_);
+    log_.info("{}", waiting_hint_);
     co_await race(std::move(joining), report_wait());
   }
   if (!joined || !*joined) co_return;
@@ -422,7 +422,7 @@ ELASTIC_DECL task<void> agent_run::report_wait() {
       log_.warning("still waiting after {} s: {}", waited.count(), obstacle);
       continue;
     }
-    log_.warning("still waiting for other nodes after {} s: {}", waited.count(), meeting_);
+    log_.warning("still waiting for other nodes after {} s: {}", waited.count(), waiting_hint_);
   }
 }
 
@@ -472,8 +472,7 @@ ELASTIC_DECL task<assigned_ranks> agent_run::agree_in_round() {
   role.local_world_size = spec_.nproc_per_node;
   role.is_same_everywhere =
       find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-  if (group_.stayers().is_on() && backend_ == "static" &&
-      attempt_->round.group_world_size > 1) {
+  if (group_.survivors().is_on() && backend_ == "static" && attempt_->round.group_world_size > 1) {
     throw error(errc::invalid_argument,
                 fmt::format("{} replace: several nodes of the static rendezvous have one store "
                             "for all rounds; use the backend c10d",
@@ -501,7 +500,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
   std::vector<std::size_t> fresh;
   const bool keeps = agreed.epoch && agreed.epoch->keeps_survivors;
   for (std::size_t slot = 0; slot < static_cast<std::size_t>(spec_.nproc_per_node); ++slot) {
-    if (!keeps || !group_.stayers().is_ready(slot)) fresh.push_back(slot);
+    if (!keeps || !group_.survivors().is_ready(slot)) fresh.push_back(slot);
   }
   services_.roles->choose_ports(fresh);
   return places = services_.roles->places(agreed.ranks.base_rank);
@@ -514,7 +513,7 @@ ELASTIC_DECL std::string agent_run::places_in(const round_agreement& agreed) {
 ELASTIC_DECL task<void> agent_run::end_epoch() {
   const rendezvous_change& change = *attempt_->change;
   std::optional<std::string> obstacle;
-  if (!group_.reports().bad_node && group_.stayers().is_on()) {
+  if (!group_.reports().bad_node && group_.survivors().is_on()) {
     task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
     co_await stop_.run_until_requested(keep_result(std::move(leaving), obstacle));
     if (stop_.is_requested() || (obstacle && obstacle->empty())) co_return;
@@ -526,7 +525,7 @@ ELASTIC_DECL task<void> agent_run::end_epoch() {
 /// Whether a failure leads to a replacement, as far as this node knows.
 ELASTIC_DECL bool agent_run::may_replace(const restart_ledger::decision& decision,
                                          std::size_t failed) const {
-  if (!decision.restart || !group_.stayers().is_on() || group_.workers().empty()) return false;
+  if (!decision.restart || !group_.survivors().is_on() || group_.workers().empty()) return false;
   const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
   return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
 }
@@ -588,7 +587,7 @@ ELASTIC_DECL task<void> agent_run::report_missing() {
 ELASTIC_DECL task<void> agent_run::until_round_ends() {
   co_await note_change();
   // Workers that stay need no standbys.
-  if (group_.stayers().obstacle().empty()) co_return;
+  if (group_.survivors().obstacle().empty()) co_return;
   co_await wait_for_parts(parts_->stop_delay(*attempt_->change));
 }
 
@@ -602,8 +601,8 @@ ELASTIC_DECL task<void> agent_run::run_beside_workers() {
   // With a window, restarts that were used up may become available again.
   const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
   const bool is_windowed = spec_.restart.window > duration::zero();
-  task<void> working = parts_->beside_workers(may_change || is_windowed ||
-                                                  ledger_.has_restart_left(time_.now()));
+  task<void> working =
+      parts_->beside_workers(may_change || is_windowed || ledger_.has_restart_left(time_.now()));
   co_await std::move(working);
   co_await stop_.requested();
 }

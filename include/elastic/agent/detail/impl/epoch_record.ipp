@@ -26,8 +26,8 @@ ELASTIC_DECL epoch_record::epoch_record(const worker_spec& spec, worker_group& g
       log_(log) {}
 
 ELASTIC_DECL std::optional<node_epoch> epoch_record::last() {
-  if (!group_.stayers().is_on()) return std::nullopt;
-  last_.survivors = group_.stayers().ready();
+  if (!group_.survivors().is_on()) return std::nullopt;
+  last_.survivors = group_.survivors().ready();
   return last_;
 }
 

@@ -19,12 +19,11 @@ namespace elastic::detail {
 
 ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, shell_command settings,
                                     hang_hooks_services services)
-    : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
-}
+    : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {}
 
 ELASTIC_DECL hang_hooks::~hang_hooks() {
   state_->services.over = {};
-  hurry();
+  stop_waiting();
 }
 
 ELASTIC_DECL bool hang_hooks::accepts() const {
@@ -52,7 +51,7 @@ ELASTIC_DECL bool hang_hooks::begin(hang_hook_call call) {
   return true;
 }
 
-ELASTIC_DECL void hang_hooks::hurry() {
+ELASTIC_DECL void hang_hooks::stop_waiting() {
   if (!state_->is_open) return;
   state_->hurried = true;
   state_->processes.kill();
@@ -64,7 +63,7 @@ ELASTIC_DECL task<void> hang_hooks::finish(duration timeout) {
   time_source& time = *state_->services.time;
   const time_point deadline = deadline_after(time.now(), timeout);
   const bool are_over = co_await with_deadline(time, deadline, state_->over.wait());
-  if (!are_over) hurry();
+  if (!are_over) stop_waiting();
 }
 
 ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, shell_command chosen,
@@ -144,8 +143,7 @@ ELASTIC_DECL std::string hang_hooks::without_zero_bytes(std::string text) {
 
 ELASTIC_DECL task<bool> hang_hooks::look_first(state_pointer shared, hang_hook_call& call) {
   if (shared->services.look) {
-    call.environment["ELASTIC_HUNG_VERDICT"] =
-        without_zero_bytes(co_await shared->services.look());
+    call.environment["ELASTIC_HUNG_VERDICT"] = without_zero_bytes(co_await shared->services.look());
   }
   co_return call.has_command && !shared->settings.command.empty() && !shared->hurried;
 }

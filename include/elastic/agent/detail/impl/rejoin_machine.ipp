@@ -16,7 +16,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL bool can_stay(const survivor_facts& worker) {
-  return worker.runs && worker.has_said && !worker.has_finished;
+  return worker.runs && worker.sent_survive && !worker.has_finished;
 }
 
 ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
@@ -25,7 +25,7 @@ ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
     if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
   }
   for (const survivor_facts& worker : end.workers) {
-    if (!worker.has_said && !end.had_survivors) {
+    if (!worker.sent_survive && !end.had_survivors) {
       return fmt::format("rank {} has not said that it can rejoin", worker.rank);
     }
   }

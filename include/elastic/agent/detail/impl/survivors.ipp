@@ -57,7 +57,7 @@ ELASTIC_DECL void survivors::take(int local_rank, const worker_messages::worker_
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::survive&) {
-  entry.has_said = true;
+  entry.sent_survive = true;
 }
 
 ELASTIC_DECL void survivors::take(place& entry, const worker_messages::ask& message) {
@@ -106,9 +106,8 @@ ELASTIC_DECL int survivors::ready() const {
 }
 
 ELASTIC_DECL bool survivors::are_apart() const {
-  return is_on() && std::all_of(places_.begin(), places_.end(), [](const place& entry) {
-    return !entry.runs || entry.is_ready;
-  });
+  return is_on() && std::all_of(places_.begin(), places_.end(),
+                                [](const place& entry) { return !entry.runs || entry.is_ready; });
 }
 
 ELASTIC_DECL void survivors::send(std::size_t slot,

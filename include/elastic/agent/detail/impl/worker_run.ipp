@@ -134,7 +134,7 @@ ELASTIC_DECL std::string worker_run::effect_of(const stop_request& request, bool
 ELASTIC_DECL task<void> worker_run::save_before_stop() {
   const duration timeout = spec_.preempt_grace;
   if (stop_.request()->signal != SIGTERM || timeout <= duration::zero()) co_return;
-  const bool is_between = group_.stayers().is_on() && group_.stayers().ready() > 0;
+  const bool is_between = group_.survivors().is_on() && group_.survivors().ready() > 0;
   if (group_.state() != worker_state::healthy || is_between) co_return;
   log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(timeout));
   co_await orders_.save(timeout);
@@ -152,8 +152,8 @@ ELASTIC_DECL run_result worker_run::make_result(worker_state state, std::string 
 
 ELASTIC_DECL run_result worker_run::stopped_result() const {
   const stop_request& request = *stop_.request();
-  run_result result = make_result(
-      worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
+  run_result result = make_result(worker_state::stopped,
+                                  request.reason.empty() ? "stop requested" : request.reason);
   result.stop_signal = request.signal;
   return result;
 }

@@ -49,7 +49,7 @@ struct worker_watch::crowd {
 };
 
 ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
-    const std::vector<std::optional<worker_sight>>& sights, time_point now) {
+    const std::vector<std::optional<worker_sample>>& sights, time_point now) {
   const duration span = looked_ ? now - *looked_ : duration::zero();
   looked_ = now;
   records_.resize(sights.size());
@@ -82,8 +82,8 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
   return changes;
 }
 
-ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sight& sight, duration span) {
-  const worker_sight& last = *entry.last;
+ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sample& sight, duration span) {
+  const worker_sample& last = *entry.last;
   entry.is_compared = true;
   entry.share.reset();
   if (sight.processor_time && last.processor_time) {
@@ -119,8 +119,8 @@ ELASTIC_DECL auto worker_watch::survey() const -> crowd {
   return sum;
 }
 
-ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, const crowd& others,
-                                      duration span) const {
+ELASTIC_DECL void worker_watch::count(record& entry, const worker_sample& sight,
+                                      const crowd& others, duration span) const {
   const auto lengthen = [span](duration& time, bool holds) {
     time = holds ? time + span : duration::zero();
   };
@@ -163,7 +163,7 @@ ELASTIC_DECL std::string worker_watch::relief_of(job_event::suspicion former, co
   return "too few others work that it could be compared with";
 }
 
-ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
+ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sample& sight,
                                                  const crowd& others) {
   switch (entry.suspicion) {
     case job_event::suspicion::none: break;

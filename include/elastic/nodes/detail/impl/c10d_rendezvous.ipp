@@ -93,15 +93,15 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     : parameters_(std::move(parameters)), workers_(parameters_) {
   check_run_id(parameters_);
   take_settings();
-  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                             c10d_port);
+  endpoint_ =
+      parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint, c10d_port);
   check_port(endpoint_, parameters_);
   place_ = to_text(endpoint_);
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
-  parameters_.check_conf(meeting_settings({"is_host", "host_grace", "dialect", "secret_file",
-                                           "worker_networks", "candidate", "fast_takeover",
-                                           "fingerprint"}));
+  parameters_.check_conf(
+      meeting_settings({"is_host", "host_grace", "dialect", "secret_file", "worker_networks",
+                        "candidate", "fast_takeover", "fingerprint"}));
   for (const char* name : {"candidate", "fast_takeover"}) {
     if (parameters_.conf.count(name) == 0) continue;
     throw error(errc::invalid_argument,
@@ -254,12 +254,10 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   }
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
-  greeting.name =
-      as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
+  greeting.name = as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   const auto fingerprint = parameters_.conf.find("fingerprint");
   if (fingerprint != parameters_.conf.end()) greeting.fingerprint = fingerprint->second;
-  check_length(parameters_.name_of("fingerprint"), greeting.fingerprint,
-               greeting.most_fingerprint);
+  check_length(parameters_.name_of("fingerprint"), greeting.fingerprint, greeting.most_fingerprint);
   greeting.hosts = hosts();
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
@@ -321,14 +319,14 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
     if (!link_->was_connected()) co_await host_abandoned_endpoint();
   }
   const std::string address = link_->local_address();
-  rendezvous_messages::join wish;
-  wish.after = round_;
-  wish.timeout = settings_.join_timeout;
+  rendezvous_messages::join joining;
+  joining.after = round_;
+  joining.timeout = settings_.join_timeout;
   meeting_place meeting = server();
   const bool is_alone = leaders_ ? leaders_->is_at_loopback() : is_loopback(endpoint_.host);
-  wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
-  if (parameters_.secret) wish.addresses = text_of(own_addresses());
-  link_->begin_join(std::move(wish));
+  joining.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
+  if (parameters_.secret) joining.addresses = text_of(own_addresses());
+  link_->begin_join(std::move(joining));
   task<void> placed = until_placed();
   if (leaders_) placed = leaders_->watch_during(std::move(placed));
   co_await std::move(placed);

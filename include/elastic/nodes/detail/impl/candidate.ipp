@@ -128,7 +128,7 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
   }
   const bool is_quiet = is_over ? is_free() : votes_->value().round < 0;
   votes_->retire(is_over && is_quiet, time.now());
-  settle();
+  apply_outputs();
   std::vector<std::shared_ptr<message_channel>> channels;
   for (const route& way : routes_) channels.push_back(way.channel);
   for (const auto& channel : channels) {
@@ -237,8 +237,8 @@ ELASTIC_DECL void candidate::take(visitor& sender, const candidate_messages::see
   if (!why.empty()) return sender.send(candidate_messages::rejected{why});
   sender.search = request;
   // The terms after it must fit into messages, too.
-  if (request.most_term <= limits::rendezvous_told_number / 4) {
-    votes_->told_term(request.most_term, chosen_.time->now());
+  if (request.highest_term <= limits::rendezvous_told_number / 4) {
+    votes_->observe_term(request.highest_term, chosen_.time->now());
   }
   // The node asked again before it got the answer.
   if (sender.knows_leader) return;
@@ -278,7 +278,7 @@ ELASTIC_DECL void candidate::look_again(int peer) {
 }
 
 ELASTIC_DECL void candidate::end_look(int peer) {
-  if (std::exchange(route_to(peer).is_looking, false)) tell_seekers();
+  if (std::exchange(route_to(peer).is_looking, false)) announce_leader();
 }
 
 ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& answer,
@@ -313,7 +313,7 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
       entry->send(candidate_messages::rejected{objection_to_second(peer)});
     }
   }
-  tell_seekers();
+  announce_leader();
   return true;
 }
 
@@ -336,7 +336,7 @@ ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
   return (way.is_met || way.is_looking) && way.node != node.search->node;
 }
 
-ELASTIC_DECL void candidate::tell_seekers() {
+ELASTIC_DECL void candidate::announce_leader() {
   if (!service_ || !votes_->serves()) return;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
@@ -434,7 +434,7 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
     note_missing(way, chosen_.time->now());
     votes_->lost(peer, chosen_.time->now());
   }
-  tell_seekers();
+  announce_leader();
   wake();
 }
 
@@ -522,8 +522,7 @@ ELASTIC_DECL void candidate::begin_votes() {
   voter.seed = chosen_.seed;
   const time_point now = chosen_.time->now();
   const auto today = chosen_.time->wall_now().time_since_epoch();
-  votes_.emplace(voter, now,
-                 std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
+  votes_.emplace(voter, now, std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
   if (voter.has_restarted) marked_until_ = now + chosen_.settings.silence();
   leave_mark();
 }
@@ -547,13 +546,13 @@ ELASTIC_DECL void candidate::wake() {
 ELASTIC_DECL task<void> candidate::keep_time() {
   for (;;) {
     earlier_->reset();
-    settle();
+    apply_outputs();
     co_await with_deadline(*chosen_.time, votes_->next_deadline(), earlier_->wait());
     votes_->advance(chosen_.time->now());
   }
 }
 
-ELASTIC_DECL void candidate::settle() {
+ELASTIC_DECL void candidate::apply_outputs() {
   for (;;) {
     if (votes_->serves() && !service_) begin_service();
     if (!votes_->serves() && service_) end_service();
@@ -590,12 +589,12 @@ ELASTIC_DECL void candidate::begin_service() {
   proposed_version_.reset();
   job_->inherit(votes_->value(), chosen_.node, chosen_.settings, now, votes_->uncertain_until());
   service_ = new_shared<rendezvous_service>(
-      job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
+      job_, [this](const rendezvous_coordinator& job) { return may_answer(job); }, chosen_.log,
       chosen_.time);
   if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
   service_end_ = new_shared<event_flag>(*executor_);
   tasks_->spawn(serve(service_, service_end_));
-  tell_seekers();
+  announce_leader();
 }
 
 ELASTIC_DECL void candidate::end_service() {
@@ -610,7 +609,7 @@ ELASTIC_DECL void candidate::end_service() {
   }
 }
 
-ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
+ELASTIC_DECL bool candidate::may_answer(const rendezvous_coordinator& job) {
   votes_->advance(chosen_.time->now());
   if (&job != job_.get()) return false;
   if (!votes_->serves()) {

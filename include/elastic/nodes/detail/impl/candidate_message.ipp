@@ -39,15 +39,15 @@ inline void describe(candidate_messages::peer& message, record_rows& rows) {
 inline void describe(candidate_messages::seek& message, record_rows& rows) {
   job_rows(rows, message);
   // Terms continue from this one, so a node may not report one above this limit.
-  rows.number("most_term", message.most_term, 0, limits::rendezvous_told_number / 2);
+  rows.number("most_term", message.highest_term, 0, limits::rendezvous_told_number / 2);
   index_row(rows, message.index, -1);
   if (message.index >= 0) number_row(rows, "node", message.node);
 }
 
 inline void describe(candidate_messages::vote& message, record_rows& rows) {
   sequence_row(rows, "term", message.term);
-  rows.flag("try", message.is_try);
-  rows.flag("fresh", message.is_fresh);
+  rows.flag("try", message.is_prevote);
+  rows.flag("fresh", message.starts_job);
 }
 
 inline void describe(candidate_messages::write& message, record_rows& rows) {
@@ -90,8 +90,8 @@ inline void describe(candidate_messages::leads& message, record_rows& rows) {
 
 inline void describe(candidate_messages::grant& message, record_rows& rows) {
   sequence_row(rows, "term", message.term);
-  rows.flag("try", message.is_try);
-  rows.flag("yes", message.yes);
+  rows.flag("try", message.is_prevote);
+  rows.flag("yes", message.is_granted);
   rows.flag("blank", message.is_blank);
   rows.flag("restarted", message.has_restarted);
   sequence_row(rows, "own_term", message.own_term);

@@ -86,7 +86,7 @@ ELASTIC_DECL std::string leader_connector::question() const {
   asked.list = chosen_.list;
   asked.index = chosen_.self;
   asked.node = chosen_.node;
-  asked.most_term = term_;
+  asked.highest_term = term_;
   return candidate_text(candidate_request(asked));
 }
 

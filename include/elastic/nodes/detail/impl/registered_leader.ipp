@@ -92,9 +92,9 @@ ELASTIC_DECL registered_leader::registered_leader(options chosen)
 
 ELASTIC_DECL registered_leader::~registered_leader() = default;
 
-ELASTIC_DECL void registered_leader::stand(candidacy wish) {
+ELASTIC_DECL void registered_leader::try_to_lead(candidacy own) {
   const std::lock_guard lock(access_);
-  wish_ = std::move(wish);
+  wish_ = std::move(own);
   if (!executor_) return;
   asio::post(*executor_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->wake();
@@ -201,7 +201,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
     note_absence(failure.what());
     co_return outcome::unknown;
   }
-  const outcome came = judge(seen);
+  const outcome came = classify(seen);
   if (came != outcome::written) co_return came;
   lease_end_ = begun + chosen_.lease;
   next_beat_ = begun + beat_;
@@ -211,7 +211,7 @@ ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
   co_return came;
 }
 
-ELASTIC_DECL auto registered_leader::judge(const leader_registry::sight& seen) -> outcome {
+ELASTIC_DECL auto registered_leader::classify(const leader_registry::sight& seen) -> outcome {
   const bool is_ours = seen.record && seen.record->password == record_.password;
   if (is_ours && seen.record->kept.sequence == record_.kept.sequence) {
     version_ = seen.version;
@@ -269,7 +269,7 @@ ELASTIC_DECL void registered_leader::begin_service() {
   job_->inherit(record_.kept, chosen_.node, chosen_.settings, now, first_round_at_);
   job_->fence_own_node();
   service_ = new_shared<rendezvous_service>(
-      job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
+      job_, [this](const rendezvous_coordinator& job) { return may_answer(job); }, chosen_.log,
       chosen_.time);
   service_->let_pass([this](const rendezvous_answer& answer) { return may_pass(answer); });
   service_->on_change([this](const rendezvous_coordinator&) { wake(); });
@@ -380,7 +380,7 @@ ELASTIC_DECL bool registered_leader::has_news() {
   return false;
 }
 
-ELASTIC_DECL bool registered_leader::may_speak(const rendezvous_coordinator& job) {
+ELASTIC_DECL bool registered_leader::may_answer(const rendezvous_coordinator& job) {
   if (&job != job_.get() || !has_lease()) {
     wake();
     return false;

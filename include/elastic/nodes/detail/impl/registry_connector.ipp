@@ -92,7 +92,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect(
       throw_if_over();
       co_await claim_loss();
       const std::optional<duration> wait = co_await may_lead();
-      if (wait) co_await stand(*wait);
+      if (wait) co_await try_to_lead(*wait);
     }
     const time_point next_look = chosen_.time->now() + pause;
     try {
@@ -258,15 +258,14 @@ ELASTIC_DECL task<void> registry_connector::claim_loss() {
                          chosen_.time->now() >= seen_at_ + chosen_.settings.reconnect_grace;
     wait = is_gone ? std::optional(duration::zero()) : std::nullopt;
   }
-  const bool is_claimed =
-      claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
+  const bool is_claimed = claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
   if (!wait || is_claimed) co_return;
   loss_claim claim;
   claim.term = record.kept.term;
   claim.round = record.kept.round;
   claim.wait = *wait;
   // This must hold before anybody can rely on the claim.
-  node_.forgo_rounds(claim.round);
+  node_.skip_rounds_through(claim.round);
   try {
     co_await registry_->claim(node_.number, claim);
   } catch (const error& failure) {
@@ -307,12 +306,11 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
 ELASTIC_DECL task<std::optional<duration>> registry_connector::all_claims() {
   const leader_record record = *seen_->record;
   const std::vector<std::uint64_t> followers = followers_of(record);
-  const bool is_claimed =
-      claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
+  const bool is_claimed = claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
   // Only one node asks, so that not every node reads every claim.
   if (followers.empty() || followers.front() != node_.number || !is_claimed) co_return std::nullopt;
-  duration wait = std::max<duration>(claimed_at_ + claimed_wait_ - chosen_.time->now(),
-                                     duration::zero());
+  duration wait =
+      std::max<duration>(claimed_at_ + claimed_wait_ - chosen_.time->now(), duration::zero());
   for (const std::uint64_t other : followers) {
     if (other == node_.number) continue;
     std::optional<loss_claim> claim;
@@ -330,7 +328,7 @@ ELASTIC_DECL task<std::optional<duration>> registry_connector::all_claims() {
   co_return wait;
 }
 
-ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
+ELASTIC_DECL task<void> registry_connector::try_to_lead(duration wait) {
   registered_leader::options leading;
   leading.run_id = chosen_.run_id;
   leading.node = node_.number;
@@ -343,13 +341,13 @@ ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
   leading.time = chosen_.time;
   leading.log = chosen_.log;
   auto leader = new_shared<registered_leader>(std::move(leading));
-  registered_leader::candidacy wish;
-  wish.address = co_await chosen_.network->serve(leader);
-  wish.former = *seen_;
-  wish.least_term = connected_.kept.term + 1;
-  wish.wait = wait;
+  registered_leader::candidacy own;
+  own.address = co_await chosen_.network->serve(leader);
+  own.former = *seen_;
+  own.least_term = connected_.kept.term + 1;
+  own.wait = wait;
   leader_ = std::move(leader);
-  leader_->stand(std::move(wish));
+  leader_->try_to_lead(std::move(own));
 }
 
 ELASTIC_DECL task<void> registry_connector::end_own_leader() {

@@ -26,8 +26,8 @@ ELASTIC_DECL void registry_source::attach(std::shared_ptr<rendezvous_link> link)
     const auto own = known.lock();
     return own ? own->until_leader_is_fenced() : std::nullopt;
   };
-  state.forgo_rounds = [known](std::int64_t last) {
-    if (const auto own = known.lock()) own->forgo_rounds(last);
+  state.skip_rounds_through = [known](std::int64_t last) {
+    if (const auto own = known.lock()) own->skip_rounds_through(last);
   };
   connector_->attach(std::move(state));
   // The node's claims depend on it.

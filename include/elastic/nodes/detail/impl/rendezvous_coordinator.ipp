@@ -254,8 +254,7 @@ ELASTIC_DECL void rendezvous_coordinator::note_arrival(const node_id& node, memb
 ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, member& entry,
                                                        time_point now) {
   idle_.remove(entry.idle);
-  const bool has_place =
-      state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
+  const bool has_place = state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
   entry.gone = gone_.add(node, has_place);
   const std::size_t most =
       static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_gone_nodes;
@@ -309,10 +308,10 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   const std::int64_t reported_round = request.former ? request.former->round : 0;
   // A node may have reported the largest number, and this server may have continued from there.
   const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
-  const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
-  if (reported_round > most_round || request.most_term > most_term) {
+  const std::int64_t highest_term = std::max(limits::rendezvous_told_number, term_);
+  if (reported_round > most_round || request.highest_term > highest_term) {
     return fmt::format("this node reports round {} of server {}, and the largest number is {}",
-                       reported_round, request.most_term, std::min(most_round, most_term));
+                       reported_round, request.highest_term, std::min(most_round, highest_term));
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
@@ -335,10 +334,10 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection_to_fil
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
   ++content_version_;
-  const bool had_server = request.most_term != 0 && request.most_term != term_;
+  const bool had_server = request.highest_term != 0 && request.highest_term != term_;
   // The clock of this host may be behind that of the former server's host. With several servers,
   // the election has already raised the term.
-  if (request.most_term > term_ && !is_elected_) term_ = request.most_term + 1;
+  if (request.highest_term > term_ && !is_elected_) term_ = request.highest_term + 1;
   if (request.former) {
     restarts_ = std::max(restarts_, request.former->restarts);
     begin_at(request.former->round + 1);
@@ -350,7 +349,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
     former_.reported(*request.former, node.ends.here, silence, now);
   }
   // With several servers, the register says which rounds there were.
-  if (had_server && !is_elected_) former_.reported_server(request.most_term, silence, now);
+  if (had_server && !is_elected_) former_.reported_server(request.highest_term, silence, now);
   wake_at(former_.over_at());
 }
 
@@ -554,20 +553,17 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
   members_.insert(std::move(entry));
 }
 
-ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry,
-                                               time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry, time_point now) {
   ++visited_nodes_;
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
   if (hold_if_excluded(node, entry, now)) return;
   for (;;) {
-    const round_decision decision = decide_join(
-        state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
+    const round_decision decision =
+        decide_join(state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
       case round_action::wait: return note_standby(node, entry);
-      case round_action::placed:
-        end_joining(node, entry);
-        return answer_placed(node, entry, now);
+      case round_action::placed: end_joining(node, entry); return answer_placed(node, entry, now);
       case round_action::refuse_closed:
         end_joining(node, entry);
         return answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
@@ -585,9 +581,8 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
   }
 }
 
-ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action,
-                                                    std::string_view reason, const node_id& node,
-                                                    time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action, std::string_view reason,
+                                                    const node_id& node, time_point now) {
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   apply(state_, action, node, settings_, now);
@@ -624,9 +619,8 @@ ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   }
   for (const node_id& node : coming) {
     const bool fits = has_place(state_, settings_, round_rules::direct);
-    carry_out(
-        fits ? round_action::enter_wait_list : round_action::enter_redundancy_list,
-        "comes from the former server", node, now);
+    carry_out(fits ? round_action::enter_wait_list : round_action::enter_redundancy_list,
+              "comes from the former server", node, now);
   }
   settle_all_ = true;
 }
@@ -699,8 +693,8 @@ ELASTIC_DECL bool rendezvous_coordinator::hold_if_excluded(const node_id& node, 
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, "is excluded", node, now);
   const double seconds = std::ceil(std::chrono::duration<double>(why->remaining).count());
-  std::string text = fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name,
-                                 seconds, why->why);
+  std::string text =
+      fmt::format("node '{}' is excluded for another {:.0f} s: {}", why->name, seconds, why->why);
   answer(node, rendezvous_messages::on_hold{std::move(text)});
   return true;
 }
@@ -876,10 +870,9 @@ ELASTIC_DECL std::string rendezvous_coordinator::lack_in_time() const {
   if (joined < static_cast<std::size_t>(settings_.min_nodes)) {
     return fmt::format("{} of at least {} nodes had joined", joined, settings_.min_nodes);
   }
-  const std::string delay = state_.complete
-                                ? fmt::format("{} had not left round {}",
-                                              some_participants(), state_.round)
-                                : std::string("nodes of a former round were waited for");
+  const std::string delay =
+      state_.complete ? fmt::format("{} had not left round {}", some_participants(), state_.round)
+                      : std::string("nodes of a former round were waited for");
   return fmt::format("enough nodes had joined, but {}", delay);
 }
 

@@ -53,8 +53,7 @@ ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duratio
     self->notify();
     self->ended_->set();
   };
-  start_task(executor, keep_connected(time_->now() + patience), std::move(on_end),
-             cancel_.slot());
+  start_task(executor, keep_connected(time_->now() + patience), std::move(on_end), cancel_.slot());
 }
 
 ELASTIC_DECL task<void> rendezvous_link::stop() {
@@ -91,7 +90,7 @@ ELASTIC_DECL void rendezvous_link::send(const rendezvous_request& request) {
   if (is_welcome_) channel_->send(detail::to_text(request));
 }
 
-ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
+ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join joining) {
   known_.placed.reset();
   known_.change.reset();
   known_.refused.reset();
@@ -99,9 +98,9 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   is_given_up_ = false;
   // A round may follow of which this node hears nothing.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
-  wish.after = std::max(wish.after, forgone_);
-  begin_wait(wish.timeout);
-  send_until_superseded(std::move(wish));
+  joining.after = std::max(joining.after, skipped_through_);
+  begin_wait(joining.timeout);
+  send_until_superseded(std::move(joining));
 }
 
 ELASTIC_DECL std::optional<duration> rendezvous_link::until_leader_is_fenced() const {
@@ -112,11 +111,11 @@ ELASTIC_DECL std::optional<duration> rendezvous_link::until_leader_is_fenced() c
   return std::max(end - time_->now(), duration::zero());
 }
 
-ELASTIC_DECL void rendezvous_link::forgo_rounds(std::int64_t last) {
-  forgone_ = std::max(forgone_, last);
+ELASTIC_DECL void rendezvous_link::skip_rounds_through(std::int64_t last) {
+  skipped_through_ = std::max(skipped_through_, last);
   if (!standing_request_) return;
-  auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
-  if (wish != nullptr) wish->after = std::max(wish->after, last);
+  auto* const joining = std::get_if<rendezvous_messages::join>(&*standing_request_);
+  if (joining != nullptr) joining->after = std::max(joining->after, last);
 }
 
 ELASTIC_DECL void rendezvous_link::begin_wait(duration timeout) {
@@ -127,8 +126,8 @@ ELASTIC_DECL void rendezvous_link::begin_wait(duration timeout) {
 
 ELASTIC_DECL void rendezvous_link::limit_join() {
   if (!connector_->knows_other_side() || !standing_request_) return;
-  auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
-  if (wish == nullptr) return;
+  auto* const joining = std::get_if<rendezvous_messages::join>(&*standing_request_);
+  if (joining == nullptr) return;
   const time_point now = time_->now();
   if (std::exchange(was_on_hold_, false)) begin_wait(join_timeout_);
   const duration least = settings_.silence() + std::chrono::seconds(1);
@@ -136,7 +135,7 @@ ELASTIC_DECL void rendezvous_link::limit_join() {
   if (join_limit_ - now < least && std::exchange(may_extend_join_, false)) {
     join_limit_ = now + least;
   }
-  wish->timeout = std::max<duration>(join_limit_ - now, std::chrono::milliseconds(1));
+  joining->timeout = std::max<duration>(join_limit_ - now, std::chrono::milliseconds(1));
 }
 
 ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
@@ -278,8 +277,8 @@ ELASTIC_DECL duration rendezvous_link::answer_patience() const {
   return std::max<duration>(attempt_timeout, settings_.silence());
 }
 
-ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
-    channel_pointer channel, time_point limit) {
+ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(channel_pointer channel,
+                                                                            time_point limit) {
   const time_point greeted_at = time_->now();
   std::optional<std::string> answer;
   if (examine_ && !is_server_known()) {
@@ -303,8 +302,7 @@ ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
 ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
   const time_point now = time_->now();
   if (has_hung_up && ++hang_ups_ == 1) first_hang_up_at_ = now;
-  const bool is_last =
-      hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
+  const bool is_last = hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
   const bool ends_silence = second_message_at_ || !has_hung_up;
   if (examine_ && (is_last || ends_silence)) co_await examine_();
   if (is_last) throw error(errc::protocol_violation, stranger());
@@ -375,8 +373,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   ended_at_.reset();
   lost_at_.reset();
   both_ended_at_.reset();
-  const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
-  greeting_.most_term = std::max(greeting_.most_term, reply.term);
+  const bool is_other_server = greeting_.highest_term != 0 && reply.term > greeting_.highest_term;
+  greeting_.highest_term = std::max(greeting_.highest_term, reply.term);
   if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
   // Must precede a request to join, which could begin the round.
@@ -522,9 +520,9 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::peers& reply)
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply) {
-  const auto* wish =
+  const auto* joining =
       standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
-  if (wish == nullptr || reply.round <= wish->after) return;
+  if (joining == nullptr || reply.round <= joining->after) return;
   standing_request_.reset();
   was_on_hold_ = false;
   has_no_workers_ = false;

@@ -99,7 +99,7 @@ inline void describe(rendezvous_messages::hello& message, record_rows& rows) {
   rows.number("max_nodes", settings.max_nodes, 1, limits::nodes);
   rows.milliseconds("last_call_ms", settings.last_call_timeout);
   rows.flag("hosts", message.hosts);
-  term_row(rows, "most_term", message.most_term, 0);
+  term_row(rows, "most_term", message.highest_term, 0);
   if (rows.has_group("last_round", message.former.has_value())) {
     if (rows.reads()) message.former.emplace();
     describe(*message.former, rows);
@@ -125,9 +125,10 @@ inline void validate(const rendezvous_messages::hello& message, const record_row
     rows.refuse(fmt::format("has \"max_nodes\" {}, less than \"min_nodes\", {}", most, least));
   }
   if (!counts.empty() && (counts.front() != least || counts.back() != most)) {
-    rows.refuse(fmt::format("has \"node_counts\" from {} to {}, not from \"min_nodes\", {}, to "
-                            "\"max_nodes\", {}",
-                            counts.front(), counts.back(), least, most));
+    rows.refuse(
+        fmt::format("has \"node_counts\" from {} to {}, not from \"min_nodes\", {}, to "
+                    "\"max_nodes\", {}",
+                    counts.front(), counts.back(), least, most));
   }
   if (message.former) check_ranks(*message.former, rows);
 }
@@ -253,7 +254,7 @@ inline constexpr kind_names<rendezvous_request> rendezvous_request_kinds{
     "hello", "witness", "join",  "keep_alive", "failed", "finished",
     "pause", "resume",  "leave", "close",      "report"};
 inline constexpr kind_names<rendezvous_answer> rendezvous_answer_kinds{
-    "welcome",      "refused", "peers", "placed",   "on_hold", "changed",
+    "welcome",      "refused", "peers", "placed",   "on_hold",      "changed",
     "all_finished", "closed",  "alive", "resigned", "report_wanted"};
 
 inline constexpr std::string_view rendezvous_subject = "a message of the rendezvous";
@@ -267,14 +268,12 @@ ELASTIC_DECL std::string to_text(const rendezvous_answer& message) {
 }
 
 ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) {
-  const json_fields fields(rendezvous_subject, text,
-                                   limits::rendezvous_message_bytes);
+  const json_fields fields(rendezvous_subject, text, limits::rendezvous_message_bytes);
   return read_message<rendezvous_request>(fields, rendezvous_request_kinds);
 }
 
 ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
-  const json_fields fields(rendezvous_subject, text,
-                                   limits::rendezvous_message_bytes);
+  const json_fields fields(rendezvous_subject, text, limits::rendezvous_message_bytes);
   return read_message<rendezvous_answer>(fields, rendezvous_answer_kinds);
 }
 

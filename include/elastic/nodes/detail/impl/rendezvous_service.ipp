@@ -29,9 +29,9 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(logger log, std::shared_ptr<
 
 ELASTIC_DECL rendezvous_service::rendezvous_service(
     std::shared_ptr<rendezvous_coordinator> job,
-    std::function<bool(const rendezvous_coordinator&)> may_speak, logger log,
+    std::function<bool(const rendezvous_coordinator&)> may_answer, logger log,
     std::shared_ptr<time_source> time)
-    : log_(std::move(log)), time_(std::move(time)), may_speak_(std::move(may_speak)) {
+    : log_(std::move(log)), time_(std::move(time)), may_answer_(std::move(may_answer)) {
   const std::string& run_id = job->run_id();
   jobs_.emplace(run_id, std::move(job));
 }
@@ -217,7 +217,7 @@ ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& w
 ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& sender,
                                                 const std::string& run_id) {
   const auto position = jobs_.find(run_id);
-  if (position == jobs_.end() && may_speak_) {
+  if (position == jobs_.end() && may_answer_) {
     throw error(errc::protocol_violation, "a node of another job than the one that meets here");
   }
   if (position == jobs_.end() && !is_own(run_id)) make_room(id);
@@ -340,16 +340,16 @@ ELASTIC_DECL void rendezvous_service::compare_waits() {
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
   note_wait(job);
   pass_reports(job);
-  const bool may_speak = !may_speak_ || may_speak_(job);
-  if (may_speak) send_held();
+  const bool may_answer = !may_answer_ || may_answer_(job);
+  if (may_answer) send_held();
   for (const auto& answer : job.take_answers()) {
-    const bool is_told = may_speak || passes(answer.to, answer.what);
+    const bool is_told = may_answer || passes(answer.to, answer.what);
     is_told ? send(answer.to, answer.what) : hold(answer.to, answer.what);
   }
   for (const connection id : job.take_dropped()) {
     const auto position = connections_.find(id);
     if (position == connections_.end()) continue;
-    const bool ends_now = may_speak || (may_pass_ && holds_nothing_for(id));
+    const bool ends_now = may_answer || (may_pass_ && holds_nothing_for(id));
     has_held_ = has_held_ || !ends_now;
     position->second.ends_then = true;
     if (ends_now) hang_up(id);

@@ -49,12 +49,12 @@ ELASTIC_DECL void vote_machine::lost(int peer, time_point now) {
   step(now);
 }
 
-ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t life, time_point now,
+ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t incarnation, time_point now,
                                         bool is_in_place) {
   other& entry = others_.at(static_cast<std::size_t>(peer));
-  const bool shows_end = is_bound_to(peer) && entry.life != life && is_in_place;
+  const bool shows_end = is_bound_to(peer) && entry.incarnation != incarnation && is_in_place;
   if (shows_end) promise_->gone_at = now;
-  entry.life = life;
+  entry.incarnation = incarnation;
   entry.left_at.reset();
   step(now);
 }
@@ -71,14 +71,14 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
   look_at_promise(now);
   candidate_messages::grant answer;
   answer.term = request.term;
-  answer.is_try = request.is_try;
-  answer.yes = may_vote_for(peer, request, now);
+  answer.is_prevote = request.is_prevote;
+  answer.is_granted = may_vote_for(peer, request, now);
   answer.is_blank = is_blank_;
   answer.has_restarted = chosen_.has_restarted;
   answer.own_term = term_;
-  if (answer.yes && !request.is_try) {
+  if (answer.is_granted && !request.is_prevote) {
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, life_of(peer), request.term, now};
+    promise_ = promise{peer, incarnation_of(peer), request.term, now};
     if (role_ == vote_role::asks) role_ = vote_role::follows;
     if (!is_blank_) answer.value = value_;
     notes_.push_back({fmt::format("votes for candidate {} in term {}", peer, request.term)});
@@ -102,7 +102,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     role_ = vote_role::follows;
     is_resignation_due_ = false;
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, life_of(peer), request.term, now, request.stamp};
+    promise_ = promise{peer, incarnation_of(peer), request.term, now, request.stamp};
     try_at_.reset();
     pause_ = {};
     if (is_blank_ || request.value.is_newer_than(value_)) value_ = request.value;
@@ -134,8 +134,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ret
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::grant& answer,
                                          time_point now) {
   look_at_lease(now);
-  const bool is_due = (role_ == vote_role::asks && answer.is_try) ||
-                      (role_ == vote_role::runs && !answer.is_try && answer.term == term_);
+  const bool is_due = (role_ == vote_role::asks && answer.is_prevote) ||
+                      (role_ == vote_role::runs && !answer.is_prevote && answer.term == term_);
   other& entry = others_.at(static_cast<std::size_t>(peer));
   if (is_due && entry.is_asked) {
     entry.answer = answer;
@@ -169,7 +169,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
   step(now);
 }
 
-ELASTIC_DECL void vote_machine::told_term(std::int64_t term, time_point now) {
+ELASTIC_DECL void vote_machine::observe_term(std::int64_t term, time_point now) {
   look_at_lease(now);
   if (term <= term_) return step(now);
   if (role_ == vote_role::leads) step_down(fmt::format("a node knows of term {}", term), now);
@@ -249,8 +249,8 @@ ELASTIC_DECL bool vote_machine::may_vote_for(int peer, const candidate_messages:
   if (is_retired_) return false;
   const bool is_bound = promise_ && !is_bound_to(peer);
   if (is_bound) return false;
-  if (!request.is_try && request.term <= term_) return false;
-  return may_promise_blank(now) || (is_blank_ && request.is_fresh);
+  if (!request.is_prevote && request.term <= term_) return false;
+  return may_promise_blank(now) || (is_blank_ && request.starts_job);
 }
 
 ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
@@ -258,7 +258,7 @@ ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
 }
 
 ELASTIC_DECL bool vote_machine::is_bound_to(int peer) const {
-  return promise_ && promise_->to == peer && promise_->life == life_of(peer);
+  return promise_ && promise_->to == peer && promise_->incarnation == incarnation_of(peer);
 }
 
 ELASTIC_DECL time_point vote_machine::freed_at() const {
@@ -313,10 +313,10 @@ ELASTIC_DECL duration vote_machine::jitter(duration most) {
       random_.below(static_cast<std::uint64_t>(std::max<duration>(most, duration(1)).count()))));
 }
 
-ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) {
-  role_ = is_try ? vote_role::asks : vote_role::runs;
+ELASTIC_DECL void vote_machine::ask(bool is_prevote, bool starts_job, time_point now) {
+  role_ = is_prevote ? vote_role::asks : vote_role::runs;
   // The second phase asks the same candidates, so it keeps what the first one found out.
-  if (is_try) has_any_restarted_ = chosen_.has_restarted;
+  if (is_prevote) has_any_restarted_ = chosen_.has_restarted;
   asked_at_ = now;
   answered_by_ = now + election_patience;
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
@@ -324,13 +324,13 @@ ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) 
     entry.answer.reset();
     entry.is_asked = entry.is_reached;
     if (!entry.is_asked) continue;
-    const std::int64_t term = is_try ? term_ + 1 : term_;
-    question_to(static_cast<int>(peer), candidate_messages::vote{term, is_try, is_fresh});
+    const std::int64_t term = is_prevote ? term_ + 1 : term_;
+    question_to(static_cast<int>(peer), candidate_messages::vote{term, is_prevote, starts_job});
   }
 }
 
 ELASTIC_DECL void vote_machine::count_tries(time_point now) {
-  int yes = 1;
+  int granted = 1;
   int blank = 1;
   int missing = 0;
   for (const other& entry : others_) {
@@ -338,7 +338,7 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
     if (!entry.answer) {
       ++missing;
     } else {
-      yes += entry.answer->yes ? 1 : 0;
+      granted += entry.answer->is_granted ? 1 : 0;
       blank += entry.answer->is_blank ? 1 : 0;
     }
   }
@@ -351,32 +351,32 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
   // once.
   const bool may_be_fresh = is_blank_ && blank + missing == chosen_.candidates;
   if (may_be_fresh && !is_late) return;
-  if (yes >= majority() && may_promise_blank(now)) return run(false, now);
+  if (granted >= majority() && may_promise_blank(now)) return run(false, now);
   if (missing == 0 || is_late) lose("not enough candidates would vote for it", now);
 }
 
-ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
+ELASTIC_DECL void vote_machine::run(bool starts_job, time_point now) {
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - started_);
   term_ = std::max<std::int64_t>(term_ + 1, wall_ + elapsed.count());
-  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};
-  is_fresh_ = is_fresh;
+  promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now};
+  starts_job_ = starts_job;
   notes_.push_back({fmt::format("runs in term {}", term_)});
-  ask(false, is_fresh, now);
+  ask(false, starts_job, now);
 }
 
 ELASTIC_DECL void vote_machine::count_votes(time_point now) {
-  int yes = 1;
+  int granted = 1;
   int missing = 0;
   for (const other& entry : others_) {
     if (!entry.is_asked) continue;
     if (!entry.answer) {
       ++missing;
     } else {
-      yes += entry.answer->yes ? 1 : 0;
+      granted += entry.answer->is_granted ? 1 : 0;
     }
   }
-  if (yes >= majority()) return lead(now);
-  if (yes + missing < majority() || now >= answered_by_) lose("too few votes", now);
+  if (granted >= majority()) return lead(now);
+  if (granted + missing < majority() || now >= answered_by_) lose("too few votes", now);
 }
 
 ELASTIC_DECL void vote_machine::lose(const char* why, time_point now) {
@@ -400,13 +400,13 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
     entry.heard = time_point::min();
     entry.retired_at.reset();
     entry.kept = 0;
-    if (!entry.is_asked || !entry.answer || !entry.answer->yes) continue;
+    if (!entry.is_asked || !entry.answer || !entry.answer->is_granted) continue;
     entry.heard = asked_at_;
     if (!entry.answer->value) continue;
     ++informed;
     if (informed == 1 || entry.answer->value->is_newer_than(value_)) value_ = *entry.answer->value;
   }
-  const bool is_known = is_fresh_ ? !has_any_restarted_ : informed >= majority();
+  const bool is_known = starts_job_ ? !has_any_restarted_ : informed >= majority();
   // The former leader, too, may have led without knowing the newest round.
   value_.is_uncertain = !is_known || value_.is_uncertain;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
@@ -426,7 +426,7 @@ ELASTIC_DECL void vote_machine::note_doubt() {
   std::string text = fmt::format(
       "may not know the newest round: waits {:g} s, as long as nodes of it may have workers",
       std::chrono::duration<double>(silence()).count());
-  if (is_fresh_) {
+  if (starts_job_) {
     text +=
         "; agents of this job were killed or stopped before its end, and a job of another run id "
         "would not wait";
@@ -493,7 +493,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   has_begun_ = false;
   is_resignation_due_ = true;
   // The workers of its own node must end first.
-  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + grace() / 2};
+  promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now + grace() / 2};
 }
 
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {

@@ -84,7 +84,7 @@ ELASTIC_DECL std::vector<std::string> process_slot::tail() const {
   return tail_file.empty() ? tail_ : read_file_tail(tail_file);
 }
 
-ELASTIC_DECL void process_slot::hurry() {
+ELASTIC_DECL void process_slot::stop_waiting() {
   hurried_.set();
   abandon_console();
   if (draining_) finish_copies();
@@ -94,7 +94,7 @@ ELASTIC_DECL void process_slot::give_up(const std::string& why) {
   given_up = true;
   clear_failure = std::make_exception_ptr(error(errc::process_stuck, why));
   cancel_watch.emit(asio::cancellation_type::terminal);
-  hurry();
+  stop_waiting();
 }
 
 ELASTIC_DECL void process_slot::abandon() noexcept {

@@ -33,7 +33,7 @@ ELASTIC_DECL replica_run::replica_run(agent_part::context context, prepared_work
                                       std::string run_id)
     : worker_run(without_world(std::move(context)), std::move(prepared.workers),
                  std::move(prepared.services), std::move(run_id), "replicas"),
-      notice_(std::move(prepared.notice)),
+      startup_warning_(std::move(prepared.notice)),
       ledger_(spec_),
       happened_(strand_),
       tasks_(std::make_unique<task_group>(strand_)) {
@@ -80,8 +80,7 @@ ELASTIC_DECL std::optional<int> replica_run::ended_with_success() const {
 }
 
 inline std::string no_pause_after_success(int replica) {
-  return fmt::format("not paused: replica {} has ended with success, and would run again",
-                     replica);
+  return fmt::format("not paused: replica {} has ended with success, and would run again", replica);
 }
 
 ELASTIC_DECL void replica_run::begin_pause(std::shared_ptr<pending_command> pending) {
@@ -188,7 +187,7 @@ ELASTIC_DECL task<void> replica_run::take_step() {
     ended_.pop_front();
     judge(replica);
   } else if (!due_.empty()) {
-    next_life next = std::move(due_.front());
+    pending_restart next = std::move(due_.front());
     due_.pop_front();
     task<void> starting = start_again(std::move(next));
     co_await race(std::move(starting), stop_.requested());
@@ -228,15 +227,14 @@ ELASTIC_DECL task<void> replica_run::start_all() {
   group_.on_start([this, alone, ranks, starting] {
     journal_.note_workers(alone, ranks, std::nullopt, starting);
   });
-  task<void> begin = start_ == 0
-                         ? group_.start(alone, ranks, run_id_, 0)
-                         : group_.start_replicas(alone, ranks, run_id_, failures);
+  task<void> begin = start_ == 0 ? group_.start(alone, ranks, run_id_, 0)
+                                 : group_.start_replicas(alone, ranks, run_id_, failures);
   co_await std::move(begin);
   for (std::size_t replica = 0; replica < group_.workers().size(); ++replica) {
     ledger_.started(replica, time_.now());
   }
   telemetry_.record_start(group_);
-  if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
+  if (!startup_warning_.empty()) log_.warning("{}", std::exchange(startup_warning_, {}));
   log_.info("{} replicas of '{}' run", spec_.nproc_per_node, spec_.role);
   announce(std::nullopt);
   run_beside(orders_.carry_out());
@@ -287,7 +285,7 @@ ELASTIC_DECL restart_ledger::decision replica_run::decide(const worker_group::wo
 }
 
 /// Makes a replica due to restart once its descendants are gone and its delay is over.
-ELASTIC_DECL task<void> replica_run::prepare(next_life next, time_point due) {
+ELASTIC_DECL task<void> replica_run::prepare(pending_restart next, time_point due) {
   task<void> clearing = group_.clear(next.replica);
   co_await std::move(clearing);
   if (time_.now() < due) co_await time_.sleep_until(due);
@@ -311,10 +309,10 @@ ELASTIC_DECL task<void> replica_run::note_failure(task<void> work) {
   if (failure_) happened_.set();
 }
 
-ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
+ELASTIC_DECL task<void> replica_run::start_again(pending_restart next) {
   const std::size_t replica = next.replica;
   choose_ports({replica});
-  group_.on_start([this, next = std::move(next)] { note_next_life(next); });
+  group_.on_start([this, next = std::move(next)] { note_restart(next); });
   task<void> starting = group_.restart(replica, run_id_, ledger_.failures(replica));
   co_await std::move(starting);
   ledger_.started(replica, time_.now());
@@ -324,7 +322,7 @@ ELASTIC_DECL task<void> replica_run::start_again(next_life next) {
   announce(entry.identity.rank);
 }
 
-ELASTIC_DECL void replica_run::note_next_life(const next_life& next) {
+ELASTIC_DECL void replica_run::note_restart(const pending_restart& next) {
   const worker_group::worker& entry = group_.workers()[next.replica];
   job_event event;
   event.kind = job_event::type::ranks_replaced;

@@ -21,12 +21,9 @@ namespace elastic::detail {
 /// An amount that every client may use is not worth counting.
 inline constexpr std::size_t uncounted_client_bytes = 4 * 1024;
 
-ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
-                                                        std::shared_ptr<key_value_engine> engine,
-                                                        const tcp_store_bounds& bounds,
-                                                        tcp_store_legacy_dialect dialect,
-                                                        tcp_store_accounts accounts,
-                                                        gone_handler on_gone)
+ELASTIC_DECL tcp_store_connection::tcp_store_connection(
+    store_strand strand, std::shared_ptr<key_value_engine> engine, const tcp_store_bounds& bounds,
+    tcp_store_legacy_dialect dialect, tcp_store_accounts accounts, gone_handler on_gone)
     : strand_(std::move(strand)),
       session_(std::move(engine), bounds, dialect),
       accounts_(std::move(accounts)),
@@ -86,7 +83,7 @@ ELASTIC_DECL void tcp_store_connection::send_busy_alert() {
   ::send(descriptor(), alert.data(), alert.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-ELASTIC_DECL void tcp_store_connection::put_out(tcp_store_newcomers::problem why) {
+ELASTIC_DECL void tcp_store_connection::evict(tcp_store_newcomers::problem why) {
   is_newcomer_ = false;
   if (why != tcp_store_newcomers::problem::is_late) send_busy_alert();
   std::string_view lacking = "it has not shown that it holds this job's secret";

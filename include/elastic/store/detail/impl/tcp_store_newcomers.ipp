@@ -27,9 +27,9 @@ ELASTIC_DECL void tcp_store_newcomers::set(client& holder, std::size_t bytes) {
   held_ = held_ - asking->bytes + bytes;
   asking->bytes = bytes;
   // The limits are met at the latest when the client that asks is out.
-  while (entries_.size() > most_) put_out(oldest_or(asking), problem::are_many);
+  while (entries_.size() > most_) evict(oldest_or(asking), problem::are_many);
   while (held_ > limits::store_newcomers_bytes) {
-    put_out(largest_or_oldest_or(asking), problem::hold_much);
+    evict(largest_or_oldest_or(asking), problem::hold_much);
   }
 }
 
@@ -48,7 +48,7 @@ ELASTIC_DECL std::optional<time_point> tcp_store_newcomers::next_deadline() cons
 
 ELASTIC_DECL void tcp_store_newcomers::end_late() {
   while (!entries_.empty() && entries_.front().deadline <= time_->now()) {
-    put_out(entries_.begin(), problem::is_late);
+    evict(entries_.begin(), problem::is_late);
   }
 }
 
@@ -64,10 +64,10 @@ ELASTIC_DECL auto tcp_store_newcomers::largest_or_oldest_or(position asking) -> 
   return largest->bytes > limits::store_newcomer_share ? largest : oldest_or(asking);
 }
 
-ELASTIC_DECL void tcp_store_newcomers::put_out(position which, problem why) {
+ELASTIC_DECL void tcp_store_newcomers::evict(position which, problem why) {
   client& who = *which->who;
   remove(who);
-  who.put_out(why);
+  who.evict(why);
 }
 
 }  // namespace elastic::detail

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/nodes/detail/former_world.hpp>
+#include <elastic/nodes/detail/previous_membership.hpp>
 
 #include <support/catch.hpp>
 
@@ -14,7 +14,7 @@ namespace former_world_tests {
 using namespace std::chrono_literals;
 using elastic::duration;
 using elastic::time_point;
-using elastic::detail::former_world;
+using elastic::detail::previous_membership;
 using elastic::detail::rendezvous_messages::former_round;
 
 constexpr time_point begin{12h};
@@ -33,7 +33,7 @@ former_round round_of(std::int64_t term, std::int64_t round, int rank, int world
 }
 
 TEST_CASE("former world: who has lost none holds up nobody", "[rendezvous]") {
-  const former_world world;
+  const previous_membership world;
   CHECK_FALSE(world.is_known());
   CHECK(world.is_over(begin));
   CHECK(world.over_at() == time_point::max());
@@ -99,7 +99,7 @@ TEST_CASE("former world: over when each of its nodes is accounted for, or can be
   };
   for (const story& entry : stories) {
     INFO(entry.name);
-    former_world world;
+    previous_membership world;
     for (const former_round& round : entry.reports) {
       world.reported(round, "10.0.0.1", silence, begin);
     }
@@ -115,7 +115,7 @@ TEST_CASE("former world: over when each of its nodes is accounted for, or can be
 
 TEST_CASE("former world: a node that stood by knows that there may have been a round",
           "[rendezvous]") {
-  former_world standby_world;
+  previous_membership standby_world;
   standby_world.reported_server(5, silence, begin);
   CHECK(standby_world.is_known());
   CHECK_FALSE(standby_world.is_over(begin + silence - 1ns));
@@ -123,7 +123,7 @@ TEST_CASE("former world: a node that stood by knows that there may have been a r
 
   // Those of the round are there, too; unless it was that of a server before.
   for (const std::int64_t term : {5, 6}) {
-    former_world world;
+    previous_membership world;
     world.reported_server(term, silence, begin);
     const former_round round = round_of(5, 7, 0, 1, -1);
     world.reported(round, "10.0.0.1", silence, begin);
@@ -133,7 +133,7 @@ TEST_CASE("former world: a node that stood by knows that there may have been a r
 }
 
 TEST_CASE("former world: counts from the first word of it", "[rendezvous]") {
-  former_world world;
+  previous_membership world;
   world.reported(round_of(5, 7, 0, 3, 1), "10.0.0.1", silence, begin);
   world.reported(round_of(5, 8, 0, 3, 1), "10.0.0.1", silence, begin + 10s);
   world.host_joined();

@@ -22,7 +22,7 @@ namespace elastic::detail {
 /// workers. It is over earlier once every node is accounted for: the nodes of the newest round have
 /// joined, which they do without workers, and the host is gone with its server, at whose address
 /// the present server listens.
-class former_world {
+class previous_membership {
  public:
   /// A node sends its hello.
   /// @param here     the address at which it reached the present server
@@ -69,8 +69,8 @@ inline auto age_of(const rendezvous_messages::former_round& place) {
   return std::tie(place.term, place.round);
 }
 
-inline void former_world::reported(const rendezvous_messages::former_round& place,
-                                   std::string_view here, duration silence, time_point now) {
+inline void previous_membership::reported(const rendezvous_messages::former_round& place,
+                                          std::string_view here, duration silence, time_point now) {
   if (!is_known()) over_at_ = now + silence;
   if (age_of(place) < age_of(newest_)) return;
   if (age_of(newest_) < age_of(place)) {
@@ -83,21 +83,22 @@ inline void former_world::reported(const rendezvous_messages::former_round& plac
   was_served_here_ = was_served_here_ && place.server == here;
 }
 
-inline void former_world::reported_server(std::int64_t term, duration silence, time_point now) {
+inline void previous_membership::reported_server(std::int64_t term, duration silence,
+                                                 time_point now) {
   if (!is_known()) over_at_ = now + silence;
   server_term_ = std::max(server_term_, term);
 }
 
-inline void former_world::joined(const rendezvous_messages::former_round& place) {
+inline void previous_membership::joined(const rendezvous_messages::former_round& place) {
   const bool is_in_newest = age_of(place) == age_of(newest_) && place.rank < newest_.world;
   if (is_in_newest && place.rank != newest_.host_rank) joined_ranks_.insert(place.rank);
 }
 
-inline bool former_world::is_over(time_point now) const {
+inline bool previous_membership::is_over(time_point now) const {
   return !is_known() || now >= over_at_ || is_accounted_for();
 }
 
-inline bool former_world::is_accounted_for() const {
+inline bool previous_membership::is_accounted_for() const {
   if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
   const bool host_took_part = newest_.host_rank >= 0;
   if (host_took_part && !has_host_joined_) return false;
