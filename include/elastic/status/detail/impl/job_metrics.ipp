@@ -122,18 +122,20 @@ inline std::string label(std::string_view name, std::string_view value) {
 }
 
 inline void write_state(metrics_writer& writer, const job_state& job) {
-  writer.family("elastic_job", "info", "What the agent runs.");
+  writer.family("elastic_job", "info", "Information about the job of the agent.");
   const std::string& role = writer.role().empty() ? job.role() : writer.role();
   writer.sample_of_role(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
                                        label_value(job.run_id()), label_value(role),
                                        label_value(job.backend()), version_text));
-  writer.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
+  writer.family("elastic_job_state", "gauge",
+                "Whether the agent is in the given state (1) or not (0).");
   for (std::size_t index = 0; index < agent_activity_names.size(); ++index) {
     const bool is_it = job.activity() == static_cast<agent_activity>(index);
     writer.sample(is_it ? 1 : 0, label("state", agent_activity_names[index]));
   }
   if (job.round() < 0) return;
-  writer.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
+  writer.family("elastic_round", "gauge",
+                "Number of the last rendezvous round that the node joined.");
   writer.sample(static_cast<double>(job.round()));
 }
 
@@ -146,7 +148,8 @@ inline void write_nodes(metrics_writer& writer, const job_view& view) {
   const viewed_job& whole = view.whole();
   const bool is_running = view.job().activity() == agent_activity::running;
   if (!is_running && !whole.is_known()) return;
-  writer.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
+  writer.family("elastic_nodes", "gauge",
+                "Number of nodes by state: active in the current round, waiting, lost.");
   if (is_running) {
     const auto nodes = static_cast<double>(view.job().attempts().back().nodes);
     writer.sample(nodes, label("state", "active"));
@@ -162,37 +165,40 @@ inline void write_whole_job(metrics_writer& writer, const job_view& view) {
   const job_state& job = view.job();
   if (!tells_of_whole_job(view)) return;
   if (job.activity() == agent_activity::running) {
-    writer.family("elastic_world_size", "gauge", "Workers of the round.");
+    writer.family("elastic_world_size", "gauge", "Number of workers in the current round.");
     writer.sample(static_cast<double>(job.attempts().back().world_size));
   }
   write_nodes(writer, view);
-  writer.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
+  writer.family("elastic_restarts_remaining", "gauge",
+                "Number of restarts left before the job fails.");
   writer.sample(
       static_cast<double>(std::max<std::int64_t>(job.max_restarts() - job.restarts(), 0)));
-  writer.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
+  writer.family("elastic_restarts", "counter", "Total number of ended attempts by cause.");
   for (const attempt_end end :
        {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
     const auto index = static_cast<std::size_t>(end);
-    writer.sample(static_cast<double>(job.ends()[index]),
-                  label("cause", attempt_end_names[index]));
+    writer.sample(static_cast<double>(job.ends()[index]), label("cause", attempt_end_names[index]));
   }
 }
 
 inline void write_time(metrics_writer& writer, const job_view& view, std::int64_t now_us) {
   writer.family("elastic_productive_seconds", "counter",
-                "Time for new steps; if none are reported, for which the workers ran.");
+                "Total time spent on new steps, or running if no worker reports steps.");
   writer.sample(view.seconds(time_use::training, now_us));
-  writer.family("elastic_lost_seconds", "counter", "Time that went to something else.");
+  writer.family("elastic_lost_seconds", "counter", "Total time not spent on new steps, by phase.");
   for (std::size_t index = 0; index < time_use_names.size(); ++index) {
     const auto use = static_cast<time_use>(index);
     if (use == time_use::training) continue;
     writer.sample(view.seconds(use, now_us), label("phase", time_use_names[index]));
   }
-  writer.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
+  writer.family("elastic_rendezvous_duration_seconds", "histogram",
+                "Duration of the rendezvous until the round was complete.");
   writer.histogram(view.job().rendezvous_durations());
-  writer.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
+  writer.family("elastic_worker_start_duration_seconds", "histogram",
+                "Duration of the start of all workers of the node.");
   writer.histogram(view.job().start_durations());
-  writer.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
+  writer.family("elastic_stop_duration_seconds", "histogram",
+                "Duration of the stop of all workers of the node.");
   writer.histogram(view.job().stop_durations());
 }
 
@@ -200,13 +206,14 @@ inline void write_time(metrics_writer& writer, const job_view& view, std::int64_
 inline void write_replacements(metrics_writer& writer, const job_state& job) {
   const job_replacements& replacements = job.replacements();
   if (!replacements.is_known()) return;
-  writer.family("elastic_replacements", "counter", "Ranks replaced while other workers continued.");
+  writer.family("elastic_replacements", "counter",
+                "Total number of ranks replaced while other workers continued.");
   writer.sample(static_cast<double>(replacements.ranks));
   writer.family("elastic_replacement_duration_seconds", "histogram",
-                "Until the workers of the node were in the next epoch.");
+                "Duration from the end of an epoch to the start of the next.");
   writer.histogram(replacements.durations);
   writer.family("elastic_replacements_abandoned", "counter",
-                "How often all workers restarted instead.");
+                "Total number of replacements abandoned for a restart of all workers.");
   writer.sample(static_cast<double>(replacements.abandoned));
 }
 
@@ -215,7 +222,7 @@ inline constexpr std::size_t most_named_ranks = 8;
 
 inline void write_suspicions(metrics_writer& writer, const job_view& view) {
   writer.family("elastic_worker_suspected", "gauge",
-                "1 for a rank that seems to hold up the others.");
+                "Whether the rank seems to delay the others (1).");
   std::size_t named = 0;
   for (const viewed_worker& worker : view.workers()) {
     if (!worker.is_suspected()) continue;
@@ -227,14 +234,15 @@ inline void write_suspicions(metrics_writer& writer, const job_view& view) {
 
 /// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
 inline void write_stall(metrics_writer& writer, const job_state& job) {
-  writer.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
+  writer.family("elastic_stalled_ranks", "gauge", "Number of ranks that a diagnosed stall blames.");
   if (!job.stall()) return;
   const std::int64_t ranks = job.stall()->event.count.value_or(0);
   writer.sample(job.is_stalled() ? static_cast<double>(ranks) : 0);
 }
 
 inline void write_workers(metrics_writer& writer, const job_view& view) {
-  writer.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
+  writer.family("elastic_worker_exits", "counter",
+                "Total number of worker exits by exit code or signal.");
   for (const auto& [code, count] : view.job().exits()) {
     writer.sample(static_cast<double>(count), label("code", code));
   }
@@ -243,19 +251,19 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
   const viewed_progress progress = view.progress();
   if (!progress.slowest) return;
   writer.family("elastic_progress_steps", "gauge",
-                "The step of the worker that is furthest behind.");
+                "Last step of the worker that is furthest behind.");
   writer.sample(static_cast<double>(progress.slowest->step));
   std::int64_t last_us = 0;
   for (const viewed_worker& worker : view.workers()) {
     last_us = std::max(last_us, worker.progress_us);
   }
   writer.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
-                "When a worker last reported a step.");
+                "Unix timestamp of the last progress report of a worker.");
   writer.sample(static_cast<double>(last_us) / 1e6);
   const double median = progress.median_seconds;
   if (median <= 0) return;
   writer.family("elastic_step_duration_seconds", "gauge",
-                "What a step takes, the median of workers.");
+                "Duration of a step, median of the workers.");
   writer.sample(median);
   std::vector<const viewed_worker*> slow;
   for (const viewed_worker& worker : view.workers()) {
@@ -266,7 +274,7 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
   });
   slow.resize(std::min(slow.size(), most_named_ranks));
   writer.family("elastic_straggler_ratio", "gauge",
-                "The step time of a slow rank, as a multiple of the median.");
+                "Ratio of the step duration of a slow rank to the median.");
   for (const viewed_worker* const worker : slow) {
     writer.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
   }
@@ -274,11 +282,11 @@ inline void write_workers(metrics_writer& writer, const job_view& view) {
 
 inline void write_stores(metrics_writer& writer, const viewed_stores& stores) {
   writer.family("elastic_store_requests", "counter",
-                "What clients of the node's stores asked for.");
+                "Total number of requests to the stores of the node by operation.");
   for (const auto& [operation, count] : stores.requests) {
     writer.sample(static_cast<double>(count), label("op", operation));
   }
-  writer.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
+  writer.family("elastic_store_keys", "gauge", "Number of keys in the stores of the node.");
   writer.sample(static_cast<double>(stores.keys));
 }
 
@@ -312,14 +320,15 @@ ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format forma
   return writer.take();
 }
 
-ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
-                                      metrics_format format, std::int64_t now_us) {
+ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles, metrics_format format,
+                                      std::int64_t now_us) {
   constexpr std::array<std::string_view, 6> states{"waiting",   "running", "stopping",
                                                    "succeeded", "failed",  "stopped"};
   metrics_writer writer(format);
   for (const role_metrics& role : roles) {
     writer.begin_role(role.name);
-    writer.family("elastic_role_state", "gauge", "1 for the state of the role, else 0.");
+    writer.family("elastic_role_state", "gauge",
+                  "Whether the role is in the given state (1) or not (0).");
     for (const std::string_view state : states) {
       writer.sample(role.state == state ? 1 : 0, label("state", state));
     }
