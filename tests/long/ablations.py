@@ -71,7 +71,8 @@ RULES = [
      CANDIDATE, "if (way.node != 0 && way.node == claim.node) return admit(sender);",
      "return admit(sender);", "candidates one_way"),
     ("a voter is bound to an agent, not to its place",
-     VOTE, "return promise_ && promise_->to == peer && promise_->incarnation == incarnation_of(peer);",
+     VOTE, "return promise_ && promise_->to == peer && "
+     "promise_->incarnation == incarnation_of(peer);",
      "return promise_ && promise_->to == peer;", "vote candidates one_way"),
     ("a node refuses a candidate that is met at the address of another one",
      CONNECTOR, "if (index == static_cast<int>(place)) return {};", "return {};",
@@ -81,7 +82,8 @@ RULES = [
      "if (true) return time_point::max();\nstd::vector<time_point> ends(1, time_point::max());",
      "vote candidates one_way"),
     ("a leader that steps down is bound to itself until its workers are gone",
-     VOTE, "promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now + grace() / 2};",
+     VOTE, "promise_ = "
+     "promise{chosen_.self, incarnation_of(chosen_.self), term_, now + grace() / 2};",
      "promise_ = promise{chosen_.self, incarnation_of(chosen_.self), term_, now};",
      "vote candidates one_way"),
     ("a leader's own node lives by its lease",
