@@ -5,9 +5,10 @@
 
   compare.py BEFORE [AFTER]
 
-Each argument is a file (a README, or the saved output of a benchmark), a git revision, which stands
-for its benchmarks/README.md, or REVISION:PATH. AFTER is benchmarks/README.md of the working tree by
-default. The exit status is that of diff: 0 if no figure changed, 1 if one did, 2 on an error.
+Each argument is a file (results.md, or the saved output of a benchmark), a git revision, which
+stands for its benchmarks/results.md (benchmarks/README.md before there was one), or REVISION:PATH.
+AFTER is benchmarks/results.md of the working tree by default. The exit status is that of diff: 0 if
+no figure changed, 1 if one did, 2 on an error.
 
 A figure is a number in a cell, and its name is the heading, the table's title (its first header
 cell), the row, and the column. Numbers such as "(5.7 - 6.1)" are the spread of the figure before
@@ -22,7 +23,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FIGURES = "benchmarks/README.md"
+FIGURES = "benchmarks/results.md"
+FORMER_FIGURES = "benchmarks/README.md"
 
 NUMBER = r"(?<![\w.])\d+(?:\.\d+)?"
 SPREAD = re.compile(rf"\(?({NUMBER}) (?:-|to) ({NUMBER})\)?")
@@ -115,13 +117,13 @@ def read(source):
     """The text of a file, of REVISION:PATH, or of a revision's figures."""
     if pathlib.Path(source).is_file():
         return pathlib.Path(source).read_text(encoding="utf-8")
-    object_name = source if ":" in source else f"{source}:{FIGURES}"
-    shown = subprocess.run(["git", "-C", str(ROOT), "show", object_name], capture_output=True,
-                           text=True)
-    if shown.returncode != 0:
-        raise ValueError(f"{source!r} is neither a file nor a git revision: "
-                         f"{shown.stderr.strip()}")
-    return shown.stdout
+    names = [source] if ":" in source else [f"{source}:{FIGURES}", f"{source}:{FORMER_FIGURES}"]
+    for name in names:
+        shown = subprocess.run(["git", "-C", str(ROOT), "show", name], capture_output=True,
+                               text=True)
+        if shown.returncode == 0:
+            return shown.stdout
+    raise ValueError(f"{source!r} is neither a file nor a git revision: {shown.stderr.strip()}")
 
 
 def main():

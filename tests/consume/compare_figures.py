@@ -4,16 +4,19 @@
 """Tests benchmarks/compare.py: which cells it reads as figures, and which changes it lists."""
 
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "benchmarks" / "compare.py"
 sys.path.insert(0, str(PROGRAM.parent))
 sys.dont_write_bytecode = True
 
+import compare as program  # noqa: E402
 from compare import Figure, compare, figures_in, read_figures, say  # noqa: E402
 
 TABLE = """# Benchmarks
@@ -131,6 +134,30 @@ class Program(unittest.TestCase):
                 refused = self.run_with(source, source)
                 self.assertEqual(refused.returncode, 2)
                 self.assertIn(words, refused.stderr)
+
+
+class Revisions(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("git"), "it takes git")
+    def test_a_revision_stands_for_its_results_or_for_its_readme_if_it_has_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+
+            def git(*arguments):
+                subprocess.run(["git", "-C", folder, "-c", "user.name=n", "-c", "user.email=e",
+                                *arguments], check=True, capture_output=True)
+
+            def commit(name):
+                root.joinpath("benchmarks").mkdir(exist_ok=True)
+                root.joinpath("benchmarks", name).write_text(name)
+                git("add", ".")
+                git("commit", "-m", name)
+
+            git("init")
+            commit("README.md")
+            commit("results.md")
+            with unittest.mock.patch.object(program, "ROOT", root):
+                self.assertEqual(program.read("HEAD~1"), "README.md")
+                self.assertEqual(program.read("HEAD"), "results.md")
 
 
 if __name__ == "__main__":
