@@ -124,23 +124,32 @@ def result_of(cell):
     return json.loads(cell) if re.fullmatch(NUMBER, cell) else cell
 
 
-def measured_row(title, rows):
+def is_of_contenders(columns):
+    """Whether a table has a row for each contender: median, quartiles, and perhaps a ratio."""
+    return columns[1:3] == ["median", "quartiles"] and all(each.startswith("of ")
+                                                           for each in columns[3:])
+
+
+def measured_row(columns, rows):
     """Column -> cell of a table with a row for each contender, which becomes a column."""
-    cells = {"measured": title}
+    cells = {"measured": columns[0]}
     for name, median, quartiles, *_ in rows:
         cells[name] = result_of(f"{median} ({quartiles})" if quartiles else median)
     for name, _, _, *ratios in rows:
         if ratios and ratios[0] not in ("", "1.00"):
-            cells[f"{name} / base"] = result_of(ratios[0])
+            cells[f"{name} {columns[3]}"] = result_of(ratios[0])
     return cells
 
 
 def take(text):
-    """The tables of a saved output; those of medians and quartiles as one."""
-    measured = [measured_row(columns[0], rows) for columns, rows in printed_tables(text)
-                if columns[1:3] == ["median", "quartiles"]]
-    tables = [{"columns": columns, "rows": [[row[0], *map(result_of, row[1:])] for row in rows]}
-              for columns, rows in printed_tables(text) if columns[1:3] != ["median", "quartiles"]]
+    """The tables of a saved output; those with a row for each contender as one."""
+    measured, tables = [], []
+    for columns, rows in printed_tables(text):
+        if is_of_contenders(columns):
+            measured.append(measured_row(columns, rows))
+        else:
+            tables.append({"columns": columns,
+                           "rows": [[row[0], *map(result_of, row[1:])] for row in rows]})
     if measured:
         columns = list(dict.fromkeys(name for cells in measured for name in cells))
         tables.insert(0, {"columns": columns,

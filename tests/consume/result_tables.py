@@ -84,15 +84,18 @@ class Outputs(unittest.TestCase):
                   "| spawn_loop | 23.9 | 23.3 - 25.1 | 1.00 |\n" \
                   "| elasticrun (2 of 2 hung) | | | |\n"
         self.assertEqual(take(printed), [{
-            "columns": ["measured", "spawn_loop", "elasticrun", "elasticrun / base",
+            "columns": ["measured", "spawn_loop", "elasticrun", "elasticrun of the bare loop",
                         "elasticrun (2 of 2 hung)"],
             "rows": [["8 x true, ms", [4.5, 4.3, 4.6], [7.4, 7.2, 7.6], 1.64, None],
                      ["64 x true, ms", [23.9, 23.3, 25.1], None, None, None]]}])
 
     def test_another_table_is_taken_as_it_is(self):
-        printed = "| nodes | ring | reached |\n| --- | --- | --- |\n| 8 | 199 (4.90) | yes |\n"
-        self.assertEqual(take(printed), [{"columns": ["nodes", "ring", "reached"],
-                                          "rows": [["8", [199, 4.9], "yes"]]}])
+        printed = "| nodes | ring | reached |\n| --- | --- | --- |\n| 8 | 199 (4.90) | yes |\n\n" \
+                  "SIGTERM | median | quartiles | worst\n| guarded | 3.0 | 2.9 - 3.3 | 6.7 |\n"
+        self.assertEqual(take(printed), [
+            {"columns": ["nodes", "ring", "reached"], "rows": [["8", [199, 4.9], "yes"]]},
+            {"columns": ["SIGTERM", "median", "quartiles", "worst"],
+             "rows": [["guarded", 3.0, "2.9 - 3.3", 6.7]]}])
 
     def test_a_taken_table_is_a_table_of_a_page(self):
         results = json.loads(RESULTS)
