@@ -110,10 +110,10 @@ def command(build, *acts):
     return json.dumps(["--no-python", str(build / "tests" / "puppet"), *acts])
 
 
-def spread(values, unit):
+def print_row(text, values):
     values = sorted(values)
-    return (f"median {statistics.median(values):.2f} {unit}, {values[0]:.2f} to {values[-1]:.2f}, "
-            f"n {len(values)}")
+    print(f"| {text} | {statistics.median(values):.2f} ({values[0]:.2f} - {values[-1]:.2f}) "
+          f"| {len(values)} |", flush=True)
 
 
 def measure_start(build, runs):
@@ -132,12 +132,13 @@ def measure_start(build, runs):
                     times[count].append((max(at for _, at in stamps) - running.began) / 1e6)
                     sizes[count].append(running.memory())
     for count in times:
-        print(f"start, {count} roles: {spread(times[count], 'ms')}; "
-              f"memory {spread(sizes[count], 'MB')}")
+        print_row(f"start, {count} roles, ms", times[count])
+        print_row(f"memory, {count} roles, MB", sizes[count])
     more = ROLES - 1
     added = (statistics.median(times[ROLES]) - statistics.median(times[1])) / more
     memory = (statistics.median(sizes[ROLES]) - statistics.median(sizes[1])) / more
-    print(f"each further role adds {added:.2f} ms and {memory:.2f} MB")
+    print(f"| a further role adds to the start, ms | {added:.2f} | {len(times[1])} |")
+    print(f"| a further role adds to the memory, MB | {memory:.2f} | {len(sizes[1])} |", flush=True)
 
 
 def measure_death(build, runs):
@@ -164,7 +165,7 @@ stops_with = "trainer"
                 lambda: len(running.stamps("stamps")) > len(before) and running.stamps("stamps"))
             if turn > 0:
                 spans.append((after[-1][1] - killed) / 1e6)
-    print(f"death of a replica to its successor's first statement: {spread(spans, 'ms')}")
+    print_row("death of a replica to its successor's first statement, ms", spans)
 
 
 def news_of(running, epochs):
@@ -213,16 +214,17 @@ stops_with = "trainer"
                 time.sleep(0.2)
     finally:
         script.unlink()
-    print(f"death of a worker to the last of {NODES} nodes that hears of the new ones: "
-          f"{spread(deaths, 'ms')}")
-    print(f"last new worker's first statement to the last of {NODES} nodes that hears of it: "
-          f"{spread(spans, 'ms')}")
+    print_row(f"first statement of the last new worker to the last of {NODES} nodes that hears of "
+              "it, ms", spans)
+    print_row(f"death of a worker to the last of {NODES} nodes that hears of the new ones, ms",
+              deaths)
 
 
 def main():
     parts = {"start": measure_start, "death": measure_death, "news": measure_news}
     arguments = parse_arguments(__doc__, 30, parts=",".join(parts))
     describe_machine(arguments)
+    print("| roles | median (range) | n |\n| --- | --- | --- |")
     for name in arguments.parts.split(","):
         parts[name](arguments.build, arguments.runs)
 

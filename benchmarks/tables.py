@@ -22,9 +22,10 @@ import re
 import sys
 import textwrap
 
-from compare import NUMBER, SEPARATOR, cells_of
+from compare import SEPARATOR, cells_of
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+NUMBER = r"-?\d+(?:\.\d+)?"
 ORIGINS = ("method", "date", "machine", "software", "load", "commit")
 FIELDS = {"title", "commands", "columns", "rows", "notes", *ORIGINS}
 INTRODUCTION = ("The figures of the benchmarks. [README.md](README.md) says how to take and how to "

@@ -97,6 +97,10 @@ class Outputs(unittest.TestCase):
             {"columns": ["SIGTERM", "median", "quartiles", "worst"],
              "rows": [["guarded", 3.0, "2.9 - 3.3", 6.7]]}])
 
+    def test_a_figure_below_zero_is_a_number(self):
+        self.assertEqual(take("a | b\n| r | 2.25 (-1.50 - 3.00) |\n")[0]["rows"],
+                         [["r", [2.25, -1.5, 3.0]]])
+
     def test_a_taken_table_is_a_table_of_a_page(self):
         results = json.loads(RESULTS)
         results["tables"] = [{"method": "Median", **table}
