@@ -158,6 +158,16 @@ def take(text):
     return tables
 
 
+def json_text(tables):
+    """Tables as JSON in the form of a file of results: each row is a line."""
+    def line(value):
+        return json.dumps(value, ensure_ascii=False)
+    return ",\n".join(
+        '    {{\n      "columns": {},\n      "rows": [\n        {}\n      ]\n    }}'.format(
+            line(table["columns"]), ",\n        ".join(map(line, table["rows"])))
+        for table in tables)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
@@ -165,10 +175,13 @@ def main():
                         help="print the tables of a saved output as JSON")
     options = parser.parse_args()
     if options.take:
-        print(json.dumps(take(options.take.read_text(encoding="utf-8")), ensure_ascii=False))
+        print(json_text(take(options.take.read_text(encoding="utf-8"))))
         return
     results = FOLDER / "results.md"
-    text = page(FOLDER / "results")
+    try:
+        text = page(FOLDER / "results")
+    except Invalid as problem:
+        sys.exit(str(problem))
     if not options.check:
         results.write_text(text, encoding="utf-8")
     elif not results.exists() or results.read_text(encoding="utf-8") != text:

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 sys.dont_write_bytecode = True
 
-from tables import Invalid, page, take  # noqa: E402
+from tables import Invalid, json_text, page, take  # noqa: E402
 
 RESULTS = """{
   "title": "Launch",
@@ -103,8 +103,9 @@ class Outputs(unittest.TestCase):
 
     def test_a_taken_table_is_a_table_of_a_page(self):
         results = json.loads(RESULTS)
-        results["tables"] = [{"method": "Median", **table}
-                             for table in take("a | b\n| r | 10 |\n")]
+        text = json_text(take("a | b\n| r | 10 |\n\nc | d\n| r | 20 |\n"))
+        results["tables"] = [{"method": "Median", **table} for table in json.loads(f"[{text}]")]
+        self.assertIn("| c | d |\n| --- | --- |\n| r | 20 |\n", page_of(json.dumps(results)))
         self.assertIn("| a | b |\n| --- | --- |\n| r | 10 |\n", page_of(json.dumps(results)))
 
 
