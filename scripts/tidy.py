@@ -11,6 +11,7 @@ them: these are for the author's and the reviewer's eye.
 """
 
 import argparse
+import collections
 import ast
 import pathlib
 import re
@@ -301,6 +302,11 @@ def check_definitions(tree):
 
 
 FREE_FUNCTION = r"(?!return|using|class|struct)[\w:]\S*(?: \S+)*[ &*](\w+)\("
+# The lines of definitions up to which an internal class has one file: in its only reader, which is
+# a file of definitions; or in its header, where it has no coroutine and needs no further header.
+LINES_IN_READER = 40
+LINES_IN_HEADER = 120
+EXPENSIVE = ("elastic/", "asio", "nlohmann/")
 KEYWORDS = {"return", "co_return", "co_await", "throw", "else", "new", "case", "if"}
 
 
@@ -376,6 +382,37 @@ def check_self_contained(tree):
             found.setdefault(call, start)
     for (name, number, message), start in sorted(found.items()):
         yield "include/" + name, number, f"{message} (a unit that begins with {start})"
+
+
+def includes_of(lines):
+    return {found[1] for line in lines if (found := re.match(r"#include <([^>]+)>", line))}
+
+
+def is_cheap(header, definitions):
+    """Whether a header may hold its definitions: a coroutine is emitted wherever it is seen."""
+    code = "\n".join(map(code_of, definitions))
+    more = includes_of(definitions) - includes_of(header)
+    return not re.search(r"\bco_(await|return|yield)\b", code) and not any(
+        name.startswith(EXPENSIVE) for name in more)
+
+
+def check_pairs(tree):
+    """An internal header has a file of definitions only for a reason."""
+    headers = tree.headers((".hpp", ".ipp"))
+    readers = collections.defaultdict(set)
+    for name, lines in tree.files.items():
+        for header in includes_of(lines) & headers.keys():
+            readers[header].add(name.removeprefix("include/"))
+    for header, lines in headers.items():
+        name = definitions_of(header)
+        if "/detail/" not in header or header.endswith(".ipp") or name not in headers:
+            continue
+        size = len(headers[name])
+        others = readers[header] - {name}
+        if size <= LINES_IN_READER and len(others) == 1 and min(others).endswith(".ipp"):
+            yield "include/" + name, 1, f"{min(others)} alone reads {header}: move it there"
+        elif size <= LINES_IN_HEADER and is_cheap([f"#include <{header}>", *lines], headers[name]):
+            yield "include/" + name, 1, "needs no file: no coroutine, and no further header"
 
 
 def module_targets():
@@ -605,7 +642,7 @@ def check_table_of_layers(tree):
 
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions,
-          check_self_contained, check_modules, check_banned, check_awaited_conditions,
+          check_self_contained, check_pairs, check_modules, check_banned, check_awaited_conditions,
           check_awaited_choices, check_debris, check_links, check_python, check_rules,
           check_table_of_layers]
 
@@ -621,6 +658,7 @@ START = ("// SPDX-FileCopyrightText: 2026 The elastic authors\n"
          "// SPDX-License-Identifier: MIT\n#pragma once\n")
 DEFINED = ("#if defined(ELASTIC_HEADER_ONLY)\n#include <elastic/process/impl/child.ipp>\n"
            "#endif\n")
+PAIR = "include/elastic/process/detail/pair"
 CLEAN = {
     "include/elastic/elastic.hpp": START + "\n#include <elastic/base.hpp>\n"
                                    "#include <elastic/process.hpp>\n",
@@ -632,13 +670,19 @@ CLEAN = {
     "include/elastic/process.hpp": START + "\n#include <elastic/process/child.hpp>\n"
                                    "#include <elastic/process/clock.hpp>\n",
     "include/elastic/src.hpp": START + "#include <elastic/process/impl/child.ipp>\n"
-                               "#include <elastic/process/impl/clock.ipp>\n",
+                               "#include <elastic/process/impl/clock.ipp>\n"
+                               "#include <elastic/process/detail/impl/pair.ipp>\n",
     "include/elastic/process/impl/child.ipp": START + "#include <elastic/process/child.hpp>\n",
     "include/elastic/process/child.hpp":
         START + "#include <elastic/base/detail/ring.hpp>\nwaitid(1);\n" + DEFINED,
     "include/elastic/process/clock.hpp":
         START + "ELASTIC_DECL int read_time();\n" + DEFINED.replace("child", "clock"),
     "include/elastic/process/impl/clock.ipp": START + "#include <elastic/process/clock.hpp>\n",
+    PAIR + ".hpp": START + "#include <elastic/base/config.hpp>\n" +
+        DEFINED.replace("impl/child", "detail/impl/pair"),
+    "include/elastic/process/detail/impl/pair.ipp":
+        START + "#include <elastic/process/detail/pair.hpp>\n\n"
+        "#include <elastic/process/clock.hpp>\n",
     "docs/page.md": "# A page\n\n[here](#a-page), [there](../include/elastic/base.hpp)\n\n"
                     "| rule | carried by |\n| --- | --- |\n| one | `steady_clock::now` |\n",
 }
@@ -715,6 +759,9 @@ VIOLATIONS = [
     ("include/elastic/base/impl/time.ipp", START + "#include <elastic/base/time.hpp>\n",
      "does not list what there is"),
     ("include/elastic/process/impl/stray.ipp", START, "there is no header"),
+    ("include/elastic/process/impl/clock.ipp", "#include <elastic/process/detail/pair.hpp>\n",
+     "alone reads elastic/process/detail/pair.hpp"),
+    (PAIR + ".hpp", "#include <elastic/process/clock.hpp>\n", "needs no file"),
     ("include/elastic/process/impl/child.ipp", "void start() {\n  read_time();\n}\n",
      "uses read_time"),
     ("include/elastic/process/impl/child.ipp", "void start() {\n  detail::read_time();\n}\n",

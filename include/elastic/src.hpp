@@ -67,7 +67,6 @@
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
 #include <elastic/agent/detail/impl/arrivals.ipp>
 #include <elastic/agent/detail/impl/async_run.ipp>
-#include <elastic/agent/detail/impl/attempt_verdict.ipp>
 #include <elastic/agent/detail/impl/default_logs_specs.ipp>
 #include <elastic/agent/detail/impl/epoch_exchange.ipp>
 #include <elastic/agent/detail/impl/epoch_record.ipp>
@@ -81,7 +80,6 @@
 #include <elastic/agent/detail/impl/round_agreement.ipp>
 #include <elastic/agent/detail/impl/run_files.ipp>
 #include <elastic/agent/detail/impl/survivors.ipp>
-#include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/detail/impl/worker_leftovers.ipp>
 #include <elastic/agent/detail/impl/worker_orders.ipp>
 #include <elastic/agent/detail/impl/worker_run.ipp>
@@ -275,7 +273,6 @@
 #include <elastic/store/detail/impl/tcp_store_newcomers.ipp>
 #include <elastic/store/detail/impl/tcp_store_protocol.ipp>
 #include <elastic/store/detail/impl/tcp_store_reactor_connection.ipp>
-#include <elastic/store/detail/impl/tcp_store_ring_connection.ipp>
 #include <elastic/store/detail/impl/tcp_store_session.ipp>
 #include <elastic/store/impl/memory_store.ipp>
 #include <elastic/store/impl/prefix_store.ipp>
@@ -394,14 +391,11 @@
 #if defined(ELASTIC_WITH_PYTHON)
 #include <elastic/python/detail/impl/hook_archive.ipp>
 #include <elastic/python/detail/impl/import_record.ipp>
-#include <elastic/python/detail/impl/planned_restart.ipp>
-#include <elastic/python/detail/impl/python_command.ipp>
 #include <elastic/python/detail/impl/standby_environment.ipp>
 #include <elastic/python/detail/impl/standby_message.ipp>
 #include <elastic/python/detail/impl/standby_part.ipp>
 #include <elastic/python/detail/impl/standby_plan.ipp>
 #include <elastic/python/detail/impl/standby_process.ipp>
-#include <elastic/python/detail/impl/stored_archive.ipp>
 #include <elastic/python/impl/standby_set.ipp>
 #include <elastic/python/impl/standby_terms.ipp>
 #include <elastic/python/impl/warm_standby.ipp>
@@ -427,10 +421,8 @@
 #include <elastic/diagnosis/detail/impl/socket_folder.ipp>
 #include <elastic/diagnosis/detail/impl/stack_groups.ipp>
 #include <elastic/diagnosis/detail/impl/stack_pipe.ipp>
-#include <elastic/diagnosis/detail/impl/stall_history.ipp>
 #include <elastic/diagnosis/detail/impl/stall_judge.ipp>
 #include <elastic/diagnosis/detail/impl/stall_text.ipp>
-#include <elastic/diagnosis/detail/impl/stall_watch.ipp>
 #include <elastic/diagnosis/detail/impl/thread_stack.ipp>
 #include <elastic/diagnosis/detail/impl/user_frame.ipp>
 #include <elastic/diagnosis/detail/impl/wait_graph.ipp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/agent/worker_state.hpp>
-#include <elastic/base/config.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -31,10 +30,16 @@ struct attempt_verdict {
 };
 
 /// Judges an attempt whose workers were all started; `healthy` while its outcome is open.
-ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
+inline attempt_verdict judge(const attempt_tally& tally) {
+  if (tally.succeeded == tally.workers) {
+    return {worker_state::succeeded, "all workers ended with success"};
+  }
+  if (tally.has_failure) return {worker_state::failed, "a worker failed"};
+  if (tally.is_node_bad) return {worker_state::failed, "a worker said that this node is bad"};
+  if (tally.is_stopping && tally.ended == tally.workers) {
+    return {worker_state::stopped, "all workers ended after they were asked to"};
+  }
+  return {worker_state::healthy, "workers run"};
+}
 
 }  // namespace elastic::detail
-
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/attempt_verdict.ipp>
-#endif

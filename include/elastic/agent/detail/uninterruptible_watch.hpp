@@ -6,17 +6,16 @@
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
 
+#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
+#include <system_error>
 
 namespace elastic::detail {
-
-/// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
-/// in seconds. 0, which means forever, if that is not a positive number.
-///
-/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
-ELASTIC_DECL duration uninterruptible_limit(const environment_map& environment);
 
 /// Tracks how long each worker has been in uninterruptible sleep, as far as samples show.
 class uninterruptible_watch {
@@ -24,19 +23,48 @@ class uninterruptible_watch {
   explicit uninterruptible_watch(duration limit) : limit_(limit) {}
 
   /// The time between two samples.
-  ELASTIC_DECL duration period() const;
+  duration period() const;
 
   /// Notes the state of a worker, as in /proc. Result: how long it has been in uninterruptible
   /// sleep, if that reaches the limit; empty otherwise.
-  ELASTIC_DECL std::optional<duration> look(std::size_t slot, char state, time_point now);
+  std::optional<duration> look(std::size_t slot, char state, time_point now);
 
  private:
   duration limit_;
   std::map<std::size_t, time_point> since_;
 };
 
-}  // namespace elastic::detail
+/// How long a worker may be in uninterruptible sleep: TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT,
+/// in seconds. 0, which means forever, if that is not a positive number.
+///
+/// Source: torch.distributed.elastic.agent.server.local_elastic_agent (2.13).
+inline duration uninterruptible_limit(const environment_map& environment) {
+  const std::string text =
+      find_variable(environment, "TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT").value_or("");
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const std::from_chars_result read = std::from_chars(text.data(), end, seconds);
+  if (read.ec != std::errc() || read.ptr != end || !(seconds > 0)) return duration::zero();
+  constexpr double most = 1e9;
+  return std::chrono::duration_cast<duration>(
+      std::chrono::duration<double>(std::min(seconds, most)));
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
-#endif
+inline duration uninterruptible_watch::period() const {
+  constexpr duration least = std::chrono::milliseconds(10);
+  constexpr duration most = std::chrono::seconds(1);
+  return std::clamp(limit_ / 4, least, most);
+}
+
+inline std::optional<duration> uninterruptible_watch::look(std::size_t slot, char state,
+                                                           time_point now) {
+  if (state != 'D') {
+    since_.erase(slot);
+    return std::nullopt;
+  }
+  const time_point since = since_.emplace(slot, now).first->second;
+  if (now - since < limit_) return std::nullopt;
+  return now - since;
+}
+
+}  // namespace elastic::detail

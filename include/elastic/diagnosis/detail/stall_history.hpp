@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -22,7 +22,7 @@ class stall_history {
   /// Result: whether to report it: no earlier verdict blames the same ranks for the same cause with
   /// at least the same confidence. `behind` and `slow` count as one cause: they differ only in
   /// whether the rank computes at that moment.
-  ELASTIC_DECL bool add(const stall_verdict& verdict);
+  bool add(const stall_verdict& verdict);
 
   bool is_empty() const { return told_.empty(); }
   void clear() { told_.clear(); }
@@ -31,8 +31,22 @@ class stall_history {
   std::vector<stall_verdict> told_;
 };
 
-}  // namespace elastic::detail
+inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right) {
+  const auto claim = [](const stall_verdict& verdict) {
+    return verdict.cause == stall_verdict::kind::slow ? stall_verdict::kind::behind : verdict.cause;
+  };
+  // Ignores the order: the most important rank comes first, and that may change.
+  return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
+                                                            right.ranks.begin(), right.ranks.end());
+}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/stall_history.ipp>
-#endif
+inline bool stall_history::add(const stall_verdict& verdict) {
+  const bool is_known = std::any_of(told_.begin(), told_.end(), [&](const stall_verdict& earlier) {
+    return is_same_claim(earlier, verdict) && earlier.confidence >= verdict.confidence;
+  });
+  if (is_known || told_.size() == most_verdicts) return false;
+  told_.push_back(verdict);
+  return true;
+}
+
+}  // namespace elastic::detail

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace elastic::detail {
 
@@ -37,21 +38,21 @@ struct stall_look {
 class stall_watch {
  public:
   /// @param now  when the attempt began
-  ELASTIC_DECL explicit stall_watch(const stall_watch_options& options, time_point now);
+  explicit stall_watch(const stall_watch_options& options, time_point now);
 
   /// Notes a step that a rank reported. Only a step above all earlier ones counts as progress.
   /// Result: whether it ends a stall.
-  ELASTIC_DECL bool step(std::int64_t number, time_point now);
+  bool step(std::int64_t number, time_point now);
 
   /// When to ask next; `time_point::max()` while the job is stalled.
-  ELASTIC_DECL time_point wake_at() const;
+  time_point wake_at() const;
 
   /// Whether to inspect now.
   bool wants_look(time_point now) const { return now >= wake_at(); }
 
   /// Takes the result of an inspection.
   /// Result: whether a stall begins now; true once for each stall.
-  ELASTIC_DECL bool looked(const stall_look& found, time_point now);
+  bool looked(const stall_look& found, time_point now);
 
   bool is_stalled() const { return is_stalled_; }
 
@@ -60,10 +61,10 @@ class stall_watch {
   time_point stalled_since() const { return stalled_since_; }
 
   /// The time without progress after which the job counts as stalled.
-  ELASTIC_DECL duration patience() const;
+  duration patience() const;
 
  private:
-  ELASTIC_DECL bool shows_stall(const stall_look& found) const;
+  bool shows_stall(const stall_look& found) const;
 
   stall_watch_options options_;
   time_point progressed_;
@@ -76,8 +77,50 @@ class stall_watch {
   time_point stalled_since_{};
 };
 
-}  // namespace elastic::detail
+inline stall_watch::stall_watch(const stall_watch_options& options, time_point now)
+    : options_(options), progressed_(now), rests_until_(now) {}
 
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/stall_watch.ipp>
-#endif
+inline bool stall_watch::step(std::int64_t number, time_point now) {
+  if (number <= last_step_) return false;
+  // A step that ended a stall does not count as a usual length.
+  if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
+  last_step_ = number;
+  stepped_ = now;
+  progressed_ = std::max(progressed_, now);
+  return std::exchange(is_stalled_, false);
+}
+
+inline duration stall_watch::patience() const {
+  if (options_.stall_after) return *options_.stall_after;
+  return std::max(options_.least, options_.step_factor * longest_step_);
+}
+
+inline time_point stall_watch::wake_at() const {
+  if (is_stalled_) return time_point::max();
+  return std::max(deadline_after(progressed_, patience()), rests_until_);
+}
+
+inline bool stall_watch::shows_stall(const stall_look& found) const {
+  if (found.longest_wait) return *found.longest_wait >= patience();
+  // Without recorders, idleness before the first step means nothing: the job may be loading its
+  // data.
+  return found.is_idle && (stepped_.has_value() || options_.stall_after.has_value());
+}
+
+inline bool stall_watch::looked(const stall_look& found, time_point now) {
+  if (is_stalled_) return false;
+  if (shows_stall(found)) {
+    is_stalled_ = true;
+    stalled_since_ = stepped_.value_or(now);
+    if (found.longest_wait) {
+      stalled_since_ = std::max(stepped_.value_or(time_point::min()), now - *found.longest_wait);
+    }
+    return true;
+  }
+  // The earliest time at which an outstanding operation can have lasted that long.
+  const duration rest = patience() - found.longest_wait.value_or(duration::zero());
+  rests_until_ = deadline_after(now, std::max(rest, patience() / 2));
+  return false;
+}
+
+}  // namespace elastic::detail
