@@ -4,6 +4,7 @@
 #include <program/doctor/node_report.hpp>
 
 #include <elastic/base/detail/asio_address.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_object.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
@@ -19,7 +20,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elasticrun {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -24,7 +25,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

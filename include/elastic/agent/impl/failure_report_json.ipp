@@ -7,12 +7,11 @@
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/worker_state.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/exit_status.hpp>
 
 #include <chrono>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/rank_exchange.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_document.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/contract/error_file.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_document.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
@@ -22,7 +23,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/etcd/etcd_rendezvous.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/race.hpp>
@@ -37,7 +38,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

@@ -5,6 +5,7 @@
 #include <elastic/functions/entrypoint.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/contract/detail/call_memfd.hpp>
 #include <elastic/worker/record.hpp>
@@ -13,8 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

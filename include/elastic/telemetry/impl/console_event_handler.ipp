@@ -4,10 +4,11 @@
 
 #include <elastic/telemetry/console_event_handler.hpp>
 
+#include <elastic/base/detail/json.hpp>
+
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

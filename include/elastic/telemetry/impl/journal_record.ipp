@@ -4,6 +4,7 @@
 
 #include <elastic/telemetry/journal_record.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/limits.hpp>
@@ -16,7 +17,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic {
 

@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/epoch_exchange.hpp>
 
 #include <elastic/agent/rank_exchange.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -18,7 +19,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

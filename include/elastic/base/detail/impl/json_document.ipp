@@ -4,6 +4,8 @@
 
 #include <elastic/base/detail/json_document.hpp>
 
+#include <elastic/base/detail/json.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -11,7 +13,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

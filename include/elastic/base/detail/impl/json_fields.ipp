@@ -4,6 +4,7 @@
 
 #include <elastic/base/detail/json_fields.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_document.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/new_shared.hpp>
@@ -13,7 +14,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/base/detail/record.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/printable_text.hpp>
 
@@ -11,7 +12,6 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/contract/detail/roles_document.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/limits.hpp>
@@ -13,7 +14,6 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/detail/inspection_answer.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_fields.hpp>
 #include <elastic/base/detail/json_object.hpp>
 #include <elastic/base/detail/json_text.hpp>
@@ -24,7 +25,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

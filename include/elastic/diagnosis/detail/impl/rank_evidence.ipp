@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/detail/rank_evidence.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/limits.hpp>
@@ -14,8 +15,6 @@
 #include <cstddef>
 #include <limits>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

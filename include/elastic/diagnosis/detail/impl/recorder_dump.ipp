@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/detail/recorder_dump.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/stable_order.hpp>
 #include <elastic/base/error.hpp>
@@ -23,7 +24,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/detail/recorder_pickle.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -13,7 +14,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

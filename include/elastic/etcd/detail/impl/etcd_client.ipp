@@ -5,6 +5,7 @@
 #include <elastic/etcd/detail/etcd_client.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/detail/tcp_stream.hpp>
 #include <elastic/net/detail/tls_stream.hpp>
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -5,6 +5,7 @@
 #include <elastic/etcd/detail/etcd_v2_keys.hpp>
 
 #include <elastic/base/detail/base64.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -14,7 +15,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/etcd/detail/legacy_state.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -14,7 +15,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

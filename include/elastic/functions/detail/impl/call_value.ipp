@@ -4,13 +4,13 @@
 
 #include <elastic/functions/detail/call_value.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/error_file.hpp>
 
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -5,6 +5,7 @@
 #include <elastic/functions/detail/own_functions.hpp>
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/function_call.hpp>
@@ -20,7 +21,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

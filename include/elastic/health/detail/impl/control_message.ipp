@@ -4,6 +4,7 @@
 
 #include <elastic/health/detail/control_message.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/error.hpp>
@@ -15,7 +16,6 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

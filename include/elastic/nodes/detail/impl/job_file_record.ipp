@@ -4,6 +4,7 @@
 
 #include <elastic/nodes/detail/job_file_record.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_fields.hpp>
 #include <elastic/base/detail/json_object.hpp>
 #include <elastic/base/detail/record.hpp>
@@ -18,7 +19,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/status/detail/command_request.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 

@@ -4,6 +4,7 @@
 
 #include <elastic/status/detail/node_report.hpp>
 
+#include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/limits.hpp>
@@ -13,7 +14,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
