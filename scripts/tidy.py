@@ -73,7 +73,7 @@ SHARED = {
     "contract": ["call_memfd", "macros", "roles_document", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_liveness"],
     "launch": ["function_preparer", "node_journal", "signalled_run", "worker_preparation"],
-    "net": ["byte_stream", "http_connection", "local_interface", "message_channel",
+    "net": ["byte_stream", "http_connection", "http_parser", "local_interface", "message_channel",
             "message_frame", "own_loopback", "port_lease", "secure_session", "socket_hook",
             "stream_listener", "tcp_message_channel", "tcp_stream", "tls_options", "tls_stream"],
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",

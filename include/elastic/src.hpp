@@ -112,7 +112,6 @@
 #if defined(ELASTIC_WITH_STATUS)
 #include <elastic/status/detail/impl/command_request.ipp>
 #include <elastic/status/detail/impl/event_sentence.ipp>
-#include <elastic/status/detail/impl/http_request_parser.ipp>
 #include <elastic/status/detail/impl/job_document.ipp>
 #include <elastic/status/detail/impl/job_metrics.ipp>
 #include <elastic/status/detail/impl/job_state.ipp>
@@ -246,7 +245,7 @@
 #include <elastic/base/impl/time.ipp>
 #include <elastic/base/impl/when_all.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
-#include <elastic/net/detail/impl/http_response_parser.ipp>
+#include <elastic/net/detail/impl/http_parser.ipp>
 #include <elastic/net/detail/impl/local_interface.ipp>
 #include <elastic/net/detail/impl/message_frame.ipp>
 #include <elastic/net/detail/impl/own_loopback.ipp>

@@ -7,7 +7,7 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/etcd/detail/legacy_state.hpp>
-#include <elastic/net/detail/http_response_parser.hpp>
+#include <elastic/net/detail/http_parser.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
@@ -15,7 +15,6 @@
 #include <elastic/nodes/detail/rendezvous_coordinator.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/status/detail/command_request.hpp>
-#include <elastic/status/detail/http_request_parser.hpp>
 #include <elastic/status/detail/node_report.hpp>
 #include <elastic/status/detail/viewed_job.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
@@ -430,20 +429,16 @@ struct http_outcome {
 };
 
 http_outcome outcome_of_http(std::string_view bytes, std::size_t piece) {
+  using parser_type = elastic::detail::http_parser;
+  parser_type parser(parser_type::message::response, {4096, 4096, 4096});
+  for (std::size_t at = 0; at < bytes.size(); at += piece) parser.feed(bytes.substr(at, piece));
+  parser.end();
   http_outcome outcome;
-  try {
-    elastic::detail::http_response_parser parser(4096);
-    for (std::size_t at = 0; at < bytes.size(); at += piece) {
-      parser.feed(bytes.substr(at, piece));
-    }
-    if (!parser.is_complete()) parser.end();
-    outcome.is_complete = parser.is_complete();
-    outcome.status = parser.status();
-    outcome.body = parser.take_body();
-  } catch (const error&) {
-    outcome = {};
-    outcome.is_refused = true;
-  }
+  outcome.is_refused = parser.current() == parser_type::state::refused;
+  if (outcome.is_refused) return outcome;
+  outcome.is_complete = parser.current() == parser_type::state::complete;
+  outcome.status = parser.head().status;
+  outcome.body = parser.take_body();
   return outcome;
 }
 
@@ -458,17 +453,17 @@ void http_response(std::string_view input) {
 
 // Every request of one connection in a line each, and how it ended.
 std::string requests_of(std::string_view bytes, std::size_t piece) {
-  using elastic::detail::http_request_parser;
-  http_request_parser parser;
+  using elastic::detail::http_parser;
+  http_parser parser(http_parser::message::request, elastic::detail::status_request_bounds);
   std::string requests;
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     std::string_view rest = bytes.substr(at, piece);
     while (!rest.empty()) {
       rest.remove_prefix(parser.feed(rest));
-      if (parser.current() == http_request_parser::state::refused) {
-        return requests + std::to_string(parser.refusal()) + parser.problem();
+      if (parser.current() == http_parser::state::refused) {
+        return requests + std::to_string(parser.refusal().status) + parser.refusal().problem;
       }
-      if (parser.current() == http_request_parser::state::incomplete) continue;
+      if (parser.current() == http_parser::state::incomplete) continue;
       require(parser.head().path.substr(0, 1) == "/", "a path begins with a slash");
       requests += parser.head().method + " " + parser.head().path + "?" + parser.head().query;
       for (const auto& [name, value] : parser.head().headers) requests += name + ":" + value;

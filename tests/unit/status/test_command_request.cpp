@@ -17,14 +17,14 @@ namespace command_request_tests {
 using elastic::job_command;
 using elastic::detail::command_answer;
 using elastic::detail::command_peer;
-using elastic::detail::http_request_head;
+using elastic::detail::http_head;
 using elastic::detail::read_command;
 using elastic::detail::status_answer;
 
 constexpr command_peer own_peer{1000, 1000, true};
 
-http_request_head post(const std::string& name, const std::string& method = "POST") {
-  http_request_head request;
+http_head post(const std::string& name, const std::string& method = "POST") {
+  http_head request;
   request.method = method;
   request.path = "/api/v1/commands/" + name;
   request.headers["content-type"] = "application/json";
@@ -32,7 +32,7 @@ http_request_head post(const std::string& name, const std::string& method = "POS
 }
 
 /// "drain 60 by user 1000", or "400 why".
-std::string outcome_of(const http_request_head& request, const std::string& body,
+std::string outcome_of(const http_head& request, const std::string& body,
                        const command_peer& peer) {
   const auto outcome = read_command(request, body, peer);
   if (const auto* refusal = std::get_if<status_answer>(&outcome)) {
@@ -97,7 +97,7 @@ TEST_CASE("command request: who may command", "[status]") {
         "501 this program takes no commands\n");
   CHECK(outcome_of(post("drain", "GET"), "", own_peer) == "405 a command is a POST\n");
   CHECK(outcome_of(post("drain", "HEAD"), "", own_peer) == "405 a command is a POST\n");
-  http_request_head form = post("drain");
+  http_head form = post("drain");
   form.headers["content-type"] = "application/x-www-form-urlencoded";
   CHECK(outcome_of(form, "{}", own_peer) ==
         "415 a command's body is of the type application/json\n");
@@ -105,7 +105,7 @@ TEST_CASE("command request: who may command", "[status]") {
 }
 
 TEST_CASE("command request: stacks are read by the same users", "[status]") {
-  http_request_head request = post("", "GET");
+  http_head request = post("", "GET");
   request.path = "/api/v1/stacks";
   CHECK(elastic::detail::is_command_path(request.path));
   CHECK(outcome_of(request, "", own_peer) == "stacks 60 by user 1000");
@@ -118,7 +118,7 @@ TEST_CASE("command request: stacks are read by the same users", "[status]") {
 }
 
 TEST_CASE("command request: the answer is JSON, or text for who wants that", "[status]") {
-  http_request_head request = post("drain");
+  http_head request = post("drain");
   CHECK(command_answer(request, {true, "a \"b\""}).body ==
         "{\"done\": true, \"text\": \"a \\\"b\\\"\"}\n");
   CHECK(command_answer(request, {true, "a"}).status == 200);

@@ -34,7 +34,7 @@ namespace golden_documents_tests {
 using elastic::job_event;
 using elastic::journal_record;
 using elastic::detail::answer_of;
-using elastic::detail::http_request_head;
+using elastic::detail::http_head;
 using elastic::detail::job_view;
 using elastic::detail::status_answer;
 using elastic::detail::viewed_stores;
@@ -92,8 +92,8 @@ std::vector<moment> shown_moments() {
   return shown;
 }
 
-http_request_head get(const std::string& path, const std::string& accept = "") {
-  http_request_head request;
+http_head get(const std::string& path, const std::string& accept = "") {
+  http_head request;
   request.method = "GET";
   request.path = path;
   request.headers["host"] = "localhost:8080";
@@ -112,7 +112,7 @@ elastic::detail::status_source source_of(const moment& at) {
   return {[view = at.view] { return view; }, [] { return std::optional(some_stores()); }};
 }
 
-status_answer answer_at(const moment& at, const http_request_head& request) {
+status_answer answer_at(const moment& at, const http_head& request) {
   return answer_of(request, {}, source_of(at), at.now_us);
 }
 
@@ -220,7 +220,7 @@ elastic::detail::viewed_roles two_roles() {
   return roles;
 }
 
-status_answer answer_of_roles(const moment& trainer, const http_request_head& request) {
+status_answer answer_of_roles(const moment& trainer, const http_head& request) {
   elastic::detail::roles_source source;
   source.view = [] {
     return std::make_shared<const elastic::detail::viewed_roles>(two_roles());
@@ -273,7 +273,7 @@ TEST_CASE("golden documents: what else a status server answers", "[status][golde
                                  "/api/v1/ranks/0/output", "/roles/trainer/api/v1/job"}) {
     add(path, head_of(answer_at(at, get(path))));
   }
-  http_request_head post = get("/api/v1/job");
+  http_head post = get("/api/v1/job");
   post.method = "POST";
   add("POST /api/v1/job", head_of(answer_at(at, post)));
   elastic::detail::event_cursor cursor;

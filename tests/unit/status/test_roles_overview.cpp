@@ -3,10 +3,10 @@
 
 // What is shown of a job of several roles: its document, its metrics, and which path leads to what.
 
+#include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/roles_overview.hpp>
 #include <elastic/status/detail/status_answer.hpp>
-#include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/roles_monitor.hpp>
 
 #include <elastic/base/limits.hpp>
@@ -31,7 +31,7 @@
 namespace roles_overview_tests {
 
 using elastic::detail::answer_of;
-using elastic::detail::http_request_head;
+using elastic::detail::http_head;
 using elastic::detail::job_view;
 using elastic::detail::metrics_format;
 using elastic::detail::role_views;
@@ -260,9 +260,9 @@ TEST_CASE("roles metrics: their names are those of a job without roles, and one 
 
 // ---- paths --------------------------------------------------------------------------------------
 
-http_request_head get(const std::string& target, const std::string& header = {},
+http_head get(const std::string& target, const std::string& header = {},
                       const std::string& value = {}) {
-  http_request_head request;
+  http_head request;
   request.method = "GET";
   request.path = target.substr(0, target.find('?'));
   if (target.find('?') != target.npos) request.query = target.substr(target.find('?') + 1);
@@ -286,7 +286,7 @@ roles_source source_of(const two_roles& job) {
 TEST_CASE("roles status: each role has the paths of a job below its own", "[status]") {
   const two_roles job;
   const status_gate gate;
-  const auto answer = [&](const http_request_head& request) {
+  const auto answer = [&](const http_head& request) {
     return answer_of(request, gate, source_of(job), job.now_us);
   };
   CHECK(answer(get("/")).body == elastic::detail::roles_html);

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/status_gate.hpp>
-#include <elastic/status/detail/embedded.hpp>
 #include <elastic/status/status_address.hpp>
 
 #include <elastic/base/error.hpp>
@@ -22,7 +22,7 @@ using elastic::status_address;
 using elastic::detail::admission;
 using elastic::detail::answer_of;
 using elastic::detail::event_cursor;
-using elastic::detail::http_request_head;
+using elastic::detail::http_head;
 using elastic::detail::job_view;
 using elastic::detail::status_answer;
 using elastic::detail::status_gate;
@@ -32,8 +32,8 @@ using elastic::test::journal_story;
 const std::string token = "0123456789abcdef";
 const std::string session = "fedcba9876543210fedcba9876543210";
 
-http_request_head get(std::string target, std::string header = {}, std::string value = {}) {
-  http_request_head request;
+http_head get(std::string target, std::string header = {}, std::string value = {}) {
+  http_head request;
   request.method = "GET";
   const std::size_t question = target.find('?');
   request.path = target.substr(0, question);
@@ -105,24 +105,24 @@ TEST_CASE("status gate: who may ask", "[status]") {
   local_gate.checks_host = false;
   struct row {
     const status_gate& gate;
-    http_request_head request;
+    http_head request;
     admission verdict;
   };
   // Prometheus, which uses a name that this host does not know as its own.
-  http_request_head named_request = get("/metrics", "authorization", "Bearer " + token);
+  http_head named_request = get("/metrics", "authorization", "Bearer " + token);
   named_request.headers["host"] = "job7.cluster.example";
   const auto linked_request = [](const std::string& target, const std::string& mode = "navigate",
                                  const std::string& destination = "document") {
-    http_request_head request = get(target, "sec-fetch-site", "cross-site");
+    http_head request = get(target, "sec-fetch-site", "cross-site");
     request.headers["sec-fetch-mode"] = mode;
     request.headers["sec-fetch-dest"] = destination;
     return request;
   };
-  http_request_head link_to_other_host = linked_request("/");
+  http_head link_to_other_host = linked_request("/");
   link_to_other_host.headers["host"] = "evil.example";
-  http_request_head link_with_cookie = linked_request("/");
+  http_head link_with_cookie = linked_request("/");
   link_with_cookie.headers["cookie"] = "elastic_status_80=" + session;
-  http_request_head post = linked_request("/");
+  http_head post = linked_request("/");
   post.method = "POST";
   const std::vector<row> rows = {
       {open_gate, get("/"), admission::granted},
@@ -178,7 +178,7 @@ TEST_CASE("status gate: who may ask", "[status]") {
   }
 }
 
-std::string answer_line(const http_request_head& request, const status_gate& gate,
+std::string answer_line(const http_head& request, const status_gate& gate,
                         const job_view& view) {
   const status_answer answer = answer_of(request, gate, view_source(view), 1'800'000'000'000'000);
   return std::to_string(answer.status) + " " + answer.type;
@@ -205,7 +205,7 @@ TEST_CASE("status: each path has its answer", "[status]") {
   CHECK(answer_line(get("/", "sec-fetch-site", "cross-site"), gate, view) == "403 " + plain_text);
   CHECK(answer_line(get("/livez", "host", "evil.example"), gate, view) == "421 " + plain_text);
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "get"}) {
-    http_request_head request = get("/");
+    http_head request = get("/");
     request.method = method;
     CHECK(answer_line(request, gate, view) == "405 " + plain_text);
   }
@@ -216,7 +216,7 @@ TEST_CASE("status: a job without roles says so to who asks about one", "[status]
   gate.token = token;
   const job_view view;
   for (const char* method : {"GET", "POST"}) {
-    http_request_head request = get("/roles/trainer/api/v1/commands/pause");
+    http_head request = get("/roles/trainer/api/v1/commands/pause");
     request.method = method;
     CHECK(answer_of(request, gate, view_source(view), 0).status == 401);
     const status_answer answer = answer_of(request, {}, view_source(view), 0);
@@ -231,7 +231,7 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   journal_story story;
   story.begin().tell(journal_story::of(elastic::job_event::type::rendezvous_started));
   const job_view view = elastic::test::view_of(story.records);
-  const auto body = [&](const http_request_head& request) {
+  const auto body = [&](const http_head& request) {
     const status_answer answer = answer_of(request, gate, view_source(view), story.now_us);
     return std::to_string(answer.status) + " " + answer.body;
   };
@@ -256,12 +256,12 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
 TEST_CASE("status: the job is looked at once, and for nobody who is refused", "[status]") {
   status_gate gate;
   gate.token = token;
-  http_request_head post = get("/metrics", "authorization", "Bearer " + token);
+  http_head post = get("/metrics", "authorization", "Bearer " + token);
   post.method = "POST";
-  http_request_head cross_site_request = get("/metrics", "authorization", "Bearer " + token);
+  http_head cross_site_request = get("/metrics", "authorization", "Bearer " + token);
   cross_site_request.headers["sec-fetch-site"] = "cross-site";
   struct row {
-    http_request_head request;
+    http_head request;
     int status;
     int looks;
   };
@@ -335,7 +335,7 @@ TEST_CASE("status page: is small, and takes nothing from outside", "[status]") {
 // ---- events -------------------------------------------------------------------------------------
 
 TEST_CASE("status events: where a viewer goes on", "[status]") {
-  const auto cursor_at = [](http_request_head request) {
+  const auto cursor_at = [](http_head request) {
     return elastic::detail::cursor_of(request);
   };
   CHECK(cursor_at(get("/", "last-event-id", "7-12")) == event_cursor{7, 12});

@@ -7,7 +7,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
-#include <elastic/net/detail/http_response_parser.hpp>
+#include <elastic/net/detail/http_parser.hpp>
 
 #include <array>
 #include <map>
@@ -71,7 +71,8 @@ class http_connection {
 
   std::unique_ptr<byte_stream> stream_;
   std::string host_;
-  std::optional<http_response_parser> parser_;
+  /// Of the present response; empty before the first request.
+  std::optional<http_parser> parser_;
   std::array<char, 16 * 1024> piece_;
   bool is_usable_ = true;
 };

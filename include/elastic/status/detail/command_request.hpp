@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
-#include <elastic/status/detail/http_request_parser.hpp>
-#include <elastic/status/detail/status_answer.hpp>
 #include <elastic/agent/job_command.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/net/detail/http_parser.hpp>
+#include <elastic/status/detail/status_answer.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -30,12 +30,12 @@ ELASTIC_DECL bool is_command_path(std::string_view path);
 /// Reads a command, without I/O. Result: the command, or the answer that says why it is none, or
 /// not for this client.
 /// @param body  empty, or one JSON object: "reason" (text), and of a checkpoint "within" (seconds)
-ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
+ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_head& request,
                                                                    std::string_view body,
                                                                    const command_peer& peer);
 
 /// The outcome: as JSON, or as text for clients that want text.
-ELASTIC_DECL status_answer command_answer(const http_request_head& request,
+ELASTIC_DECL status_answer command_answer(const http_head& request,
                                           const job_command::outcome& outcome);
 
 }  // namespace elastic::detail

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/status/detail/http_request_parser.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/net/detail/http_parser.hpp>
 #include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/status_gate.hpp>
@@ -21,7 +22,11 @@
 
 namespace elastic::detail {
 
-/// What a request to the status server gets.
+/// The bounds of a request to a status server.
+inline constexpr http_parser::bounds status_request_bounds{
+    limits::http_request_head_bytes, limits::http_request_headers, limits::http_request_body_bytes};
+
+/// The response of a status server to a request.
 struct status_answer {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
@@ -45,7 +50,7 @@ struct status_source {
 
 /// The answer to a request, without I/O.
 /// @param now_us  the time of day, in microseconds since 1970
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const status_source& source, std::int64_t now_us);
 
 /// The same for a job of several roles.
@@ -72,7 +77,7 @@ ELASTIC_DECL std::optional<role_path> role_path_of(std::string_view path);
 
 /// The answer to a request about a job of several roles, without I/O. Each role has the paths of a
 /// job without roles below its own path.
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us);
 
 /// There is no role with the name that a path has.
@@ -95,7 +100,7 @@ struct event_cursor {
 
 /// What a request names as "Last-Event-ID", or else by "after=" in its query: "EPOCH-SEQUENCE".
 /// 0 if it names none, or nothing that is one.
-ELASTIC_DECL event_cursor cursor_of(const http_request_head& request);
+ELASTIC_DECL event_cursor cursor_of(const http_head& request);
 
 /// Records as events, from a cursor on, which is moved. A viewer whose cursor is of another epoch,
 /// or so old that records are missing, is told to begin anew ("reset").

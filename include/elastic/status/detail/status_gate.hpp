@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/status/detail/http_request_parser.hpp>
+#include <elastic/net/detail/http_parser.hpp>
 
 #include <string>
 #include <string_view>
@@ -39,7 +39,7 @@ enum class admission {
   token_needed,
 };
 
-ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate);
+ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate);
 
 /// Takes the same time wherever two texts of a length differ.
 ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);

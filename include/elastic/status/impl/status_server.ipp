@@ -182,8 +182,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   void add_shown_jobs() {
     if (!options_.roles) {
-      jobs_.push_back({options_.monitor, [journal = options_.journal] { return journal; },
-                       options_.tails});
+      jobs_.push_back(
+          {options_.monitor, [journal = options_.journal] { return journal; }, options_.tails});
       return;
     }
     for (std::size_t role = 0; role < options_.roles->size(); ++role) {
@@ -292,26 +292,26 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// One request after the other, until the client or a time-out ends it.
   static task<void> serve(self_pointer self, client_pointer served) {
-    http_request_parser parser;
+    http_parser parser(http_parser::message::request, status_request_bounds);
     std::string received;
     for (bool goes_on = true; goes_on && !self->is_stopping_;) {
       time_source& time = *self->options_.time;
       const time_point deadline = time.now() + limits::status_request;
       task<void> reading = read_request(served, parser, received);
       const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
-      if (!is_in_time || parser.current() == http_request_parser::state::incomplete) co_return;
+      if (!is_in_time || parser.current() == http_parser::state::incomplete) co_return;
       goes_on = co_await answer(self, served, parser, received);
       parser.next();
     }
   }
 
   /// Until the request is complete or refused, or the client has hung up.
-  static task<void> read_request(client_pointer served, http_request_parser& parser,
+  static task<void> read_request(client_pointer served, http_parser& parser,
                                  std::string& received) {
     std::array<char, 4096> piece;
     for (;;) {
       received.erase(0, parser.feed(received));
-      if (parser.current() != http_request_parser::state::incomplete) co_return;
+      if (parser.current() != http_parser::state::incomplete) co_return;
       const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
       if (size == 0) co_return;
       received.append(piece.data(), size);
@@ -319,15 +319,16 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// Result: whether the connection goes on.
-  static task<bool> answer(self_pointer self, client_pointer served,
-                           const http_request_parser& parser, std::string& received) {
-    const http_request_head& request = parser.head();
-    const bool is_refused = parser.current() == http_request_parser::state::refused;
+  static task<bool> answer(self_pointer self, client_pointer served, const http_parser& parser,
+                           std::string& received) {
+    const http_head& request = parser.head();
+    const bool is_refused = parser.current() == http_parser::state::refused;
     if (!is_refused && is_command_path(self->path_within(request.path))) {
       co_return co_await answer_command(self, served, parser, received);
     }
-    status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
-                                    : self->answer_request(request);
+    status_answer made = is_refused
+                             ? refusal_answer(parser.refusal().status, parser.refusal().problem)
+                             : self->answer_request(request);
     if (self->path_within(request.path) == "/api/v1/job" && made.status == 200) {
       for (const shown_job* const job : self->jobs_of(made.role)) job->monitor->look();
     }
@@ -351,8 +352,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (follows) {
       const bool is_of_roles = self->options_.roles && !made.role;
       const shown_job& job = self->jobs_[made.role.value_or(0)];
-      task<void> sending = is_of_roles ? send_changes(self, served)
-                                       : send_events(self, served, job, cursor);
+      task<void> sending =
+          is_of_roles ? send_changes(self, served) : send_events(self, served, job, cursor);
       co_await race(std::move(sending), watch_end(served));
     }
     co_return goes_on;
@@ -368,7 +369,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return {[monitor] { return monitor->view(); }, [monitor] { return monitor->stores(); }};
   }
 
-  status_answer answer_request(const http_request_head& request) const {
+  status_answer answer_request(const http_head& request) const {
     const std::int64_t now_us = jobs_.front().monitor->now_us();
     if (!options_.roles) return answer_of(request, gate_, source_of(options_.monitor), now_us);
     roles_source source;
@@ -380,12 +381,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// The command of a request, or the answer that says why it is none.
-  std::variant<job_command, status_answer> command_of(const http_request_head& request,
+  std::variant<job_command, status_answer> command_of(const http_head& request,
                                                       std::string_view body,
                                                       const command_peer& peer) const {
     const auto of_role = options_.roles ? role_path_of(request.path) : std::nullopt;
     if (!of_role) return read_command(request, body, peer);
-    http_request_head inner = request;
+    http_head inner = request;
     inner.path = of_role->rest;
     auto read = read_command(inner, body, peer);
     auto* const command = std::get_if<job_command>(&read);
@@ -403,8 +404,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// Result: whether the connection goes on.
   static task<bool> answer_command(self_pointer self, client_pointer served,
-                                   const http_request_parser& parser, std::string& received) {
-    const http_request_head& request = parser.head();
+                                   const http_parser& parser, std::string& received) {
+    const http_head& request = parser.head();
     const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
     const auto read = self->command_of(request, parser.body(), peer);
     status_answer made;
@@ -727,7 +728,7 @@ ELASTIC_DECL task<void> status_server::stop() {
 
 ELASTIC_DECL std::string read_status_token(const std::string& path) {
   const detail::unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat file {};
+  struct stat file{};
   if (!fd || ::fstat(fd.get(), &file) != 0) {
     detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
   }

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 
 #include <cstddef>
 
@@ -18,32 +19,35 @@ ELASTIC_DECL http_connection::http_connection(std::unique_ptr<byte_stream> strea
 
 ELASTIC_DECL task<http_response> http_connection::exchange(http_request request) {
   co_await begin(std::move(request));
-  while (!parser_->is_complete()) co_await read_some();
+  while (parser_->current() != http_parser::state::complete) co_await read_some();
   http_response response;
-  response.status = parser_->status();
-  response.headers = parser_->headers();
+  response.status = parser_->head().status;
+  response.headers = parser_->head().headers;
   response.body = parser_->take_body();
-  is_usable_ = parser_->keeps_connection();
+  is_usable_ = parser_->head().keeps_connection;
   co_return response;
 }
 
 ELASTIC_DECL task<int> http_connection::begin(http_request request) {
   // Anything that interrupts this before the response is complete makes the connection unusable.
   is_usable_ = false;
-  parser_.emplace();
+  // The number of headers is bounded by their bytes.
+  const http_parser::bounds most{limits::http_head_bytes, limits::http_head_bytes,
+                                 limits::http_body_bytes};
+  parser_.emplace(http_parser::message::response, most);
   std::string bytes = text_of(request);
   co_await stream_->write(std::move(bytes));
   while (!parser_->has_head()) co_await read_some();
-  co_return parser_->status();
+  co_return parser_->head().status;
 }
 
 ELASTIC_DECL task<std::string> http_connection::next_piece() {
   std::string piece = parser_->take_body();
-  while (piece.empty() && !parser_->is_complete()) {
+  while (piece.empty() && parser_->current() != http_parser::state::complete) {
     co_await read_some();
     piece = parser_->take_body();
   }
-  if (piece.empty()) is_usable_ = parser_->keeps_connection();
+  if (piece.empty()) is_usable_ = parser_->head().keeps_connection;
   co_return piece;
 }
 
@@ -57,11 +61,20 @@ ELASTIC_DECL std::string http_connection::text_of(const http_request& request) c
   return text + request.body;
 }
 
+inline error refusal_error(const http_refusal& refusal) {
+  const bool is_too_long = refusal.status == 413 || refusal.status == 431;
+  return error(errc::protocol_violation,
+               fmt::format("the answer is {}: {}", is_too_long ? "too long" : "not valid HTTP/1.1",
+                           refusal.problem));
+}
+
 ELASTIC_DECL task<void> http_connection::read_some() {
   const asio::mutable_buffer piece = asio::buffer(piece_);
   const std::size_t size = co_await stream_->read_some(piece);
   if (size > 0) {
-    parser_->feed({piece_.data(), size});
+    const std::size_t taken = parser_->feed({piece_.data(), size});
+    if (parser_->current() == http_parser::state::refused) throw refusal_error(parser_->refusal());
+    if (taken < size) throw refusal_error({400, "there are bytes behind its end"});
   } else if (!parser_->has_begun()) {
     throw error(errc::connection_failed, "the server hung up without an answer");
   } else if (!parser_->has_head() || !ends_with_connection()) {
@@ -72,7 +85,8 @@ ELASTIC_DECL task<void> http_connection::read_some() {
 }
 
 ELASTIC_DECL bool http_connection::ends_with_connection() const {
-  return parser_->header("content-length").empty() && parser_->header("transfer-encoding").empty();
+  const http_head& head = parser_->head();
+  return head.header("content-length").empty() && head.header("transfer-encoding").empty();
 }
 
 }  // namespace elastic::detail

@@ -74,7 +74,7 @@ ELASTIC_DECL bool is_command_path(std::string_view path) {
   return path.starts_with(command_path_prefix) || path == stacks_path;
 }
 
-ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
+ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_head& request,
                                                                    std::string_view body,
                                                                    const command_peer& peer) {
   if (!peer.user) {
@@ -112,7 +112,7 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
   }
 }
 
-ELASTIC_DECL status_answer command_answer(const http_request_head& request,
+ELASTIC_DECL status_answer command_answer(const http_head& request,
                                           const job_command::outcome& outcome) {
   status_answer answer;
   answer.status = outcome.is_done ? 200 : 409;

@@ -62,7 +62,7 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
 }
 
 /// The content for clients that may look; none: there is no such path.
-inline std::optional<status_answer> content_of(const http_request_head& request,
+inline std::optional<status_answer> content_of(const http_head& request,
                                                const status_source& source, std::int64_t now_us) {
   const std::string& path = request.path;
   status_answer answer;
@@ -108,7 +108,7 @@ inline bool has_parameter(std::string_view query, std::string_view name) {
 }
 
 /// An agent that answers is alive, and ready if its workers run. Only allowed viewers get a reason.
-inline status_answer probe_answer(const http_request_head& request, const status_source& source,
+inline status_answer probe_answer(const http_head& request, const status_source& source,
                                   bool may_look, std::int64_t now_us) {
   status_answer answer;
   answer.body = "ok\n";
@@ -161,7 +161,7 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
 /// What a request gets if the gate lets it in. `probe` answers one that is a probe, also for
 /// clients that may not look; `content` any other.
 template <class Probe, class Content>
-status_answer admitted_answer(const http_request_head& request, const status_gate& gate,
+status_answer admitted_answer(const http_head& request, const status_gate& gate,
                               const Probe& probe, const Content& content) {
   if (request.method != "GET" && request.method != "HEAD") {
     status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
@@ -188,13 +188,13 @@ status_answer admitted_answer(const http_request_head& request, const status_gat
 }
 
 /// The answer of a job without roles to a request about one.
-inline status_answer role_refusal(const http_request_head& request, const status_gate& gate) {
+inline status_answer role_refusal(const http_head& request, const status_gate& gate) {
   const admission verdict = admission_of(request, gate);
   const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
   return may_look ? refusal_answer(404, "this job has no roles") : refused_admission(verdict);
 }
 
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const status_source& source, std::int64_t now_us) {
   // Also what would be a command if there were roles.
   if (role_path_of(request.path)) return role_refusal(request, gate);
@@ -240,7 +240,7 @@ inline std::string metrics_of(const roles_source& source, metrics_format format,
 }
 
 /// Of the job itself, not of one of its roles.
-inline std::optional<status_answer> overview_of(const http_request_head& request,
+inline std::optional<status_answer> overview_of(const http_head& request,
                                                 const roles_source& source, std::int64_t now_us) {
   const std::string& path = request.path;
   status_answer answer;
@@ -283,7 +283,7 @@ inline std::string page_of_role() {
   return page;
 }
 
-inline std::optional<status_answer> role_content(const http_request_head& request,
+inline std::optional<status_answer> role_content(const http_head& request,
                                                  const role_path& path, const roles_source& source,
                                                  std::int64_t now_us) {
   const auto found =
@@ -300,7 +300,7 @@ inline std::optional<status_answer> role_content(const http_request_head& reques
     answer.headers.emplace_back("Location", fmt::format("/roles/{}/", found->name));
     return answer;
   }
-  http_request_head inner = request;
+  http_head inner = request;
   inner.path = path.rest;
   if (is_probe(inner.path)) return probe_answer(inner, found->source, true, now_us);
   std::optional<status_answer> answer = content_of(inner, found->source, now_us);
@@ -310,7 +310,7 @@ inline std::optional<status_answer> role_content(const http_request_head& reques
   return answer;
 }
 
-ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+ELASTIC_DECL status_answer answer_of(const http_head& request, const status_gate& gate,
                                      const roles_source& source, std::int64_t now_us) {
   const auto probe = [&](bool may_look) {
     const bool asks_readiness = request.path == "/readyz";
@@ -341,7 +341,7 @@ ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_bod
   return has_body ? text + answer.body : text;
 }
 
-ELASTIC_DECL event_cursor cursor_of(const http_request_head& request) {
+ELASTIC_DECL event_cursor cursor_of(const http_head& request) {
   std::string text = request.header("last-event-id");
   if (text.empty()) text = query_value(request.query, "after");
   event_cursor cursor;

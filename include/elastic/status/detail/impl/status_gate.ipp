@@ -64,7 +64,7 @@ ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_vi
 }
 
 /// Whether a program shows the token, which no page of another site can.
-inline bool has_bearer(const http_request_head& request, const status_gate& gate) {
+inline bool has_bearer(const http_head& request, const status_gate& gate) {
   constexpr std::string_view bearer = "Bearer ";
   const std::string authorization = request.header("authorization");
   const std::string_view shown = authorization;
@@ -72,20 +72,20 @@ inline bool has_bearer(const http_request_head& request, const status_gate& gate
          is_same_secret(shown.substr(bearer.size()), gate.token);
 }
 
-inline bool is_of_other_site(const http_request_head& request) {
+inline bool is_of_other_site(const http_head& request) {
   const std::string site = request.header("sec-fetch-site");
   return !site.empty() && site != "same-origin" && site != "none";
 }
 
 /// Whether somebody follows a link to the page: it is shown by itself, and the site that has the
 /// link cannot read it.
-inline bool follows_link(const http_request_head& request) {
+inline bool follows_link(const http_head& request) {
   return request.method == "GET" && request.path == "/" &&
          request.header("sec-fetch-mode") == "navigate" &&
          request.header("sec-fetch-dest") == "document";
 }
 
-ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate) {
+ELASTIC_DECL admission admission_of(const http_head& request, const status_gate& gate) {
   if (is_of_other_site(request) && !follows_link(request)) return admission::cross_site;
   if (has_bearer(request, gate)) return admission::granted;
   if (gate.checks_host && request.headers.contains("host") &&
