@@ -9,6 +9,8 @@ Its --parts, all unless said, for each PyTorch that is found:
   small    ms from the SIGKILL of one of 4 and of 8 ranks to a later step of all, small state
   large    the same for 4 ranks with a state of --megabytes, which is committed every 10 steps, and
            written as a checkpoint every 10 steps where the others restart from one
+  pool     ms from the SIGKILL of one of 4 ranks to the next step of all, --after seconds after the
+           first step of all, a new job each time; and the memory of the standbys at that moment
   goodput  steps of 4 ranks within --seconds (3600; --short: 600), one rank killed every --between
            seconds (120), a checkpoint every 100 steps: by the seed --seed, the same for all
 
@@ -87,21 +89,28 @@ class Job:
         os.kill(victim, signal.SIGKILL)
         return began, victim, alive
 
-    def await_standbys(self):
-        standing = self.wait_for(self.find_standbys, "a standby for each rank", 10 * LIMIT)
+    def await_standbys(self, replaces):
+        standing = self.wait_for(lambda: self.find_standbys(replaces), "standbys", 10 * LIMIT)
         time.sleep(0.5)
         # Those that have only imported end as soon as some can run the script.
-        if self.find_standbys() != standing:
-            self.await_standbys()
+        if self.find_standbys(replaces) != standing:
+            self.await_standbys(replaces)
 
-    def find_standbys(self):
-        """The process of each local rank's, none if one has none."""
+    def standbys(self):
+        """Those that wait, and whether each serves any rank."""
         text = self.log.read_text()
-        made = dict(re.findall(r"local rank (\d+) has a standby: process (\d+)", text))
+        made = re.findall(r"(\w+) local rank has a standby: process (\d+)", text)
+        made += re.findall(r"local rank (\d+) has a standby: process (\d+)", text)
         used = re.findall(r"starts warm: process (\d+)", text)
-        standing = {rank: pid for rank, pid in made.items()
-                    if pid not in used and os.path.exists(f"/proc/{pid}")}
-        return standing if len(standing) == self.workers else None
+        return {int(pid): rank == "any" for rank, pid in made
+                if pid not in used and os.path.exists(f"/proc/{pid}")}
+
+    def find_standbys(self, replaces):
+        """As many as a kill needs: one that serves any rank if only one rank starts again, and
+        otherwise one for each rank. None if there are fewer."""
+        standing = self.standbys()
+        needed = 1 if replaces and all(standing.values()) else self.workers
+        return standing if len(standing) >= needed else None
 
 
 @contextlib.contextmanager
@@ -139,7 +148,7 @@ def measure_kills(name, command, python, workers, megabytes, arguments):
                 job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
                 while len(spans) < arguments.runs:
                     if name in ("replace", "warm"):
-                        job.await_standbys()
+                        job.await_standbys(name == "replace")
                     time.sleep(0.5 + choose.random())
                     began, victim, before = job.kill_one(choose)
                     end = job.wait_for(lambda: job.all_after(began, victim), "the next step")
@@ -154,6 +163,42 @@ def measure_kills(name, command, python, workers, megabytes, arguments):
             print(f"   {name}: {reason}", file=sys.stderr)
             spans.append(None)
     return spans
+
+
+def memory_mib(pid):
+    """The memory of a process, with its share of what others have, too."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        return int(re.search(r"^Pss:\s+(\d+)", file.read(), re.M)[1]) / 1024
+
+
+def measure_pool(release, python, arguments):
+    choose = random.Random(arguments.seed)
+    program = [arguments.build / "elasticrun", "--standalone", "--max-restarts", 100]
+    spans, amounts = [], []
+    while len(spans) < arguments.runs:
+        command = [*program, "--on-failure", "replace", "--warm-standby",
+                   *arguments.options.split()]
+        try:
+            with running(command, python, 4, 0, 0) as job:
+                job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
+                time.sleep(arguments.after)
+                standing = job.standbys()
+                amounts.append(sum(map(memory_mib, standing)))
+                began, victim, _ = job.kill_one(choose)
+                end = job.wait_for(lambda: job.all_after(began, victim), "the next step")
+                spans.append((end - began) / 1e6)
+                warm = "warm" if "starts warm" in job.log.read_text() else "cold"
+                print(f"   {spans[-1]:.0f} ms, {warm}, {len(standing)} standbys of "
+                      f"{amounts[-1]:.0f} MiB in all", file=sys.stderr, flush=True)
+        except Hung as reason:
+            print(f"   {reason}", file=sys.stderr)
+            spans.append(None)
+    print(f"PyTorch {release}, 4 ranks, {arguments.after} s after the first step of all: SIGKILL "
+          f"to the next step of all, ms | median | quartiles | of replace")
+    print(row("pool", spans, [span for span in spans if span is not None]), flush=True)
+    fast = sum(span is not None and span <= 250 for span in spans)
+    print(f"{fast} of {len(spans)} within 250 ms; memory of the standbys: median "
+          f"{statistics.median(amounts):.0f} MiB\n", flush=True)
 
 
 def print_kills(release, python, workers, megabytes, arguments):
@@ -236,12 +281,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=ROOT / "build" / "release", type=pathlib.Path)
     parser.add_argument("--runs", default=10, type=int, help="kills of each (10)")
-    parser.add_argument("--parts", default="commit,small,large,goodput")
+    parser.add_argument("--parts", default="commit,small,large,pool,goodput")
     parser.add_argument("--only", help="comma-separated: replace, warm, cold, torchrun")
     parser.add_argument("--megabytes", default=1024, type=int, help="of the large state (1024)")
     parser.add_argument("--seed", default=1, type=int)
     parser.add_argument("--seconds", default=3600, type=int)
     parser.add_argument("--between", default=120, type=int)
+    parser.add_argument("--after", default=10, type=float, help="of the part pool (10)")
+    parser.add_argument("--options", default="", help="more options of its elasticrun")
     parser.add_argument("--short", action="store_true", help="goodput of 600 s")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"],
                         help="cuda: NCCL, with 4 ranks, which may share a GPU")
@@ -262,6 +309,8 @@ def main():
                 print_kills(release, python, workers, 0, arguments)
         if "large" in parts:
             print_kills(release, python, 4, arguments.megabytes, arguments)
+        if "pool" in parts:
+            measure_pool(release, python, arguments)
         if "goodput" in parts:
             measure_goodput(release, python, arguments)
 

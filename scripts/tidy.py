@@ -45,7 +45,7 @@ OPT_IN_LAYERS = {
     "torch": ["base", "net", "store", "rendezvous", "nodes"],
     "etcd": ["base", "net", "store", "rendezvous", "nodes", "torch"],
     "file": ["base", "store", "rendezvous", "nodes"],
-    "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
+    "python": ["base", "contract", "telemetry", "process", "health", "rendezvous", "agent"],
     "functions": ["base", "contract", "process", "worker", "agent", "launch"],
     "roles": ["base", "net", "contract", "telemetry", "process", "health", "rendezvous", "agent",
               "launch", "nodes"],

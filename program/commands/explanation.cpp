@@ -51,6 +51,7 @@ bool is_shown(const elastic::job_event& event) {
     case kind::job_paused:
     case kind::rendezvous_started:
     case kind::workers_starting:
+    case kind::standbys_changed:
     case kind::exit_barrier_started:
     case kind::workers_stopping: return false;
     default: return true;
@@ -226,6 +227,21 @@ std::vector<std::pair<std::string, std::vector<journal_run>>> by_role(
   return roles;
 }
 
+/// "  gpu-7: at most 1 standby was ready, with 225 MiB".
+std::string standbys_account(const std::vector<journal_run>& runs) {
+  std::string text;
+  for (const journal_run& run : runs) {
+    const auto& standbys = run.job.standbys();
+    if (!standbys) continue;
+    text += fmt::format("  {}: at most {} {} ready", elastic::printable_text(run.job.node()),
+                        standbys->most_ready,
+                        standbys->most_ready == 1 ? "standby was" : "standbys were");
+    if (standbys->most_bytes > 0) text += fmt::format(", with {} MiB", standbys->most_bytes >> 20);
+    text += "\n";
+  }
+  return text;
+}
+
 /// The whole explanation of the runs of one role.
 std::string story(const std::vector<journal_run>& runs) {
   std::string text;
@@ -235,6 +251,7 @@ std::string story(const std::vector<journal_run>& runs) {
   }
   text += section("Root causes", root_causes(runs));
   text += section("Replacements", replacement_account(runs));
+  text += section("Standbys", standbys_account(runs));
   text += section("Where the time went", where_time_went(runs));
   std::string help;
   for (const advice_rule& rule : advice_rules()) {

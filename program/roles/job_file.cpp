@@ -65,8 +65,9 @@ constexpr std::array options_of_role{
     "--log-max-size",           "--log-max-files",
     "--monitor-interval",       "--diagnose",
     "--stall-after",            "--on-stall",
-    "--warm-standby",           "--standby-delay",
-    "--preload",                "--chaos",
+    "--warm-standby",           "--standbys",
+    "--standby-delay",          "--preload",
+    "--chaos",
     "--merge-output",           "--logs-specs"};
 
 /// The options among these that do not apply to replicas.
@@ -76,11 +77,13 @@ constexpr std::array options_of_world{"--nproc-per-node",           "--nnodes",
                                       "--node-check",               "--node-check-timeout",
                                       "--duplicate-stdout-filters", "--duplicate-stderr-filters",
                                       "--stall-after",              "--on-stall",
-                                      "--warm-standby",             "--standby-delay",
-                                      "--preload",                  "--monitor-interval"};
+                                      "--warm-standby",             "--standbys",
+                                      "--standby-delay",            "--preload",
+                                      "--monitor-interval"};
 
 /// The options among these that apply only to Python scripts.
-constexpr std::array options_of_python{"--warm-standby", "--standby-delay", "--preload"};
+constexpr std::array options_of_python{"--warm-standby", "--standbys", "--standby-delay",
+                                       "--preload"};
 
 /// The key for the number of replicas of a role on each node.
 constexpr const char* replicas_key = "processes_per_node";

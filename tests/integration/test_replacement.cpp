@@ -3,6 +3,7 @@
 
 // Python workers that survive the failure of another worker, using only the protocol.
 
+#include <elastic/process/processor_set.hpp>
 #include <support/candidate_endpoints.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -22,6 +23,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <regex>
@@ -38,6 +40,7 @@ namespace {
 namespace replacement_test {
 
 using elastic::test::contains_text;
+using elastic::test::file_text;
 using elastic::test::running_program;
 using words = std::vector<std::string>;
 
@@ -167,18 +170,20 @@ std::set<pid_t> processes_in(const stage& of, const std::string& text) {
   return found;
 }
 
-/// Waits until a local rank has a standby that is still one.
+/// Waits until a local rank has a standby that is still one: its own, or one of any.
 /// @param sign  what it has noted in the story, if anything
 /// @param from  where in the log it begins to look
 void await_standby(const stage& of, running_program& job, int local_rank,
                    const std::string& sign = "", std::size_t from = 0) {
-  const std::string line = fmt::format("local rank {} has a standby: process ", local_rank);
+  const std::string line = " has a standby: process ";
+  const std::string own = fmt::format("local rank {}", local_rank);
   for (int count = 1;; ++count) {
     // One may have been replaced, or have become a worker.
     job.await_err(line, count);
     std::size_t at = job.err().find(line);
     for (int each = 1; each < count; ++each) at = job.err().find(line, at + 1);
-    if (at < from) continue;
+    const std::string before = job.err().substr(0, at);
+    if (at < from || !(before.ends_with(own) || before.ends_with("any local rank"))) continue;
     const pid_t pid = std::stoi(job.err().substr(at + line.size()));
     const bool is_worker = processes_in(of, "epoch").count(pid) != 0;
     const bool has_sign = sign.empty() || processes_in(of, sign).count(pid) != 0;
@@ -393,17 +398,25 @@ TEST_CASE("replacement: a failure that nothing explains is the worker's own",
 TEST_CASE("replacement: a newcomer begins in its standby, which has imported survive",
           "[integration][replacement]") {
   const stage stage;
-  const auto job = stage.start_script("survive_script.py", with_standbys());
+  words options = with_standbys();
+  const elastic::processor_set all = elastic::processor_set::allowed_here();
+  const int processors[] = {*all.begin(), *std::prev(all.end())};
+  options.insert(options.end(),
+                 {"--cpu-affinity", fmt::format("{}:{}", processors[0], processors[1])});
+  const auto job = stage.start_script("survive_script.py", options);
   int epoch = -1;
   world before = await_world(stage, 2, epoch);
-  // Its epoch is another one than that in which the standby was made, each time.
-  for (int time = 1; time <= 2; ++time) {
-    await_standby(stage, *job, 1);
-    kill_ranks(before, {1});
+  // Its epoch is another one than that in which the standby was made, each time; and its rank may
+  // be another one.
+  for (int rank : {1, 0}) {
+    await_standby(stage, *job, rank);
+    kill_ranks(before, {rank});
     const world after = await_world(stage, 2, epoch);
     INFO(job->err());
-    CHECK(after.at(0).pid == before.at(0).pid);
-    CHECK(after.at(1).pid != before.at(1).pid);
+    CHECK(after.at(1 - rank).pid == before.at(1 - rank).pid);
+    CHECK(after.at(rank).pid != before.at(rank).pid);
+    CHECK_THAT(file_text(fmt::format("/proc/{}/status", after.at(rank).pid)),
+               contains_text(fmt::format("Cpus_allowed_list:\t{}\n", processors[rank])));
     before = after;
   }
   stage.end_work();
@@ -411,6 +424,8 @@ TEST_CASE("replacement: a newcomer begins in its standby, which has imported sur
   CHECK(result.code == 0);
   CHECK_THAT(result.err, contains_text("the workers' starts on this node: 2 warm; 2 cold, because "
                                        "it is the first start"));
+  // One was there at a time.
+  CHECK_THAT(result.err, !contains_text("local rank 1 has a standby"));
 }
 
 TEST_CASE("replacement: a newcomer goes on where its standby has prepared it",

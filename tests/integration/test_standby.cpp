@@ -175,6 +175,37 @@ TEST_CASE("standby: after a failure the workers are those that have waited",
   CHECK(has_text(result.out, "attempt 1 of True"));
 }
 
+TEST_CASE("standby: those whose imports have read their rank serve only that",
+          "[integration]"
+          "[standby]") {
+  const standby_job job;
+  standby_job::write(job.library() / "marked.py",
+                     "import os\npid = os.getpid()\nrank = os.environ['LOCAL_RANK']\n");
+  standby_job::write(job.folder / "script.py",
+                     "import marked, os, signal, sys\n"
+                     "attempt = os.environ['TORCHELASTIC_RESTART_COUNT']\n"
+                     "rank, device = os.environ['LOCAL_RANK'], os.environ['DEVICE']\n"
+                     "with open(sys.argv[1], 'a') as starts:\n"
+                     "    starts.write(f'{rank} {attempt} {os.getpid()} {marked.pid}\\n')\n"
+                     "print('rank', rank, 'imported as', marked.rank, 'device', device, "
+                     "flush=True)\n"
+                     "if attempt == '0':\n"
+                     "    signal.pause()\n");
+  running_program program(
+      job.command({"--nproc-per-node", "2", "--env", "DEVICE=${local_rank}"},
+                  {job.folder / "script.py"}),
+      job.environment());
+  const auto result = fail_after(job, program, "has a standby", 2, 2);
+  INFO(result.err);
+  CHECK(result.code == 0);
+  job.check_starts(2, 2);
+  CHECK(has_text(result.err, "each standby serves only one local rank"));
+  for (const char* rank : {"0", "1"}) {
+    CHECK(has_text(result.err, fmt::format("local rank {} starts warm", rank)));
+    CHECK(occurrences(result.out, fmt::format("rank {0} imported as {0} device {0}", rank)) == 2);
+  }
+}
+
 TEST_CASE("standby: the script cannot tell a warm start from a cold one",
           "[integration]"
           "[standby]") {

@@ -66,6 +66,9 @@ class agent_part {
     int local_world_size = 1;
     /// The workers form a world. False: they are replicas, of which each restarts alone.
     bool has_world = true;
+    /// A failure replaces the worker that failed, and the others continue
+    /// (`worker_spec::on_failure`).
+    bool replaces_workers = false;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
     /// The processes of the first attempt, without what only its round decides, such as ranks. Must

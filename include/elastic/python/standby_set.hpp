@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,9 +48,11 @@ class import_record;
 ///
 /// A process gets a standby if its program is a Python interpreter (or runs one with all its
 /// arguments), runs a script, module or code, and inherits its standard input
-/// and no further descriptor. Processes that
-/// differ only in the variables of an attempt share standbys. The script runs only in processes
-/// that `launch` returns; a problem with a standby leads to a start without it.
+/// and no further descriptor. Processes share a pool of standbys if they differ only in their
+/// variables and processors, and those variables are not such that libraries read (`OMP_…`,
+/// `LD_…`). A standby whose imports have read a variable in which they differ serves only the
+/// process that it was made for. The script runs only in processes that `launch` returns; a problem
+/// with a standby leads to a start without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
 class standby_set final : public process_launcher {
@@ -68,6 +71,20 @@ class standby_set final : public process_launcher {
     std::function<std::optional<std::uint64_t>()> available_memory = {};
     /// The bytes that a process uses; 0: unknown. Default: as reported by the kernel.
     std::function<std::uint64_t(pid_t)> memory_of = {};
+    /// The processor time that a process has used; 0: unknown. Default: as reported by the kernel.
+    std::function<duration(pid_t)> processor_time_of = {};
+    /// Processes are replaced one at a time, so that one standby for each pool is enough unless
+    /// `warm_standby::count` says more.
+    bool replaces_processes = false;
+  };
+
+  /// The standbys at one moment.
+  struct counts {
+    std::size_t ready = 0;
+    /// Those that have not finished their imports.
+    std::size_t making = 0;
+    /// The memory of those that are ready.
+    std::uint64_t bytes = 0;
   };
 
   ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms, services parts);
@@ -77,8 +94,10 @@ class standby_set final : public process_launcher {
   /// Kills the standbys without waiting for them: see `stop`.
   ~standby_set() override = default;
 
-  /// Starts a process: from its standby, if that is ready, or else with the launcher of the
-  /// services. One line of the log says which, and why, except for the first start.
+  /// Starts a process: from a standby that is ready; or from one that has done more than half of
+  /// its imports, for which it waits at most twice as long as all of them take; or else with the
+  /// launcher of the services. If a standby ends instead of becoming the process, the next one is
+  /// taken. One line of the log says which, and why, except for the first start.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
@@ -92,13 +111,18 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void begin_replacement();
 
   /// Makes standbys for the launched processes, one after the other, and new ones for standbys that
-  /// end.
+  /// end: as many as `warm_standby::count` says, the first one when `warm_standby::delay` is over
+  /// or `note_steps` was called.
   /// @param may_restart  whether any of the processes can be restarted; if not, none is made
   ///
   /// Errors: none; problems are logged. It ends only by cancellation.
-  /// Cancellation: all types; throws `operation_aborted`. Unfinished standbys are killed, and
-  /// awaited by the next call or by `stop`; those that are ready are kept.
+  /// Cancellation: all types; throws `operation_aborted`. All standbys are kept; unfinished ones
+  /// continue with their imports, and the next call waits for them.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
+
+  /// Notes that each of the launched processes has done its first step, so that standbys no longer
+  /// delay their start.
+  ELASTIC_DECL void note_steps();
 
   /// Announces processes that will be launched for the first time, so that `make_ahead` makes
   /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
@@ -106,7 +130,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void expect(std::vector<process_spec> specs);
 
   /// Does the same as `keep_warm` between two attempts, and before the first: makes standbys for
-  /// the processes to be launched next, without a delay and all at once, since none of them runs.
+  /// all processes to be launched next, without a delay and all at once, since none of them runs.
   ///
   /// Errors, cancellation: those of `keep_warm`. Only one of the two may run at a time.
   ELASTIC_DECL task<void> make_ahead();
@@ -124,8 +148,7 @@ class standby_set final : public process_launcher {
   /// what only an attempt decides, this mode ends, and standbys only import again.
   ELASTIC_DECL void run_scripts();
 
-  /// Waits until each process that was launched last has a standby, or no more are being made at
-  /// present.
+  /// Waits until all standbys are ready, or no more are being made at present.
   ///
   /// Await it beside `keep_warm` or `make_ahead`, which make the standbys.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
@@ -141,11 +164,14 @@ class standby_set final : public process_launcher {
   /// example because the kernel killed it for lack of memory.
   void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
 
+  /// Sets a function, which must not throw, that is called when the number of standbys has changed.
+  void on_change(std::function<void(const counts&)> callback) { on_change_ = std::move(callback); }
+
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
-  /// How many processes have no standby, of those that were launched last or are expected.
-  std::size_t missing() const { return slots_.size() - ready(); }
+  /// How many standbys are not ready, of those that there should be.
+  ELASTIC_DECL std::size_t missing() const;
 
   /// Why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return plan_.off(); }
@@ -154,69 +180,129 @@ class standby_set final : public process_launcher {
   const worker_starts& starts() const { return starts_; }
 
  private:
-  using standby_pointer = std::shared_ptr<detail::standby_process>;
+  using process_pointer = std::shared_ptr<detail::standby_process>;
 
-  /// A process that was launched, and its standby.
+  /// A process that was launched or is expected.
   struct slot {
     process_spec spec;
-    /// Null if none is ready.
-    standby_pointer standby;
-    /// The process that the standby was made for.
-    process_spec made_for;
+    /// Those with the same key share standbys.
+    std::string pool;
     /// The imports of the process; null if they are not recorded.
     std::shared_ptr<detail::import_record> record;
-    /// How many bytes of the record the standby knows.
-    std::size_t known_bytes = 0;
-    /// The standby has run the script up to its point.
-    bool has_run_script = false;
     /// The process.
     pid_t pid = 0;
     /// Whether it was launched in this attempt or is expected.
     bool is_used = true;
     bool was_launched = false;
-    /// Whether its standby is watched.
+  };
+
+  /// A standby, from its start until it becomes a process or ends.
+  struct standby {
+    process_pointer process;
+    /// The process that it was made for, and its place in `slots_`.
+    process_spec made_for;
+    std::string key;
+    std::string pool;
+    /// It has finished its imports and waits.
+    bool is_ready = false;
+    /// It runs the script up to its point.
+    bool runs_script = false;
+    /// It leaves the processors to workers.
+    bool stands_back = true;
+    /// The variables that it has read.
+    std::set<std::string> variables;
+    /// How many bytes of the record of imports it knows.
+    std::size_t known_bytes = 0;
+    /// The modules that it does not import.
+    std::set<std::string> left_out;
+    /// The outdated standby whose place it takes.
+    process_pointer replaced;
+    /// Whether a coroutine waits until it is ready, or until it ends.
+    bool is_awaited = false;
     bool is_watched = false;
+    bool is_discarded = false;
+  };
+  using standby_pointer = std::shared_ptr<standby>;
+
+  /// Why a standby did not become a process.
+  struct refusal {
+    std::string reason;
+    /// Another standby may do better.
+    bool is_of_one = false;
   };
 
   /// Discards a standby when its user leaves the scope, unless the standby was kept.
   struct discarder {
     standby_set& set;
     standby_pointer standby;
-    ~discarder() { set.discard(std::move(standby)); }
+    ~discarder() { set.discard(standby); }
+  };
+
+  /// Ends a probe when its user leaves the scope.
+  struct ended_probe {
+    standby_set& set;
+    process_pointer process;
+    ~ended_probe() { set.end(process); }
   };
 
   ELASTIC_DECL static std::string name_of(const process_spec& spec);
-  ELASTIC_DECL void discard(standby_pointer standby);
+  ELASTIC_DECL std::string name_of(const standby& entry) const;
+  ELASTIC_DECL slot& add_slot(const std::string& key, const process_spec& spec);
+  ELASTIC_DECL void note_pool(const std::string& key, const process_spec& spec);
+  ELASTIC_DECL void note_bound(const std::string& reason);
+  ELASTIC_DECL bool is_bound(const standby& entry) const;
+  ELASTIC_DECL bool serves(const standby& entry, const std::string& key,
+                           const std::string& pool) const;
+  ELASTIC_DECL standby_pointer take_for(const std::string& key);
+  ELASTIC_DECL standby_pointer ready_for(const std::string& key, const std::string& pool) const;
+  ELASTIC_DECL standby_pointer almost_ready_for(const std::string& key,
+                                                const std::string& pool) const;
+  ELASTIC_DECL task<refusal> become(standby_pointer chosen, std::string key, process_spec target,
+                                    std::string record_place);
+  ELASTIC_DECL task<void> wait_for(standby_pointer unfinished);
+  ELASTIC_DECL void discard(const standby_pointer& entry);
+  ELASTIC_DECL void end(const process_pointer& process);
+  ELASTIC_DECL void discard_if(const std::function<bool(const standby&)>& is_unused);
   ELASTIC_DECL void discard_unused();
   ELASTIC_DECL task<void> end_discarded();
   ELASTIC_DECL task<void> keep(bool may_restart);
   ELASTIC_DECL task<void> make_forever(bool may_restart, task_group& watches);
-  ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
-  ELASTIC_DECL task<std::optional<exit_status>> end_of(standby_pointer standby);
+  ELASTIC_DECL task<void> watch(standby_pointer ready);
+  ELASTIC_DECL task<std::optional<exit_status>> end_of(process_pointer process);
   ELASTIC_DECL task<void> make_next(bool may_restart);
-  ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL task<void> make_one();
+  ELASTIC_DECL task<void> make(std::string key, process_pointer replaced);
   ELASTIC_DECL task<void> make_missing();
-  ELASTIC_DECL detail::standby_view look(bool may_restart, std::string& key) const;
+  ELASTIC_DECL detail::standby_view look(bool may_restart) const;
+  ELASTIC_DECL std::vector<std::string> lacking() const;
+  ELASTIC_DECL standby_pointer unfinished() const;
+  ELASTIC_DECL standby_pointer outdated() const;
+  ELASTIC_DECL std::shared_ptr<detail::import_record> record_for(const std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
   ELASTIC_DECL void note_end();
+  ELASTIC_DECL void note_change();
+  ELASTIC_DECL void note_failure(const std::string& problem);
+  ELASTIC_DECL void note_dropped(const standby& entry, const detail::standby_message& message);
   ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
+  ELASTIC_DECL void note_ready(standby& entry, const detail::standby_message& message);
   ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
   ELASTIC_DECL void note_failed_run(const std::string& reason);
   ELASTIC_DECL void note_lost_run(const std::optional<exit_status>& end);
-  ELASTIC_DECL task<bool> make_in(std::string key);
+  ELASTIC_DECL task<standby_pointer> start(std::string key);
+  ELASTIC_DECL task<void> finish(standby_pointer unfinished);
+  ELASTIC_DECL task<void> finish_imports(standby_pointer unfinished);
 
   // Whether a standby of this interpreter would wait rather than run the script; found out by a
   // probe.
   ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
-  ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
+  ELASTIC_DECL task<detail::standby_message> first_message(process_pointer process,
                                                            duration timeout);
   ELASTIC_DECL std::string modules_text() const;
 
-  // Result: why it did not become the process; empty on success.
-  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec source,
-                                           process_spec target, std::string record_place,
-                                           bool has_run_script);
+  // Result: why it did not become the process; an empty reason on success.
+  ELASTIC_DECL task<refusal> hand_over(standby_pointer ready, process_spec target,
+                                       std::string record_place);
 
   warm_standby terms_;
   services services_;
@@ -225,13 +311,22 @@ class standby_set final : public process_launcher {
   worker_starts starts_;
   detail::standby_view::stage stage_ = detail::standby_view::stage::work;
   time_point launched_;
+  bool have_stepped_ = false;
   /// By `standby_key`.
   std::map<std::string, slot> slots_;
-  std::vector<standby_pointer> discarded_;
+  /// The variables in which the processes of a pool differ, beside those of the contract.
+  std::set<std::string> by_rank_;
+  std::vector<standby_pointer> standbys_;
+  /// Whether the last one that became ready serves only one process.
+  bool are_bound_ = false;
+  bool is_bound_noted_ = false;
+  std::vector<process_pointer> discarded_;
   bool is_off_noted_ = false;
   /// The memory of the largest standby so far; 0: there was none.
   std::uint64_t largest_ = 0;
   bool is_short_noted_ = false;
+  /// The processor time of a standby's imports; 0: unknown.
+  duration cost_ = duration::zero();
   /// Standbys also import what workers have imported later.
   bool uses_records_ = true;
   /// How many standbys in a row ended by a signal before the script came to its point.
@@ -242,6 +337,9 @@ class standby_set final : public process_launcher {
   /// Set while no standby is being made.
   event_flag settled_;
   std::function<void(const exit_status&)> on_end_;
+  std::function<void(const counts&)> on_change_;
+  /// As reported last.
+  counts reported_;
 };
 
 }  // namespace elastic

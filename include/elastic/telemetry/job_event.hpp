@@ -50,6 +50,7 @@ struct job_event {
     replacement_abandoned,
     rollback_started,
     step_reached,
+    standbys_changed,
   };
 
   /// Why a worker seems to delay the others: its steps take longer, it does nothing while they
@@ -107,7 +108,11 @@ struct job_event {
   std::optional<std::int64_t> elsewhere = {};
   /// How many workers were stopped, saved a checkpoint, were started from a standby, delay the
   /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
+  /// standbys_changed: how many standbys wait.
   std::optional<std::int64_t> count = {};
+  /// standbys_changed: how many are in the making, and the memory of those that wait, in bytes.
+  std::optional<std::int64_t> making = {};
+  std::optional<std::int64_t> bytes = {};
 
   /// The duration of a span, at its end. ranks_replaced, step_reached: the time since the previous
   /// round was known to have ended. The first step_reached: the time since the workers were
@@ -158,6 +163,7 @@ inline constexpr auto job_event_kinds =
         {job_event::type::replacement_abandoned, "replacement_abandoned"},
         {job_event::type::rollback_started, "rollback_started"},
         {job_event::type::step_reached, "step_reached"},
+        {job_event::type::standbys_changed, "standbys_changed"},
     });
 
 constexpr std::string_view to_string(job_event::type kind) {

@@ -4,6 +4,7 @@
 import os
 import sys
 import tempfile
+import threading
 
 with open(os.path.join(sys.argv[1], "standby_hook.py"), encoding="utf-8") as file:
     source = file.read()
@@ -108,6 +109,27 @@ try:
 except OSError:
     pass
 assert len(stops) == 4
+
+# What a standby tells of itself, and which processors it takes.
+standby = object.__new__(hook["Standby"])
+standby.before = {b"RANK": b"7", b"A": b"1", b"GONE": b""}
+standby.lookups = hook["Lookups"]({b"RANK": b"7", b"A": b"2", b"NEW": b"x"})
+standby.lookups.names = {b"RANK", b"LONG" * 100}
+standby.missing = ["torch.x"]
+assert standby.names() == ["-torch.x", "=A", "=GONE", "=NEW", "=RANK"], standby.names()
+processors = os.sched_getaffinity(0)
+one = min(processors)
+ready, go = threading.Event(), threading.Event()
+helper = threading.Thread(target=lambda: (ready.set(), go.wait()))
+helper.start()
+ready.wait()
+for fields, expected in (([b"+A=1", b"-B"], processors), ([b"+A=1", b"@%d" % one], {one}),
+                         ([b"@%d-%d,%d" % (one, one, one)], {one})):
+    standby.change_processors(fields)
+    assert os.sched_getaffinity(0) == os.sched_getaffinity(helper.native_id) == expected, fields
+go.set()
+helper.join()
+os.sched_setaffinity(0, processors)
 
 # An import that opens a device.
 assert hook["opened_device"]() is None

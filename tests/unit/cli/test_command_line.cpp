@@ -270,6 +270,7 @@ TEST_CASE("command_line: each option reaches its field", "[cli]") {
       {{"--warm-standby", "--preload", "torch, pandas.core"},
        field_is(&s::modules, t::arguments{"torch", "pandas.core"})},
       {{"--warm-standby", "--preload", "auto"}, field_is(&s::modules, t::arguments{})},
+      {{"--warm-standby", "--standbys", "2"}, field_is(&s::count, std::size_t{2})},
       {{"--warm-standby", "--standby-delay", "0.5"}, field_is(&s::delay, milliseconds(500))},
       {{"--hang-hook-timeout", "0.5"}, command_is(&w::hang_hook, &x::timeout, milliseconds(500))},
       {{"--hang-hook-timeout", "3600"},
@@ -572,6 +573,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--preload", {"", ",", "torch,", ",torch", "a b", "torch.", "9a", "torch,auto-x", "a:b"},
       "is not the name of a module: identifiers with dots between are allowed");
   add("--preload", {std::string(600, ',')}, "at most 256 are allowed");
+  add("--standbys", {"", "0", "-1", "x", "1.5"}, "a whole number from 1 to");
   add("--standby-delay", {"", "-1", "soon", "inf", "nan", "1e9"},
       "a number of seconds from 0 to 100000000 is needed");
   add("--stall-after", {"", "-1", "soon"}, "a number of seconds from 0 to 100000000 is needed");
@@ -673,6 +675,7 @@ TEST_CASE("command_line: contradictions are refused", "[cli]") {
       {{"--no-python", "-m", "x"}, "--module and --no-python exclude each other"},
       {{"--warm-standby", "--no-python", "x"}, "--warm-standby and --no-python exclude each other"},
       {{"--preload", "torch", "x"}, "--preload is allowed only with --warm-standby"},
+      {{"--standbys", "1", "x"}, "--standbys is allowed only with --warm-standby"},
       {{"--standby-delay", "1", "x"}, "--standby-delay is allowed only with --warm-standby"},
       {{"--stall-after", "5", "x"}, "--stall-after is allowed only with --diagnose"},
       {{"--on-stall", "warn", "x"}, "--on-stall is allowed only with --diagnose"},

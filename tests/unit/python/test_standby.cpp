@@ -96,6 +96,29 @@ TEST_CASE("standby_plan: what the workers do decides how soon, and how many at o
   }
 }
 
+TEST_CASE("standby_plan: the first step of all ends the delay", "[standby]") {
+  detail::standby_plan plan(10s);
+  detail::standby_view view;
+  view.now = start + 1s;
+  view.launched = start;
+  view.missing = 1;
+  CHECK(plan.next(view).what == action::wait);
+  view.have_stepped = true;
+  CHECK(plan.next(view).what == action::make);
+  // One that has ended is still made again only a delay later.
+  plan.died("x", start + 1s);
+  CHECK(plan.next(view).until == start + 11s);
+}
+
+TEST_CASE("standby_plan: one in the making is waited for if it has done more than half",
+          "[standby]") {
+  CHECK_FALSE(detail::standby_plan::is_worth_waiting(4s, 0s));
+  CHECK_FALSE(detail::standby_plan::is_worth_waiting(0s, 0s));
+  CHECK_FALSE(detail::standby_plan::is_worth_waiting(2s, 4s));
+  CHECK(detail::standby_plan::is_worth_waiting(2001ms, 4s));
+  CHECK(detail::standby_plan::is_worth_waiting(5s, 4s));
+}
+
 TEST_CASE("standby_plan: for many at once there has to be memory for all", "[standby]") {
   const detail::standby_plan plan(10s);
   detail::standby_view view;
@@ -201,27 +224,33 @@ TEST_CASE("standby_message: each kind is read as it was written", "[standby]") {
         prepared_message}) {
     CHECK(detail::parse_standby_message(detail::bytes_of(message)) == message);
   }
-  CHECK(detail::bytes_of(ready(7, {"a"})) == "ready\0001\0007\0a"s);
+  detail::standby_message reader = ready(7, {"a"});
+  reader.variables = {"LOCAL_RANK", "B-"};
+  CHECK(detail::bytes_of(reader) == "ready\0002\0007\0-a\0=LOCAL_RANK\0=B-"s);
+  CHECK(detail::parse_standby_message(detail::bytes_of(reader)) == reader);
 }
 
 TEST_CASE("standby_message: anything else is refused", "[standby]") {
   const std::string texts[] = {"",
                                "ready",
-                               "ready\0001"s,
-                               "ready\0002\0007"s,
-                               "ready\0001\000"s,
-                               "ready\0001\0000"s,
-                               "ready\0001\000-1"s,
-                               "ready\0001\0001x"s,
-                               "ready\0001\00099999999999"s,
-                               "ready\0001\0001\000"s,
+                               "ready\0002"s,
+                               "ready\0001\0007"s,
+                               "ready\0002\000"s,
+                               "ready\0002\0000"s,
+                               "ready\0002\000-1"s,
+                               "ready\0002\0001x"s,
+                               "ready\0002\00099999999999"s,
+                               "ready\0002\0001\000"s,
+                               "ready\0002\0001\000-"s,
+                               "ready\0002\0001\000="s,
+                               "ready\0002\0001\000ab"s,
                                "go",
                                "prepared\0"s,
                                "refused",
                                "refused\0a\0b"s,
                                "dropped\0a"s,
                                "dropped\0\0b"s,
-                               "Ready\0001\0001"s,
+                               "Ready\0002\0001"s,
                                std::string(limits::standby_message_bytes + 1, 'x')};
   for (const std::string& text : texts) {
     INFO(text.substr(0, 40));
@@ -233,6 +262,7 @@ TEST_CASE("standby_message: a preparation names what changes", "[standby]") {
   CHECK(detail::preparation_of({}) == "prepare");
   CHECK(detail::preparation_of({{"A", "1=\n"}, {"B", std::nullopt}, {"C", ""}}) ==
         "prepare\0+A=1=\n\0-B\0+C="s);
+  CHECK(detail::preparation_of({{"A", "1"}}, "0-1,4") == "prepare\0+A=1\0@0-1,4"s);
 }
 
 // ---- what it is made for ------------------------------------------------------------------------
@@ -265,6 +295,39 @@ TEST_CASE("standby_environment: a key is the same if only variables of the attem
   other_spec = spec;
   other_spec.stdout_fd = 1;
   CHECK(detail::standby_key(other_spec) == key);
+}
+
+TEST_CASE("standby_environment: the workers of a node have one pool if only their ranks differ",
+          "[standby]") {
+  const process_spec spec =
+      worker({"A=1", "LOCAL_RANK=0", "RANK=4", "ROLE_RANK=4", "MASTER_PORT=1"});
+  const std::string key = detail::pool_key(spec, {});
+  CHECK(detail::pool_key(worker({"A=1", "LOCAL_RANK=1", "RANK=5", "ROLE_RANK=5"}), {}) == key);
+  CHECK(detail::pool_key(worker({"A=2", "LOCAL_RANK=0"}), {}) != key);
+  CHECK(detail::pool_key(worker({"A=2", "LOCAL_RANK=0"}), {"A"}) ==
+        detail::pool_key(spec, {"A"}));
+  process_spec other_spec = spec;
+  other_spec.arguments.push_back("x");
+  CHECK(detail::pool_key(other_spec, {}) != key);
+  process_spec bound_spec = spec;
+  other_spec = spec;
+  bound_spec.processors.add(0);
+  other_spec.processors.add(1);
+  CHECK(detail::pool_key(bound_spec, {}) == detail::pool_key(other_spec, {}));
+  other_spec.processors.add(2);
+  CHECK(detail::pool_key(bound_spec, {}) != detail::pool_key(other_spec, {}));
+}
+
+TEST_CASE("standby_environment: what differs by rank is found, but for what libraries read",
+          "[standby]") {
+  const process_spec one =
+      worker({"LOCAL_RANK=0", "RANK=0", "MASTER_PORT=1", "DEVICE=0", "SAME=x", "ONLY=1",
+              "OMP_NUM_THREADS=1", "LD_PRELOAD=a", "PYTHONHASHSEED=1"});
+  const process_spec other =
+      worker({"LOCAL_RANK=1", "RANK=1", "MASTER_PORT=2", "DEVICE=1", "SAME=x",
+              "OMP_NUM_THREADS=2", "LD_PRELOAD=b", "PYTHONHASHSEED=2"});
+  CHECK(detail::differing_variables(one, other) == std::set<std::string>{"DEVICE", "ONLY"});
+  CHECK(detail::differing_variables(one, one).empty());
 }
 
 TEST_CASE("standby_environment: a standby can join nobody, and gets the hook", "[standby]") {

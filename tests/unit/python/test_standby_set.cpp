@@ -37,25 +37,28 @@ using namespace std::chrono_literals;
 using namespace std::string_literals;
 using detail::unique_fd;
 
-std::string ready_of(pid_t pid) {
+std::string ready_of(pid_t pid, const std::vector<std::string>& read_variables = {}) {
   detail::standby_message message;
   message.pid = pid;
+  message.variables = read_variables;
   return detail::bytes_of(message);
 }
 
-process_spec worker(const std::string& port) {
+process_spec worker(const std::string& port, int local_rank = 0) {
   process_spec spec;
   spec.program = "python3";
   spec.arguments = {"-u", "train.py", "x"};
-  spec.environment = {"A=1", "LOCAL_RANK=0", "MASTER_PORT=" + port};
+  spec.environment = {"A=1", "LOCAL_RANK=" + std::to_string(local_rank), "MASTER_PORT=" + port};
   spec.stdout_fd = 1;
   return spec;
 }
 
 class stage {
  public:
-  explicit stage(std::vector<std::string> modules = {"torch"})
-      : launcher(std::make_shared<test::fake_launcher>()), set(make(std::move(modules))) {
+  explicit stage(std::vector<std::string> modules = {"torch"}, std::size_t count = 0,
+                 bool replaces_processes = false)
+      : launcher(std::make_shared<test::fake_launcher>()),
+        set(make(std::move(modules), count, replaces_processes)) {
     launcher->on_start = [this](test::fake_process& process) {
       const bool is_standby = process.variable("ELASTIC_STANDBY") != "<not set>";
       sockets.emplace_back(is_standby ? ::fcntl(process.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);
@@ -72,10 +75,13 @@ class stage {
   /// Lets happen what is due, and so much time go by.
   void pass(duration span = 0s) { time.run_for(span); }
 
-  void launch(const std::string& port) {
+  void launch(const std::string& port, int local_rank = 0) {
+    launch(worker(port, local_rank));
+  }
+  void launch(process_spec spec) {
     child.reset();
     failure = nullptr;
-    asio::co_spawn(context, set.launch(worker(port)),
+    asio::co_spawn(context, set.launch(std::move(spec)),
                    asio::bind_cancellation_slot(cancel_launch.slot(),
                                                 [this](std::exception_ptr thrown,
                                                        std::unique_ptr<elastic::child> new_child) {
@@ -152,17 +158,33 @@ class stage {
   asio::cancellation_signal cancel_launch;
   /// What processes can still take.
   std::optional<std::uint64_t> available;
+  /// What each process leaves that has ended.
+  std::uint64_t left_by_each = 0;
+  /// The processor time that the first process and all others have used.
+  duration worker_time = 4s;
+  duration standby_time = 0s;
   standby_set set;
 
  private:
-  standby_set make(std::vector<std::string> modules) {
+  standby_set make(std::vector<std::string> modules, std::size_t count, bool replaces_processes) {
     warm_standby terms;
     terms.modules = std::move(modules);
+    terms.count = count;
     standby_set::services services;
+    services.replaces_processes = replaces_processes;
+    services.processor_time_of = [this](pid_t pid) {
+      return pid == 1000 ? worker_time : standby_time;
+    };
     services.launcher = launcher;
     services.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
     services.log = log->log();
-    services.available_memory = [this] { return available; };
+    services.available_memory = [this] {
+      std::optional<std::uint64_t> now = available;
+      for (const auto& process : launcher->started) {
+        if (now && process->tree_ended) *now += left_by_each;
+      }
+      return now;
+    };
     services.memory_of = [](pid_t) { return std::uint64_t{100} << 20; };
     return standby_set(context.get_executor(), terms, services);
   }
@@ -651,13 +673,340 @@ TEST_CASE("standby_set: none is made if nothing can start again", "[standby]") {
   CHECK(job.launcher->started.size() == 1);
 }
 
-TEST_CASE("standby_set: what was being made ends with the making", "[standby]") {
+// ---- pools --------------------------------------------------------------------------------------
+
+/// Four processes that run, as 0 to 3.
+void launch_four(stage& job, const std::string& port) {
+  for (int local_rank = 0; local_rank < 4; ++local_rank) job.launch(port, local_rank);
+}
+
+/// Makes the standbys of these processes, one after the other, until no more are begun.
+/// Result: their indices
+std::vector<std::size_t> make_standbys(stage& job,
+                                       const std::vector<std::string>& read_variables = {}) {
+  std::vector<std::size_t> made;
+  job.pass(10s);
+  for (std::size_t probe = 4; probe < job.launcher->started.size(); probe += 2) {
+    job.say(probe, ready_of(static_cast<pid_t>(1000 + probe)));
+    REQUIRE(job.launcher->started.size() == probe + 2);
+    job.say(probe + 1, ready_of(static_cast<pid_t>(1001 + probe), read_variables));
+    made.push_back(probe + 1);
+  }
+  return made;
+}
+
+void end_attempt(stage& job) {
+  job.cancel.emit(asio::cancellation_type::all);
+  job.pass();
+}
+
+TEST_CASE("standby_set: there are as many as the terms say", "[standby]") {
+  struct row {
+    std::size_t count;
+    bool replaces_processes;
+    std::vector<std::string> read_variables;
+    std::size_t expected_count;
+  };
+  const row table[] = {
+      {0, false, {}, 4},
+      {0, true, {}, 1},
+      {0, true, {"HOME", "PATH"}, 1},
+      // Of those that serve only one process, each needs its own.
+      {0, true, {"LOCAL_RANK"}, 4},
+      {0, true, {"RANK"}, 4},
+      {2, false, {}, 2},
+      {2, true, {}, 2},
+      {2, true, {"LOCAL_RANK"}, 2},
+      {9, false, {}, 4},
+      {9, false, {"LOCAL_RANK"}, 4},
+  };
+  for (const row& entry : table) {
+    CAPTURE(entry.count, entry.replaces_processes, entry.read_variables);
+    stage job({"torch"}, entry.count, entry.replaces_processes);
+    launch_four(job, "1");
+    job.keep_warm();
+    CHECK(job.set.missing() > 0);
+    make_standbys(job, entry.read_variables);
+    CHECK(job.set.ready() == entry.expected_count);
+    CHECK(job.set.missing() == 0);
+    const bool is_bound = !entry.read_variables.empty() && entry.read_variables[0] != "HOME";
+    CHECK(job.log->has("any local rank has a standby: process 1005") != is_bound);
+    CHECK(job.log->has("each standby serves only one local rank") == is_bound);
+  }
+}
+
+TEST_CASE("standby_set: one serves any process of its pool", "[standby]") {
+  stage job({"torch"}, 1);
+  launch_four(job, "1");
+  job.keep_warm();
+  REQUIRE(make_standbys(job) == std::vector<std::size_t>{5});
+  CHECK(job.launcher->started[5]->variable("LOCAL_RANK") == "0");
+  end_attempt(job);
+  job.set.begin_replacement();
+  job.launch("2", 3);
+  CHECK(job.hear(5).first == "prepare\0+LOCAL_RANK=3\0+MASTER_PORT=2"s);
+  job.say(5, "prepared");
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1005);
+  CHECK(job.log->has("local rank 3 starts warm: process 1005"));
+  // Another that died at the same time has none.
+  job.launch("2", 1);
+  REQUIRE(job.child);
+  CHECK(job.set.starts().text() == "1 warm; 1 cold, because no standby was ready");
+}
+
+TEST_CASE("standby_set: one that has read a rank serves only that", "[standby]") {
+  stage job({"torch"}, 1);
+  launch_four(job, "1");
+  job.keep_warm();
+  REQUIRE(make_standbys(job, {"LOCAL_RANK"}).size() == 1);
+  end_attempt(job);
+  job.set.begin_replacement();
+  job.launch("2", 3);
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1006);
+  CHECK(job.set.ready() == 1);
+  job.launch("2", 0);
+  job.say(5, "prepared");
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1005);
+}
+
+TEST_CASE("standby_set: one that ends at its start is followed by the next", "[standby]") {
+  stage job;
+  launch_four(job, "1");
+  job.keep_warm();
+  REQUIRE(make_standbys(job) == std::vector<std::size_t>{5, 7, 9, 11});
+  end_attempt(job);
+  job.set.begin_replacement();
+  SECTION("it ended before") { job.hang_up(5); }
+  job.launch("2", 2);
+  if (!job.sockets[5]) {
+    CHECK(job.hear(7).first.starts_with("prepare"));
+  } else {
+    job.hang_up(5);
+  }
+  job.say(7, "prepared");
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1007);
+  CHECK(job.set.ready() == 2);
+}
+
+TEST_CASE("standby_set: one that refuses is not followed by others, which would, too",
+          "[standby]") {
+  stage job;
+  launch_four(job, "1");
+  job.keep_warm();
+  make_standbys(job);
+  end_attempt(job);
+  job.set.begin_replacement();
+  job.launch("2", 2);
+  job.say(5, "refused\0what it imported was changed since"s);
+  REQUIRE(job.child);
+  CHECK(job.log->has("local rank 2 starts cold, because what it imported was changed since"));
+  CHECK(job.set.ready() == 3);
+}
+
+TEST_CASE("standby_set: variables that differ between processes are set at the start",
+          "[standby]") {
+  stage job({"torch"}, 1);
+  const auto spec_of = [](int local_rank, const char* name) {
+    process_spec spec = worker("1", local_rank);
+    spec.environment.push_back(std::string(name) + "=" + std::to_string(local_rank));
+    spec.processors.add(local_rank);
+    return spec;
+  };
+  SECTION("they are no library's") {
+    for (int local_rank = 0; local_rank < 4; ++local_rank) {
+      job.launch(spec_of(local_rank, "DEVICE"));
+    }
+    job.keep_warm();
+    SECTION("and nothing has read them") {
+      REQUIRE(make_standbys(job).size() == 1);
+      end_attempt(job);
+      job.set.begin_replacement();
+      job.launch(spec_of(2, "DEVICE"));
+      CHECK(job.hear(5).first ==
+            "prepare\0+DEVICE=2\0+LOCAL_RANK=2\0+MASTER_PORT=1\0@2"s);
+      job.say(5, "prepared");
+      CHECK(job.child);
+    }
+    SECTION("but an import has read them") {
+      REQUIRE(make_standbys(job, {"DEVICE"}).size() == 1);
+      end_attempt(job);
+      job.set.begin_replacement();
+      job.launch(spec_of(2, "DEVICE"));
+      CHECK(job.child);
+    }
+  }
+  SECTION("libraries read them") {
+    for (int local_rank = 0; local_rank < 4; ++local_rank) {
+      job.launch(spec_of(local_rank, "OMP_PLACES"));
+    }
+    CHECK(job.log->has("each standby serves only one local rank: the workers differ in"));
+    job.keep_warm();
+    REQUIRE(make_standbys(job).size() == 1);
+    end_attempt(job);
+    job.set.begin_replacement();
+    job.launch(spec_of(2, "OMP_PLACES"));
+    CHECK(job.child);
+  }
+}
+
+TEST_CASE("standby_set: before processes start, each gets a standby, whatever the terms say",
+          "[standby]") {
+  stage job({"torch"}, 1, true);
+  std::vector<process_spec> specs;
+  for (int local_rank = 0; local_rank < 4; ++local_rank) specs.push_back(worker("1", local_rank));
+  job.set.expect(specs);
+  asio::co_spawn(job.context, job.set.make_ahead(),
+                 asio::bind_cancellation_slot(job.cancel.slot(), asio::detached));
+  job.pass();
+  CHECK(job.launcher->started.size() == 4);
+}
+
+TEST_CASE("standby_set: the first step of all ends the delay", "[standby]") {
+  stage job;
+  job.launch("1");
+  job.keep_warm();
+  job.pass(1s);
+  CHECK(job.launcher->started.size() == 1);
+  job.set.note_steps();
+  job.pass();
+  CHECK(job.launcher->started.size() == 2);
+}
+
+/// A worker has done its first step, and its standby, process 2, is in the making.
+void begin_making(stage& job) {
+  job.launch("1");
+  job.keep_warm();
+  job.set.note_steps();
+  job.pass();
+  job.say(1, ready_of(1001));
+  REQUIRE(job.launcher->started.size() == 3);
+  end_attempt(job);
+  CHECK(job.launcher->started[2]->running());
+  job.set.begin_attempt();
+}
+
+TEST_CASE("standby_set: one that has done more than half of its imports is waited for",
+          "[standby]") {
+  stage job;
+  begin_making(job);
+  job.standby_time = 2001ms;
+  job.launch("2");
+  CHECK_FALSE(job.child);
+  CHECK(job.log->has("local rank 0 waits for a standby in the making: process 1002"));
+  SECTION("it becomes ready") {
+    job.pass(3s);
+    job.say(2, ready_of(1002));
+    job.say(2, "prepared");
+    REQUIRE(job.child);
+    CHECK(job.child->pid() == 1002);
+  }
+  SECTION("it takes twice as long as all the imports") {
+    job.pass(8s - 1ms);
+    CHECK_FALSE(job.child);
+    job.pass(1ms);
+    REQUIRE(job.child);
+    CHECK(job.child->pid() == 1003);
+    CHECK(job.log->has("local rank 0 starts cold, because its standby was not ready in time"));
+    CHECK_FALSE(job.launcher->started[2]->running());
+  }
+  SECTION("it ends") {
+    job.hang_up(2);
+    REQUIRE(job.child);
+    CHECK(job.child->pid() == 1003);
+  }
+  SECTION("the start is cancelled") {
+    job.cancel_launch.emit(asio::cancellation_type::all);
+    job.pass();
+    CHECK(job.failure);
+    CHECK_FALSE(job.launcher->started[2]->running());
+  }
+}
+
+TEST_CASE("standby_set: one that has done less is finished beside the next attempt", "[standby]") {
+  stage job;
+  begin_making(job);
+  job.standby_time = 2s;
+  job.launch("2");
+  REQUIRE(job.child);
+  CHECK(job.child->pid() == 1003);
+  job.keep_warm();
+  job.say(2, ready_of(1002));
+  CHECK(job.set.ready() == 1);
+  CHECK(job.launcher->started.size() == 4);
+}
+
+TEST_CASE("standby_set: what was begun while no process ran does not go on beside one",
+          "[standby]") {
+  stage job;
+  job.set.expect({worker("1")});
+  asio::co_spawn(job.context, job.set.make_ahead(),
+                 asio::bind_cancellation_slot(job.cancel.slot(), asio::detached));
+  job.pass();
+  job.say(0, ready_of(1000));
+  REQUIRE(job.launcher->started.size() == 2);
+  end_attempt(job);
+  job.set.begin_attempt();
+  job.launch("1");
+  REQUIRE(job.child);
+  job.keep_warm();
+  CHECK_FALSE(job.launcher->started[1]->running());
+}
+
+TEST_CASE("standby_set: none is finished if nothing can start again", "[standby]") {
+  stage job;
+  begin_making(job);
+  job.launch("2");
+  job.keep_warm(false);
+  CHECK_FALSE(job.launcher->started[2]->running());
+}
+
+TEST_CASE("standby_set: while memory is short they end one by one", "[standby]") {
+  stage job;
+  constexpr std::uint64_t mib = 1 << 20;
+  job.available = 1000 * mib;
+  launch_four(job, "1");
+  job.keep_warm();
+  REQUIRE(make_standbys(job).size() == 4);
+  // The probes have left 40 MiB.
+  job.left_by_each = 10 * mib;
+  job.available = 45 * mib;
+  job.pass(10s);
+  CHECK(job.set.ready() == 2);
+}
+
+TEST_CASE("standby_set: it tells how many there are", "[standby]") {
+  stage job;
+  std::vector<std::string> stories;
+  job.set.on_change([&](const standby_set::counts& now) {
+    stories.push_back(std::to_string(now.ready) + " ready, " + std::to_string(now.making) +
+                      " making, " + std::to_string(now.bytes >> 20) + " MiB");
+  });
+  job.make_standby();
+  job.launch("2");
+  job.say(2, "prepared");
+  REQUIRE(job.child);
+  job.keep_warm();
+  const std::vector<std::string> expected_stories{
+      "0 ready, 1 making, 0 MiB", "1 ready, 0 making, 100 MiB", "0 ready, 0 making, 0 MiB"};
+  CHECK(stories == expected_stories);
+}
+
+TEST_CASE("standby_set: what was being made goes on until the set stops", "[standby]") {
   stage job;
   job.launch("1");
   job.keep_warm();
   job.pass(10s);
-  if (GENERATE(false, true)) job.say(1, ready_of(1001));
+  const bool is_probed = GENERATE(false, true);
+  if (is_probed) job.say(1, ready_of(1001));
   job.cancel.emit(asio::cancellation_type::all);
+  job.pass();
+  // A probe is soon done anew.
+  CHECK(job.launcher->started.back()->running() == is_probed);
+  asio::co_spawn(job.context, job.set.stop(), asio::detached);
   job.pass();
   CHECK_FALSE(job.launcher->started.back()->running());
 }

@@ -7,7 +7,9 @@
 #include <elastic/process/process_spec.hpp>
 
 #include <cstddef>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace elastic::detail {
@@ -29,9 +31,21 @@ struct standby_task {
   std::string record = {};
 };
 
-/// The part of a worker's start that is the same in all attempts. If it differs, a standby made for
-/// one start cannot serve the other.
+/// The part of a worker's start that is the same in all attempts: its identity.
 ELASTIC_DECL std::string standby_key(const process_spec& spec);
+
+/// The part of a worker's start that is also the same for all workers of its pool. If it differs, a
+/// standby made for one start cannot serve the other.
+/// @param by_rank  variables that differ between the workers, beside those of the contract
+ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank);
+
+/// Whether this variable differs between the workers of every node, such as LOCAL_RANK.
+ELASTIC_DECL bool is_of_rank(std::string_view name);
+
+/// The other variables in which the workers of a node differ, if a standby can take them when it
+/// becomes a worker: those that libraries or the interpreter read by themselves are left out.
+ELASTIC_DECL std::set<std::string> differing_variables(const process_spec& one,
+                                                       const process_spec& other);
 
 /// The process for an attempt that is not known yet: without the variables that may differ between
 /// attempts.

@@ -18,10 +18,11 @@ namespace elastic::detail {
 // byte.
 //
 //   standby                                  agent
-//   ready   version, pid, missing modules →
+//   ready   version, pid, -module, =name  →           (missing modules, variables it has read)
 //   dropped module, reason                →           (it ends)
 //                                         ← check     (not always: it will be prepared soon)
-//                                         ← prepare   changes of variables; attached: 0, 1, 2
+//                                         ← prepare   changes of variables, @processors;
+//                                                     attached: 0, 1, 2
 //   prepared                              →
 //   refused reason                        →           (it ends; also instead of `ready`)
 //                                         ← go
@@ -43,6 +44,9 @@ struct standby_message {
   pid_t pid = 0;
   /// ready: modules that are not installed.
   std::vector<std::string> missing = {};
+  /// ready: the environment variables that its imports or its script have read or changed, as far
+  /// as they fit.
+  std::vector<std::string> variables = {};
   /// dropped: the module.
   std::string module = {};
   /// dropped, refused: the reason.
@@ -69,7 +73,9 @@ struct variable_change {
 };
 
 /// The agent's message `prepare`.
-ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes);
+/// @param processors  those on which the worker may run; empty: the standby's
+ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes,
+                                        const std::string& processors = {});
 
 /// The agent's notice that the worker is about to end.
 inline constexpr std::string_view standby_check = "check";

@@ -8,9 +8,11 @@
 #include <elastic/base/time.hpp>
 #include <elastic/python/standby_set.hpp>
 #include <elastic/python/warm_standby.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
 
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace elastic::detail {
 
@@ -28,12 +30,16 @@ class standby_part final : public agent_part {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL std::optional<worker_starts> starts() const override;
+  ELASTIC_DECL void progressed(const worker_progress& made) override;
   void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL void end_attempt() override;
   ELASTIC_DECL task<void> end() override;
 
  private:
+  ELASTIC_DECL bool do_workers_run() const;
+  ELASTIC_DECL void record(const standby_set::counts& pool);
+
   // Whether this node joins only once its standbys are ready: no attempt has begun, and the others
   // may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
@@ -43,6 +49,8 @@ class standby_part final : public agent_part {
   /// Null before `wrap`.
   std::shared_ptr<standby_set> standbys_;
   bool has_begun_ = false;
+  /// The workers of the attempt that have reported a step, by local rank.
+  std::set<int> stepped_;
 };
 
 }  // namespace elastic::detail

@@ -24,7 +24,8 @@ struct standby_view {
   bool may_restart = true;
   /// What the workers do.
   enum class stage {
-    /// They run: the first standby is made after the delay, and then one after the other.
+    /// They run: the first standby is made after the delay, or after the first step of all, and
+    /// then one after the other.
     work,
     /// They run only until their standbys are ready: there is no delay.
     last_steps,
@@ -32,9 +33,11 @@ struct standby_view {
     absence,
   };
   stage workers = stage::work;
-  /// Workers that have no standby.
+  /// Whether each worker of the node has reported a step, so that standbys need no delay.
+  bool have_stepped = false;
+  /// Standbys that are still to be made.
   std::size_t missing = 0;
-  /// Workers that have imported more since their standby was made; empty if unknown.
+  /// Standbys whose workers have imported more since they were made; empty if unknown.
   std::optional<std::size_t> outdated = {};
   /// Standbys that wait.
   std::size_t ready = 0;
@@ -55,7 +58,7 @@ struct standby_step {
     make,
     /// Make all missing standbys.
     make_all,
-    /// End the waiting standbys, since the job needs their memory.
+    /// End one of the waiting standbys, since the job needs its memory.
     end,
   };
   action what = action::rest;
@@ -99,6 +102,14 @@ class standby_plan {
   /// Notes a module that no standby imports from now on.
   /// Result: whether the module is new; if not, no more standbys are made.
   ELASTIC_DECL bool dropped(const std::string& module);
+
+  /// Whether a worker that has to start waits for a standby in the making: if that has done more
+  /// than half of its work.
+  /// @param spent  the processor time that it has used
+  /// @param all  the processor time that a whole one takes; 0: unknown
+  static bool is_worth_waiting(duration spent, duration all) {
+    return all > duration::zero() && spent > all / 2;
+  }
 
   /// Notes that standbys are impossible.
   ELASTIC_DECL void give_up(std::string reason);

@@ -58,6 +58,10 @@ class standby_process {
   /// `next_message` or `wait`. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_heard();
 
+  /// Lets it use the processors as a worker does, if it stood back; where the kernel refuses that,
+  /// it stays as it is.
+  ELASTIC_DECL void raise_priority();
+
   ELASTIC_DECL void kill() noexcept;
 
   /// Waits until it has ended. Cancellation: all types; throws `operation_aborted`.

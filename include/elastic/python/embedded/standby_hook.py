@@ -532,10 +532,27 @@ class Standby:
                 descriptors.append(int.from_bytes(content[at:at + 4], sys.byteorder))
         return data.split(b"\0"), descriptors
 
+    def names(self):
+        """The modules that are missing, and the variables that were read or changed."""
+        known = set(dict.keys(self.lookups)) | set(self.before)
+        changed = {name for name in known if self.lookups.get(name) != self.before.get(name)}
+        read = sorted(os.fsdecode(name) for name in self.lookups.names | changed if name)
+        return ["-" + name for name in self.missing[:64]] + [
+            "=" + name for name in read[:400] if len(name) < 100]
+
+    def change_processors(self, changes):
+        """Each thread is moved: those that libraries have created, too."""
+        ranges = [part.split(b"-") for field in changes if field[:1] == b"@"
+                  for part in field[1:].split(b",")]
+        processors = {number for first, *last in ranges
+                      for number in range(int(first), int(last[0] if last else first) + 1)}
+        for thread in os.listdir("/proc/self/task") if processors else ():
+            os.sched_setaffinity(int(thread), processors)
+
     def change_variables(self, changes):
         """Sets what differs between this attempt and the one in which the imports were made."""
         changed = [(field[1:].partition(b"=") if field[:1] == b"+" else (field[1:], b"", None))
-                   for field in changes]
+                   for field in changes if field[:1] != b"@"]
         for name, _, value in changed:
             text = os.fsdecode(name)
             if name in self.lookups.names and self.before.get(name) != value:
@@ -630,9 +647,10 @@ class Standby:
             self.end_guard()
             versions = versions_of(sys.modules)
             self.priority.raise_processor()
-            self.send("ready", "1", str(self.pid), *self.missing[:64])
+            self.send("ready", "2", str(self.pid), *self.names())
             changes, descriptors = self.receive_preparation(versions)
             self.change_variables(changes)
+            self.change_processors(changes)
             self.priority.raise_memory()
             self.take_streams(descriptors)
         except Refusal as refusal:

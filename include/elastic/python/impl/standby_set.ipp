@@ -19,10 +19,12 @@
 #include <elastic/base/when_all.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/process/detail/memory_room.hpp>
+#include <elastic/process/detail/tree_usage.hpp>
 
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <set>
@@ -32,6 +34,16 @@
 #include <fmt/ranges.h>
 
 namespace elastic {
+
+namespace detail {
+
+inline duration processor_time_of(pid_t pid) {
+  constexpr std::size_t most_files = 64;
+  const std::optional<tree_usage> usage = look_at_tree(pid, most_files);
+  return usage ? usage->processor_time : duration::zero();
+}
+
+}  // namespace detail
 
 ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_standby terms,
                                       services parts)
@@ -49,11 +61,70 @@ ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_
   if (!services_.memory_of) {
     services_.memory_of = [](pid_t pid) { return detail::memory_of(pid); };
   }
+  if (!services_.processor_time_of) services_.processor_time_of = detail::processor_time_of;
 }
 
 ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
   const auto rank = find_variable(environment_from(spec.environment), "LOCAL_RANK");
   return rank ? "local rank " + *rank : spec.program;
+}
+
+ELASTIC_DECL std::string standby_set::name_of(const standby& entry) const {
+  const bool is_for_one = slots_.size() <= 1 || is_bound(entry);
+  return is_for_one ? name_of(entry.made_for) : "any local rank";
+}
+
+// ---- pools --------------------------------------------------------------------------------------
+
+/// The place of a process. In a new one, it learns in which variables the processes differ.
+ELASTIC_DECL standby_set::slot& standby_set::add_slot(const std::string& key,
+                                                      const process_spec& spec) {
+  const auto [position, is_new] = slots_.try_emplace(key);
+  if (is_new) note_pool(key, spec);
+  slot& entry = position->second;
+  entry.spec = spec;
+  entry.is_used = true;
+  entry.pool = detail::pool_key(spec, by_rank_);
+  return entry;
+}
+
+ELASTIC_DECL void standby_set::note_pool(const std::string& key, const process_spec& spec) {
+  const auto other = std::find_if(slots_.begin(), slots_.end(), [&](const auto& entry) {
+    return entry.first != key && entry.second.is_used;
+  });
+  if (other == slots_.end()) return;
+  if (other->second.spec.arguments == spec.arguments) {
+    std::set<std::string> names = detail::differing_variables(other->second.spec, spec);
+    const std::size_t known = by_rank_.size();
+    by_rank_.merge(names);
+    if (by_rank_.size() > known) {
+      for (auto& [each, entry] : slots_) entry.pool = detail::pool_key(entry.spec, by_rank_);
+      for (const auto& each : standbys_) each->pool = detail::pool_key(each->made_for, by_rank_);
+    }
+  }
+  if (detail::pool_key(spec, by_rank_) != other->second.pool) {
+    note_bound("the workers differ in their arguments, or in variables that libraries read");
+  }
+}
+
+/// Logs once that standbys cannot be shared.
+ELASTIC_DECL void standby_set::note_bound(const std::string& reason) {
+  if (std::exchange(is_bound_noted_, true)) return;
+  services_.log.info("each standby serves only one local rank: {}", reason);
+}
+
+/// A script that was run in advance may have read variables by a library.
+ELASTIC_DECL bool standby_set::is_bound(const standby& entry) const {
+  if (!entry.is_ready) return are_bound_;
+  if (entry.runs_script && !by_rank_.empty()) return true;
+  return std::any_of(
+      entry.variables.begin(), entry.variables.end(),
+      [&](const std::string& name) { return detail::is_of_rank(name) || by_rank_.count(name); });
+}
+
+ELASTIC_DECL bool standby_set::serves(const standby& entry, const std::string& key,
+                                      const std::string& pool) const {
+  return entry.pool == pool && (entry.key == key || !is_bound(entry));
 }
 
 // ---- starting a process -------------------------------------------------------------------------
@@ -78,41 +149,105 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   const bool has_own_descriptor = spec.stdin_fd >= 0 || spec.passed_fd >= 0;
   if (has_own_descriptor) co_return co_await launcher->launch(std::move(spec));
   const std::string key = detail::standby_key(spec);
-  slot& entry = slots_.try_emplace(key).first->second;
+  slot& entry = add_slot(key, spec);
   const bool is_first = !std::exchange(entry.was_launched, true);
-  entry.spec = spec;
-  entry.is_used = true;
   changed_.set();
   settled_.reset();
   const bool is_recorded = uses_records_ && !plan_.off() && detail::runs_hooks(spec);
   if (!is_recorded) entry.record.reset();
   if (is_recorded && !entry.record) entry.record = detail::new_shared<detail::import_record>();
   const auto record = entry.record;
-  std::string reason = plan_.off() ? "there are no standbys"
-                       : is_first  ? "it is the first start"
-                                   : "no standby was ready";
-  discarder used{*this, std::move(entry.standby)};
-  if (used.standby) {
-    const process_spec made_for = std::move(entry.made_for);
-    const bool has_run_script = entry.has_run_script;
-    std::string place;
-    if (record) place = record->place();
-    reason = co_await hand_over(*used.standby, made_for, spec, place, has_run_script);
-    if (reason.empty()) {
-      services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
-      std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
-      note_pid(key, started->pid());
-      ++starts_.warm;
-      co_return started;
-    }
+  const std::string place = record ? record->place() : std::string();
+  refusal obstacle;
+  obstacle.reason = plan_.off() ? "there are no standbys"
+                    : is_first  ? "it is the first start"
+                                : "no standby was ready";
+  obstacle.is_of_one = true;
+  while (obstacle.is_of_one) {
+    discarder used{*this, take_for(key)};
+    if (!used.standby) break;
+    obstacle = co_await become(used.standby, key, spec, place);
+    if (!obstacle.reason.empty()) continue;
+    const pid_t pid = used.standby->process->pid();
+    services_.log.info("{} starts warm: process {}", name_of(spec), pid);
+    note_pid(key, pid);
+    ++starts_.warm;
+    co_return std::exchange(used.standby, nullptr)->process->release();
   }
-  starts_.add_cold(reason);
+  starts_.add_cold(obstacle.reason);
   note_end();
-  if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
+  if (!is_first) {
+    services_.log.info("{} starts cold, because {}", name_of(spec), obstacle.reason);
+  }
   if (record) spec = record->recorded(std::move(spec));
   std::unique_ptr<child> started = co_await launcher->launch(std::move(spec));
   note_pid(key, started->pid());
   co_return started;
+}
+
+/// The standby that the process gets, which is nobody else's from now on; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::take_for(const std::string& key) {
+  const auto position = slots_.find(key);
+  if (position == slots_.end()) return nullptr;
+  const std::string& pool = position->second.pool;
+  standby_pointer found = ready_for(key, pool);
+  if (!found) found = almost_ready_for(key, pool);
+  std::erase(standbys_, found);
+  return found;
+}
+
+/// One that serves only this process precedes those that serve others, too.
+ELASTIC_DECL standby_set::standby_pointer standby_set::ready_for(const std::string& key,
+                                                                 const std::string& pool) const {
+  standby_pointer found;
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready || !serves(*each, key, pool)) continue;
+    if (!found || is_bound(*each)) found = each;
+  }
+  return found;
+}
+
+ELASTIC_DECL standby_set::standby_pointer standby_set::almost_ready_for(
+    const std::string& key, const std::string& pool) const {
+  standby_pointer found;
+  duration most = duration::zero();
+  for (const standby_pointer& each : standbys_) {
+    if (each->is_ready || each->is_awaited || !serves(*each, key, pool)) continue;
+    const duration spent = services_.processor_time_of(each->process->pid());
+    if (spent <= most || !detail::standby_plan::is_worth_waiting(spent, cost_)) continue;
+    found = each;
+    most = spent;
+  }
+  return found;
+}
+
+ELASTIC_DECL task<standby_set::refusal> standby_set::become(standby_pointer chosen,
+                                                            std::string key, process_spec target,
+                                                            std::string record_place) {
+  refusal result;
+  if (!chosen->is_ready) {
+    services_.log.info("{} waits for a standby in the making: process {}", name_of(target),
+                       chosen->process->pid());
+    co_await wait_for(chosen);
+    result.reason = "its standby was not ready in time";
+    if (!chosen->is_ready) co_return result;
+    result.reason = "its standby serves only another local rank";
+    if (!serves(*chosen, key, chosen->pool)) co_return result;
+  }
+  task<refusal> handing_over =
+      hand_over(chosen, std::move(target), std::move(record_place));
+  result = co_await std::move(handing_over);
+  co_return result;
+}
+
+/// Waits until a standby is ready. The processors may be busy, but the process would have to share
+/// them, too, if it imported by itself.
+ELASTIC_DECL task<void> standby_set::wait_for(standby_pointer unfinished) {
+  unfinished->process->raise_priority();
+  unfinished->stands_back = false;
+  const time_point deadline = deadline_after(services_.time->now(), 2 * cost_);
+  task<void> finishing = finish(unfinished);
+  co_await with_deadline(*services_.time, deadline, std::move(finishing));
 }
 
 ELASTIC_DECL void standby_set::note_pid(const std::string& key, pid_t pid) {
@@ -142,48 +277,57 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 
 }  // namespace detail
 
-ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
-                                                      process_spec source, process_spec target,
-                                                      std::string record_place,
-                                                      bool has_run_script) {
+ELASTIC_DECL task<standby_set::refusal> standby_set::hand_over(standby_pointer ready,
+                                                               process_spec target,
+                                                               std::string record_place) {
   using kind = detail::standby_message::kind;
+  detail::standby_process& process = *ready->process;
   const std::vector<int> streams = detail::streams_of(target);
-  if (streams.empty()) co_return "a standard stream of this program is closed";
-  if (!standby.is_silent()) co_return "its standby has ended";
-  std::vector<detail::variable_change> changes = detail::standby_changes(source, target);
+  refusal problem;
+  problem.reason = "a standard stream of this program is closed";
+  if (streams.empty()) co_return problem;
+  problem.is_of_one = true;
+  problem.reason = "its standby has ended";
+  if (!process.is_silent()) co_return problem;
+  std::vector<detail::variable_change> changes = detail::standby_changes(ready->made_for, target);
   if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
-  const std::string preparation = detail::preparation_of(changes);
-  std::string problem = standby.send(preparation, streams);
-  if (!problem.empty()) co_return problem;
+  const bool is_elsewhere = !(ready->made_for.processors == target.processors);
+  const std::string processors = is_elsewhere ? target.processors.text() : std::string();
+  problem.reason = process.send(detail::preparation_of(changes, processors), streams);
+  if (!problem.reason.empty()) co_return problem;
   detail::standby_message answer;
   try {
-    answer = co_await first_message(standby, limits::standby_reply);
+    answer = co_await first_message(ready->process, limits::standby_reply);
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
     plan_.refused(failure.what(), attempt_);
-    co_return fmt::format("of its standby: {}", failure.what());
+    problem.reason = fmt::format("of its standby: {}", failure.what());
+    const auto* const known = dynamic_cast<const error*>(&failure);
+    problem.is_of_one = !known || known->code() != errc::timed_out;
+    co_return problem;
   }
   if (answer.what == kind::refused) {
-    const std::string reason = printable_text(answer.reason);
-    if (has_run_script) {
-      note_failed_run(reason);
+    problem.reason = printable_text(answer.reason);
+    problem.is_of_one = false;
+    if (ready->runs_script) {
+      note_failed_run(problem.reason);
     } else {
-      plan_.refused(reason, attempt_);
+      plan_.refused(problem.reason, attempt_);
     }
-    co_return reason;
+    co_return problem;
   }
-  if (answer.what != kind::prepared || !standby.is_silent()) {
-    co_return "its standby broke the protocol";
-  }
+  problem.reason = "its standby broke the protocol";
+  if (answer.what != kind::prepared || !process.is_silent()) co_return problem;
   // From here on it is the worker; before this, the script has not begun.
-  co_return standby.send(detail::standby_go);
+  problem.reason = process.send(detail::standby_go);
+  co_return problem;
 }
 
-ELASTIC_DECL task<detail::standby_message> standby_set::first_message(
-    detail::standby_process& standby, duration timeout) {
+ELASTIC_DECL task<detail::standby_message> standby_set::first_message(process_pointer process,
+                                                                      duration timeout) {
   const time_point deadline = deadline_after(services_.time->now(), timeout);
   std::optional<detail::standby_message> message =
-      co_await with_deadline(*services_.time, deadline, standby.next_message());
+      co_await with_deadline(*services_.time, deadline, process->next_message());
   if (message) co_return std::move(*message);
   throw error(errc::timed_out, "it said nothing in time");
 }
@@ -192,6 +336,7 @@ ELASTIC_DECL void standby_set::begin_replacement() {
   ++attempt_;
   starts_ = worker_starts();
   plan_.begin_attempt();
+  have_stepped_ = false;
   stage_ = detail::standby_view::stage::work;
 }
 
@@ -202,10 +347,22 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 
 // ---- making standbys ----------------------------------------------------------------------------
 
+/// Unfinished standbys that were begun while no process ran would slow down those that run now.
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
   // A round may end before this is called: then the processes are already in their last steps.
   if (stage_ == detail::standby_view::stage::absence) stage_ = detail::standby_view::stage::work;
+  discard_if([](const standby& each) { return !each.is_ready && !each.stands_back; });
   return keep(may_restart);
+}
+
+/// The processor time of the processes so far is at least that of their imports.
+ELASTIC_DECL void standby_set::note_steps() {
+  have_stepped_ = true;
+  for (const auto& [key, entry] : slots_) {
+    if (cost_ > duration::zero() || entry.pid <= 0) continue;
+    cost_ = services_.processor_time_of(entry.pid);
+  }
+  changed_.set();
 }
 
 ELASTIC_DECL task<void> standby_set::make_ahead() {
@@ -220,16 +377,16 @@ ELASTIC_DECL void standby_set::hurry() {
 }
 
 ELASTIC_DECL void standby_set::check() {
-  for (auto& [key, entry] : slots_) {
+  for (const standby_pointer& each : standbys_) {
     // A standby that misses the message checks later.
-    if (entry.standby) entry.standby->send(detail::standby_check);
+    if (each->is_ready) each->process->send(detail::standby_check);
   }
 }
 
 ELASTIC_DECL void standby_set::run_scripts() {
   if (runs_scripts_) return;
   runs_scripts_ = true;
-  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  discard_if([](const standby& each) { return !each.is_awaited; });
   changed_.set();
 }
 
@@ -237,8 +394,8 @@ ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
   for (process_spec& spec : specs) {
     if (spec.stdin_fd >= 0) continue;
     spec = detail::without_attempt(std::move(spec));
-    const auto [position, is_new] = slots_.try_emplace(detail::standby_key(spec));
-    if (is_new) position->second.spec = std::move(spec);
+    const std::string key = detail::standby_key(spec);
+    if (slots_.count(key) == 0) add_slot(key, spec);
   }
   settled_.reset();
   changed_.set();
@@ -246,7 +403,8 @@ ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
 
 ELASTIC_DECL task<void> standby_set::keep(bool may_restart) {
   discard_unused();
-  for (auto& [key, entry] : slots_) entry.is_watched = false;
+  if (!may_restart) discard_if([](const standby& each) { return !each.is_ready; });
+  for (const standby_pointer& each : standbys_) each->is_watched = false;
   task_group watches(co_await asio::this_coro::executor);
   task<void> making = make_forever(may_restart, watches);
   co_await with_cleanup(std::move(making), watches.stop());
@@ -254,10 +412,8 @@ ELASTIC_DECL task<void> standby_set::keep(bool may_restart) {
 
 ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& watches) {
   for (;;) {
-    for (auto& [key, entry] : slots_) {
-      if (entry.standby && !std::exchange(entry.is_watched, true)) {
-        watches.spawn(watch(key, entry.standby));
-      }
+    for (const standby_pointer& each : standbys_) {
+      if (each->is_ready && !std::exchange(each->is_watched, true)) watches.spawn(watch(each));
     }
     co_await end_discarded();
     co_await make_next(may_restart);
@@ -265,14 +421,13 @@ ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& 
 }
 
 /// Waits until a waiting standby ends or sends something, which it should not.
-ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer standby) {
-  co_await standby->until_heard();
-  const auto position = slots_.find(key);
-  if (position == slots_.end() || position->second.standby != standby) co_return;
-  const std::string name = name_of(position->second.spec);
-  const pid_t pid = standby->pid();
-  const discarder lost{*this, std::move(position->second.standby)};
-  const std::optional<exit_status> end = co_await end_of(standby);
+ELASTIC_DECL task<void> standby_set::watch(standby_pointer ready) {
+  co_await ready->process->until_heard();
+  if (std::erase(standbys_, ready) == 0) co_return;
+  const std::string name = name_of(*ready);
+  const pid_t pid = ready->process->pid();
+  const discarder lost{*this, ready};
+  const std::optional<exit_status> end = co_await end_of(ready->process);
   const std::string how = end ? end->text() : "it broke the protocol";
   services_.log.info("the standby of {}, process {}, is lost: {}", name, pid, how);
   plan_.lost(how, services_.time->now());
@@ -282,65 +437,136 @@ ELASTIC_DECL task<void> standby_set::watch(std::string key, standby_pointer stan
 
 /// How a standby has ended by itself; empty if it has not, but closed its socket or said something
 /// that it should not.
-ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(standby_pointer standby) {
+ELASTIC_DECL task<std::optional<exit_status>> standby_set::end_of(process_pointer process) {
   const time_point deadline = deadline_after(services_.time->now(), limits::standby_reply);
   const std::optional<exit_status> end =
-      co_await with_deadline(*services_.time, deadline, standby->wait());
+      co_await with_deadline(*services_.time, deadline, process->wait());
   if (end && on_end_) on_end_(*end);
   co_return end;
 }
 
 ELASTIC_DECL void standby_set::discard_unused() {
-  for (auto& [key, entry] : slots_) {
-    if (!entry.is_used) discard(std::move(entry.standby));
-  }
   std::erase_if(slots_, [](const auto& entry) { return !entry.second.is_used; });
+  discard_if([&](const standby& each) {
+    return std::none_of(slots_.begin(), slots_.end(), [&](const auto& entry) {
+      return serves(each, entry.first, entry.second.pool);
+    });
+  });
 }
 
 ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   using action = detail::standby_step::action;
   changed_.reset();
-  std::string key;
-  const detail::standby_view view = look(may_restart, key);
+  note_change();
+  if (plan_.off()) discard_if([](const standby& each) { return !each.is_ready; });
+  const standby_pointer begun = unfinished();
+  const detail::standby_view view = look(may_restart);
   if (view.outdated == 0) plan_.reviewed(view);
   const detail::standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
   const bool makes_more = step.what == action::make || step.what == action::make_all;
-  if (view.missing == 0 || !makes_more) {
+  if (!begun && (view.missing == 0 || !makes_more)) {
     settled_.set();
   } else {
     settled_.reset();
+  }
+  if (begun && step.what != action::make_all) {
+    co_await finish(begun);
+    co_return;
   }
   switch (step.what) {
     case action::rest: co_await changed_.wait(); break;
     case action::wait:
       co_await race(services_.time->sleep_until(step.until), changed_.wait());
       break;
-    case action::make: co_await make(key); break;
+    case action::make: co_await make_one(); break;
     case action::make_all: co_await make_missing(); break;
     case action::end: end_for_memory(step.reason); break;
   }
 }
 
-/// @param key  the slot that should get the next standby
-ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::string& key) const {
+/// One that was begun, and for which nobody waits; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::unfinished() const {
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready && !each->is_awaited) return each;
+  }
+  return nullptr;
+}
+
+/// The processes that are to get a standby. All of them before they start, and if a standby is to
+/// be there for each; otherwise, as many as there may be, or one in each pool.
+ELASTIC_DECL std::vector<std::string> standby_set::lacking() const {
+  struct share {
+    std::size_t all = 0;
+    std::size_t for_any = 0;
+  };
+  std::map<std::string, share> pools;
+  std::set<std::string> served;
+  for (const standby_pointer& each : standbys_) {
+    ++pools[each->pool].all;
+    if (!is_bound(*each)) {
+      ++pools[each->pool].for_any;
+    } else {
+      served.insert(each->key);
+    }
+  }
+  const bool is_absent = stage_ == detail::standby_view::stage::absence;
+  const bool needs_one = services_.replaces_processes && !are_bound_;
+  std::vector<std::string> keys;
+  for (const auto& [key, entry] : slots_) {
+    share& has = pools[entry.pool];
+    if (served.count(key) != 0) continue;
+    const bool is_enough = !is_absent && terms_.count == 0 && needs_one && has.all > 0;
+    if (is_enough) continue;
+    if (has.for_any > 0) {
+      --has.for_any;
+      continue;
+    }
+    ++has.all;
+    keys.push_back(key);
+  }
+  if (is_absent || terms_.count == 0) return keys;
+  const std::size_t room = terms_.count - std::min(terms_.count, standbys_.size());
+  keys.resize(std::min(keys.size(), room));
+  return keys;
+}
+
+/// The longest record of the processes that the standby serves: the others import less.
+ELASTIC_DECL std::shared_ptr<detail::import_record> standby_set::record_for(
+    const std::string& key) const {
+  std::shared_ptr<detail::import_record> longest;
+  const slot& own = slots_.at(key);
+  if (!uses_records_) return longest;
+  for (const auto& [each, entry] : slots_) {
+    const bool is_shared = each == key || (!are_bound_ && entry.pool == own.pool);
+    if (!is_shared || !entry.record) continue;
+    if (!longest || entry.record->size() > longest->size()) longest = entry.record;
+  }
+  return longest;
+}
+
+/// A waiting standby that lacks what its workers have imported; null: there is none.
+ELASTIC_DECL standby_set::standby_pointer standby_set::outdated() const {
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready || slots_.count(each->key) == 0) continue;
+    const auto record = record_for(each->key);
+    if (record && record->size() > each->known_bytes) return each;
+  }
+  return nullptr;
+}
+
+ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart) const {
   detail::standby_view view;
   view.now = services_.time->now();
   view.launched = launched_;
   view.may_restart = may_restart;
   view.workers = stage_;
-  std::string outdated;
-  for (const auto& [candidate, entry] : slots_) {
-    if (!entry.standby) {
-      if (view.missing++ == 0) key = candidate;
-      continue;
-    }
-    ++view.ready;
-    if (!entry.record || !uses_records_) continue;
-    if (!view.outdated) view.outdated = 0;
-    if (entry.record->size() > entry.known_bytes && (*view.outdated)++ == 0) outdated = candidate;
-  }
-  if (view.missing == 0) key = outdated;
+  view.have_stepped = have_stepped_;
+  view.missing = lacking().size();
+  view.ready = ready();
+  const bool is_recorded = std::any_of(slots_.begin(), slots_.end(),
+                                       [](const auto& entry) { return entry.second.record; });
+  if (view.ready > 0 && uses_records_ && is_recorded) view.outdated = outdated() ? 1 : 0;
   view.available = services_.available_memory();
   view.size = size_of_one();
   return view;
@@ -361,30 +587,47 @@ ELASTIC_DECL void standby_set::end_for_memory(const std::string& reason) {
   if (!std::exchange(is_short_noted_, true)) {
     services_.log.warning("standbys end, so that a restart may take longer: {}", reason);
   }
-  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  const auto last = std::find_if(standbys_.rbegin(), standbys_.rend(),
+                                 [](const standby_pointer& each) { return each->is_ready; });
+  if (last != standbys_.rend()) discard(*last);
 }
 
-ELASTIC_DECL task<void> standby_set::make(std::string key) {
+ELASTIC_DECL task<void> standby_set::make_one() {
+  const std::vector<std::string> keys = lacking();
+  if (!keys.empty()) return make(keys.front(), nullptr);
+  const standby_pointer old = outdated();
+  return make(old->key, old->process);
+}
+
+ELASTIC_DECL task<void> standby_set::make(std::string key, process_pointer replaced) {
   std::string problem;
+  standby_pointer made;
   try {
-    if (co_await make_in(key)) plan_.ready();
+    made = co_await start(key);
   } catch (const std::exception& failure) {
     if (detail::was_cancelled(failure)) throw;
     problem = failure.what();
   }
-  if (!problem.empty()) {
-    services_.log.info("a standby could not be made: {}", problem);
-    plan_.died(problem, services_.time->now());
-  }
+  if (!problem.empty()) note_failure(problem);
   note_end();
+  if (!made) co_return;
+  made->replaced = std::move(replaced);
+  note_change();
+  co_await finish(made);
 }
 
 ELASTIC_DECL task<void> standby_set::make_missing() {
   std::vector<task<void>> makings;
-  for (const auto& [key, entry] : slots_) {
-    if (!entry.standby) makings.push_back(make(key));
+  for (const standby_pointer& each : standbys_) {
+    if (!each->is_ready && !each->is_awaited) makings.push_back(finish(each));
   }
+  for (const std::string& key : lacking()) makings.push_back(make(key, nullptr));
   co_await when_all(std::move(makings));
+}
+
+ELASTIC_DECL void standby_set::note_failure(const std::string& problem) {
+  services_.log.info("a standby could not be made: {}", problem);
+  plan_.died(problem, services_.time->now());
 }
 
 /// If a standby refuses while it uses records, later standbys do without records.
@@ -418,92 +661,130 @@ ELASTIC_DECL void standby_set::note_end() {
                         *plan_.off());
 }
 
-ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
-  using kind = detail::standby_message::kind;
+/// Starts a standby, which then imports by itself. Null: there is to be none.
+ELASTIC_DECL task<standby_set::standby_pointer> standby_set::start(std::string key) {
   process_spec spec = slots_.at(key).spec;
   const bool runs_script = runs_scripts_.value_or(false);
   if (runs_script) spec = detail::without_attempt(std::move(spec));
   const auto command = detail::parse_python_command(spec.arguments);
   if (!command) {
     plan_.give_up("the arguments are not those of a Python program");
-    co_return false;
+    co_return nullptr;
   }
-  if (!co_await is_waiting_kind(spec)) co_return false;
+  if (!co_await is_waiting_kind(spec)) co_return nullptr;
+  if (slots_.count(key) == 0) co_return nullptr;
   detail::standby_task plan;
-  const auto record = slots_.at(key).record;
-  if (record && uses_records_) plan.record = record->text();
+  if (const auto record = record_for(key)) plan.record = record->text();
   plan.modules = modules_text();
   plan.runs_script = runs_script;
   plan.stands_back = stage_ != detail::standby_view::stage::absence;
-  const std::set<std::string> left_out = plan_.dropped_modules();
   plan.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
                                                                       : "code";
   plan.name = command->name;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
-  discarder made{*this, std::move(started)};
+  const auto made = detail::new_shared<standby>();
+  made->key = key;
+  made->pool = slots_.at(key).pool;
+  made->made_for = spec;
+  made->runs_script = runs_script;
+  made->stands_back = plan.stands_back;
+  made->known_bytes = plan.record.size();
+  made->left_out = plan_.dropped_modules();
+  made->process = co_await detail::standby_process::start(services_.launcher, spec, plan);
+  standbys_.push_back(made);
+  co_return made;
+}
+
+/// Waits until a standby is ready, and discards it if it will not be. If this is cancelled, the
+/// standby continues.
+ELASTIC_DECL task<void> standby_set::finish(standby_pointer unfinished) {
+  unfinished->is_awaited = true;
+  std::string problem;
+  try {
+    co_await finish_imports(unfinished);
+  } catch (const std::exception& failure) {
+    unfinished->is_awaited = false;
+    if (detail::was_cancelled(failure)) throw;
+    problem = failure.what();
+  }
+  unfinished->is_awaited = false;
+  if (unfinished->is_ready) {
+    plan_.ready();
+  } else {
+    discard(unfinished);
+  }
+  if (!problem.empty()) note_failure(problem);
+  note_end();
+  note_change();
+}
+
+ELASTIC_DECL task<void> standby_set::finish_imports(standby_pointer unfinished) {
+  using kind = detail::standby_message::kind;
   std::optional<detail::standby_message> answer;
   std::string problem;
   bool is_late = false;
   try {
-    answer = co_await first_message(*made.standby, limits::standby_import);
+    answer = co_await first_message(unfinished->process, limits::standby_import);
   } catch (const error& failure) {
     problem = failure.what();
     is_late = failure.code() == errc::timed_out;
   }
   if (!answer) {
     std::optional<exit_status> end;
-    if (!is_late) end = co_await end_of(made.standby);
-    if (runs_script) {
-      note_lost_run(end);
-      co_return false;
-    }
+    if (!is_late) end = co_await end_of(unfinished->process);
+    if (unfinished->runs_script) co_return note_lost_run(end);
     throw error(errc::start_failed, end ? fmt::format("{}: {}", problem, end->text()) : problem);
   }
   const detail::standby_message& message = *answer;
   switch (message.what) {
-    case kind::dropped:
-      // Standbys that are made at the same time drop the same modules.
-      if (left_out.count(message.module) == 0 &&
-          plan_.dropped_modules().count(message.module) != 0) {
-        co_return false;
-      }
-      if (plan_.dropped(message.module)) {
-        services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
-                              printable_text(message.reason));
-      }
-      co_return false;
+    case kind::dropped: co_return note_dropped(*unfinished, message);
     case kind::refused:
-      if (runs_script) {
-        note_failed_run(printable_text(message.reason));
-        co_return false;
-      }
-      note_refusal(printable_text(message.reason), !plan.record.empty());
-      co_return false;
+      if (unfinished->runs_script) co_return note_failed_run(printable_text(message.reason));
+      co_return note_refusal(printable_text(message.reason), unfinished->known_bytes > 0);
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
   }
-  if (message.pid != made.standby->pid()) {
-    plan_.give_up("the interpreter is not the process that is started");
-    co_return false;
+  if (message.pid != unfinished->process->pid()) {
+    co_return plan_.give_up("the interpreter is not the process that is started");
   }
   if (!message.missing.empty()) {
     services_.log.info("not installed, and so not imported by standbys: {}",
                        printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
   }
-  const auto position = slots_.find(key);
-  if (position == slots_.end() || runs_script != runs_scripts_.value_or(false)) co_return false;
-  services_.log.info("{} has a standby: process {}{}", name_of(spec), message.pid,
-                     runs_script ? ", which has run the script up to survive.prepare()" : "");
-  std::swap(position->second.standby, made.standby);
-  position->second.made_for = spec;
-  position->second.has_run_script = runs_script;
-  position->second.is_watched = false;
-  position->second.known_bytes = plan.record.size();
-  largest_ = std::max(largest_, services_.memory_of(message.pid));
+  if (unfinished->runs_script == runs_scripts_.value_or(false)) {
+    note_ready(*unfinished, message);
+  }
+}
+
+/// Standbys that are made at the same time drop the same modules.
+ELASTIC_DECL void standby_set::note_dropped(const standby& entry,
+                                            const detail::standby_message& message) {
+  const bool is_known = plan_.dropped_modules().count(message.module) != 0;
+  if (is_known && entry.left_out.count(message.module) == 0) return;
+  if (!plan_.dropped(message.module)) return;
+  services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
+                        printable_text(message.reason));
+}
+
+ELASTIC_DECL void standby_set::note_ready(standby& entry, const detail::standby_message& message) {
+  const pid_t pid = entry.process->pid();
+  entry.is_ready = true;
+  entry.variables = {message.variables.begin(), message.variables.end()};
+  entry.is_watched = false;
+  are_bound_ = is_bound(entry);
+  if (are_bound_ && slots_.size() > 1) {
+    note_bound("its imports or its script have read variables in which the workers differ");
+  }
+  services_.log.info("{} has a standby: process {}{}", name_of(entry), pid,
+                     entry.runs_script
+                         ? ", which has run the script up to survive.prepare()"
+                         : "");
+  const process_pointer old = std::exchange(entry.replaced, nullptr);
+  discard_if([&](const standby& each) { return old && each.process == old; });
+  largest_ = std::max(largest_, services_.memory_of(pid));
+  cost_ = services_.processor_time_of(pid);
   is_short_noted_ = false;
   lost_runs_ = 0;
-  co_return true;
 }
 
 ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
@@ -513,19 +794,20 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   detail::standby_task plan;
   plan.kind = "code";
   plan.stands_back = stage_ != detail::standby_view::stage::absence;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
-  const discarder made{*this, std::move(started)};
+  const process_pointer probe =
+      co_await detail::standby_process::start(services_.launcher, spec, plan);
+  const ended_probe made{*this, probe};
   std::string problem;
   bool is_lost = false;
   bool is_late = false;
   try {
     const detail::standby_message message =
-        co_await first_message(*made.standby, limits::standby_probe);
+        co_await first_message(probe, limits::standby_probe);
     if (message.what == detail::standby_message::kind::refused) {
       problem = "it refuses: " + printable_text(message.reason);
     } else if (message.what != detail::standby_message::kind::ready) {
       problem = "it breaks the protocol";
-    } else if (message.pid != made.standby->pid()) {
+    } else if (message.pid != probe->pid()) {
       problem = "the interpreter is not the process that is started";
     }
   } catch (const error& failure) {
@@ -534,7 +816,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   }
   if (is_lost) {
     std::optional<exit_status> end;
-    if (!is_late) end = co_await end_of(made.standby);
+    if (!is_late) end = co_await end_of(probe);
     // The death may have been an accident, so this tries once more.
     throw error(
         errc::start_failed,
@@ -562,43 +844,74 @@ ELASTIC_DECL std::string standby_set::modules_text() const {
 
 // ---- ending standbys ----------------------------------------------------------------------------
 
-ELASTIC_DECL void standby_set::discard(standby_pointer standby) {
-  if (!standby) return;
-  standby->kill();
-  discarded_.push_back(std::move(standby));
+ELASTIC_DECL void standby_set::discard(const standby_pointer& entry) {
+  if (!entry || std::exchange(entry->is_discarded, true)) return;
+  std::erase(standbys_, entry);
+  end(entry->process);
+}
+
+ELASTIC_DECL void standby_set::end(const process_pointer& process) {
+  process->kill();
+  discarded_.push_back(process);
+}
+
+ELASTIC_DECL void standby_set::discard_if(
+    const std::function<bool(const standby&)>& is_unused) {
+  const std::vector<standby_pointer> all = standbys_;
+  for (const standby_pointer& each : all) {
+    if (is_unused(*each)) discard(each);
+  }
 }
 
 ELASTIC_DECL task<void> standby_set::end_discarded() {
   while (!discarded_.empty()) {
     // It stays in the list until it has ended, even if this call is cancelled.
-    detail::standby_process& standby = *discarded_.back();
-    const pid_t pid = standby.pid();
+    const process_pointer process = discarded_.back();
+    const pid_t pid = process->pid();
     const time_point deadline = deadline_after(services_.time->now(), limits::standby_end);
     std::string problem = "it was killed";
     bool has_ended = false;
     try {
-      has_ended = co_await with_deadline(*services_.time, deadline, standby.end());
+      has_ended = co_await with_deadline(*services_.time, deadline, process->end());
     } catch (const std::exception& failure) {
       if (detail::was_cancelled(failure)) throw;
       problem = failure.what();
     }
     if (!has_ended) services_.log.warning("standby {} has not ended: {}", pid, problem);
-    std::erase_if(discarded_, [&](const auto& entry) { return entry.get() == &standby; });
+    std::erase_if(discarded_, [&](const auto& entry) { return entry == process; });
   }
 }
 
 ELASTIC_DECL task<void> standby_set::until_ready() { co_await settled_.wait(); }
 
 ELASTIC_DECL task<void> standby_set::stop() {
-  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  discard_if([](const standby&) { return true; });
   slots_.clear();
+  note_change();
   co_await end_discarded();
 }
 
 ELASTIC_DECL std::size_t standby_set::ready() const {
   return static_cast<std::size_t>(
-      std::count_if(slots_.begin(), slots_.end(),
-                    [](const auto& entry) { return entry.second.standby != nullptr; }));
+      std::count_if(standbys_.begin(), standbys_.end(),
+                    [](const standby_pointer& each) { return each->is_ready; }));
+}
+
+ELASTIC_DECL std::size_t standby_set::missing() const {
+  return lacking().size() + standbys_.size() - ready();
+}
+
+ELASTIC_DECL void standby_set::note_change() {
+  if (!on_change_) return;
+  counts now;
+  now.ready = ready();
+  now.making = standbys_.size() - now.ready;
+  if (now.ready == reported_.ready && now.making == reported_.making) return;
+  for (const standby_pointer& each : standbys_) {
+    if (each->is_ready) now.bytes += services_.memory_of(each->process->pid());
+  }
+  reported_ = now;
+  on_change_(now);
 }
 
 }  // namespace elastic

@@ -264,6 +264,12 @@ function showHead() {
     facts.push(["epoch", epoch], ["replaced ranks", count]);
     if (abandoned) facts.push(["restarts of all instead", abandoned]);
   }
+  if (job.standbys && !over()) {
+    const { ready, making, memory_bytes: bytes } = job.standbys;
+    const memory = bytes ? " (" + Math.round(bytes / 1048576) + " MiB)" : "";
+    const more = making ? ", " + making + " in the making" : "";
+    facts.push(["standbys", ready + " ready" + memory + more]);
+  }
   if (job.goodput !== undefined) {
     const basis = job.has_steps ? "" : " (no steps reported)";
     facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %" + basis]);

@@ -214,6 +214,17 @@ struct job_replacements {
   bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
 };
 
+/// The standbys of a node, as they were told last.
+struct job_standbys {
+  std::int64_t ready = 0;
+  std::int64_t making = 0;
+  /// The memory of those that are ready.
+  std::int64_t bytes = 0;
+  /// The most that were ready at the same time, and the most memory.
+  std::int64_t most_ready = 0;
+  std::int64_t most_bytes = 0;
+};
+
 /// How much a job_state keeps.
 struct state_bounds {
   /// The oldest are forgotten.
@@ -250,6 +261,8 @@ class job_state {
   bool is_stalled() const { return is_stalled_; }
 
   const job_replacements& replacements() const { return replacements_; }
+  /// Empty: the job has made none.
+  const std::optional<job_standbys>& standbys() const { return standbys_; }
 
   /// The last record that was taken; 0: none.
   std::int64_t epoch() const { return epoch_; }
@@ -317,6 +330,7 @@ class job_state {
   ELASTIC_DECL void restart_replica(const journal_record& record);
   ELASTIC_DECL void note_replacement(const job_event& event);
   ELASTIC_DECL void show_replacements();
+  ELASTIC_DECL void note_standbys(const job_event& event);
   ELASTIC_DECL void note_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);
@@ -337,6 +351,7 @@ class job_state {
   std::optional<journal_record> stall_;
   bool is_stalled_ = false;
   job_replacements replacements_;
+  std::optional<job_standbys> standbys_;
   std::int64_t epoch_ = 0;
   std::int64_t sequence_ = 0;
   std::string node_;

@@ -84,6 +84,8 @@ inline void describe(job_event& event, record_rows& rows) {
   rows.number("step", event.step);
   rows.number("elsewhere", event.elsewhere);
   rows.number("count", event.count);
+  rows.number("making", event.making);
+  rows.number("bytes", event.bytes);
   journal_seconds(rows, "seconds", event.seconds);
   journal_seconds(rows, "allowed", event.allowed);
   journal_text(rows, "reason", event.reason);

@@ -18,8 +18,9 @@
 
 namespace elastic::detail {
 
-inline agent_part::context with_size(agent_part::context context, const worker_spec& spec) {
+inline agent_part::context with_workers(agent_part::context context, const worker_spec& spec) {
   context.local_world_size = spec.nproc_per_node;
+  context.replaces_workers = spec.on_failure == on_failure::replace;
   return context;
 }
 
@@ -30,7 +31,7 @@ ELASTIC_DECL worker_run::worker_run(agent_part::context context, worker_spec spe
       run_id_(std::move(run_id)),
       backend_(std::move(backend)),
       strand_(context.strand),
-      parts_(make_agent_parts(services, with_size(context, spec_), run_id_, group_)),
+      parts_(make_agent_parts(services, with_workers(context, spec_), run_id_, group_)),
       services_(wrap_launcher(std::move(services), *parts_)),
       log_(services_.log),
       time_(*services_.time),

@@ -193,7 +193,7 @@ inline void check_standby(const given_options& options, const option_target& tar
     if (!target.no_python || target.run_path) return;
     refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
   }
-  for (const char* name : {"--preload", "--standby-delay"}) {
+  for (const char* name : {"--preload", "--standbys", "--standby-delay"}) {
     const auto value = options.find(name);
     if (value) refuse_options(fmt::format("{} is allowed only with --warm-standby", value->source));
   }

@@ -349,7 +349,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--warm-standby",
        .value = nullptr,
        .heading = heading_failure,
-       .help = "Keep for each worker a Python interpreter that has already imported its modules, "
+       .help = "Keep Python interpreters that have already imported the modules of the workers, "
                "so that the script begins at once after a failure. It takes the memory of these "
                "interpreters.",
        .type = flag_type(in_config(&program_config::keeps_standbys)),
@@ -363,11 +363,20 @@ inline std::vector<option_row> make_option_rows() {
        .type = modules_type(),
        .default_text = "auto",
        .is_own = true},
+      {.names = "--standbys",
+       .value = "K",
+       .heading = heading_failure,
+       .help = "How many of these interpreters there are on each node while workers run, at most "
+               "one for each worker. Each serves any worker of the node if it can.",
+       .type = number_type<std::size_t>(1, std::numeric_limits<int>::max(),
+                                        in_config(&program_config::standby, &warm_standby::count)),
+       .default_text = "one for each worker; 1 with --on-failure replace",
+       .is_own = true},
       {.names = "--standby-delay",
        .value = "SECONDS",
        .heading = heading_failure,
        .help = "How long after the start of the workers these interpreters are started, one by "
-               "one.",
+               "one, unless all workers report a step before.",
        .type = seconds_type(in_config(&program_config::standby, &warm_standby::delay)),
        .is_own = true},
       {.names = "--on-failure",

@@ -23,6 +23,21 @@ inline bool is_of_attempt(std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
+ELASTIC_DECL bool is_of_rank(std::string_view name) {
+  constexpr std::string_view names[] = {"LOCAL_RANK", "RANK", "ROLE_RANK",
+                                        "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_RANK"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+/// Variables that the interpreter, the loader or libraries read before a standby is ready, which
+/// its hook cannot notice.
+inline bool is_read_early(std::string_view name) {
+  constexpr std::string_view families[] = {"PYTHON", "LD_",      "OMP_",    "GOMP_", "KMP_",
+                                           "MKL_",   "OPENBLAS", "MALLOC_", "GLIBC_"};
+  return std::any_of(std::begin(families), std::end(families),
+                     [&](std::string_view family) { return name.starts_with(family); });
+}
+
 /// Variables that may have other values in another attempt.
 inline bool may_change(std::string_view name) {
   constexpr std::string_view names[] = {"RANK",
@@ -42,7 +57,10 @@ inline bool may_change(std::string_view name) {
          std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-ELASTIC_DECL std::string standby_key(const process_spec& spec) {
+/// The fields of a start, with those variables that `is_part` takes.
+template <class Predicate>
+std::string joined_start(const process_spec& spec, const std::string& processors,
+                         const Predicate& is_part) {
   std::string key;
   const auto add = [&](std::string_view part) {
     key += part;
@@ -50,13 +68,41 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
   };
   add(spec.program);
   add(spec.directory);
-  add(spec.processors.text());
+  add(processors);
   add(std::to_string(spec.arguments.size()));
   for (const std::string& argument : spec.arguments) add(argument);
   for (const auto& [name, value] : environment_from(spec.environment)) {
-    if (!may_change(name)) add(name + "=" + value);
+    if (is_part(name)) add(name + "=" + value);
   }
   return key;
+}
+
+ELASTIC_DECL std::string standby_key(const process_spec& spec) {
+  return joined_start(spec, spec.processors.text(),
+                      [](const std::string& name) { return !may_change(name); });
+}
+
+/// Libraries create as many threads as they have processors, so these may be others, but not more.
+ELASTIC_DECL std::string pool_key(const process_spec& spec, const std::set<std::string>& by_rank) {
+  return joined_start(spec, std::to_string(spec.processors.size()), [&](const std::string& name) {
+    return !may_change(name) && !is_of_rank(name) && by_rank.count(name) == 0;
+  });
+}
+
+ELASTIC_DECL std::set<std::string> differing_variables(const process_spec& one,
+                                                       const process_spec& other) {
+  std::set<std::string> names;
+  const environment_map left = environment_from(one.environment);
+  const environment_map right = environment_from(other.environment);
+  const auto add_differing = [&](const environment_map& these, const environment_map& those) {
+    for (const auto& [name, value] : these) {
+      if (may_change(name) || is_of_rank(name) || is_read_early(name)) continue;
+      if (find_variable(those, name) != value) names.insert(name);
+    }
+  };
+  add_differing(left, right);
+  add_differing(right, left);
+  return names;
 }
 
 ELASTIC_DECL process_spec without_attempt(process_spec spec) {

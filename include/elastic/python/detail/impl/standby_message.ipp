@@ -19,7 +19,7 @@
 
 namespace elastic::detail {
 
-inline constexpr char standby_version[] = "1";
+inline constexpr char standby_version[] = "2";
 
 /// The first field of a message, for each `standby_message::kind`.
 inline constexpr std::array<std::string_view, 4> standby_kind_names{"ready", "dropped", "prepared",
@@ -65,10 +65,11 @@ inline standby_message ready_standby(std::vector<std::string> fields) {
   standby_message message;
   message.pid = standby_pid(fields[2]);
   fields.erase(fields.begin(), fields.begin() + 3);
-  for (const std::string& name : fields) {
-    if (name.empty()) refuse_standby_message("has an empty name");
+  for (const std::string& field : fields) {
+    if (field.size() < 2) refuse_standby_message("has an empty name");
+    if (field[0] != '-' && field[0] != '=') refuse_standby_message("has a name of an unknown kind");
+    (field[0] == '-' ? message.missing : message.variables).push_back(field.substr(1));
   }
-  message.missing = std::move(fields);
   return message;
 }
 
@@ -105,19 +106,25 @@ ELASTIC_DECL std::string bytes_of(const standby_message& message) {
   if (copy.what == standby_message::kind::ready) {
     add(standby_version);
     add(std::to_string(copy.pid));
-    for (const std::string& name : copy.missing) add(name);
+    for (const std::string& name : copy.missing) add("-" + name);
+    for (const std::string& name : copy.variables) add("=" + name);
   }
   for (const std::string* text : standby_texts(copy)) add(*text);
   return bytes;
 }
 
-ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes) {
+ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes,
+                                        const std::string& processors) {
   std::string bytes = "prepare";
   for (const variable_change& change : changes) {
     bytes += '\0';
     bytes += change.value ? '+' : '-';
     bytes += change.name;
     if (change.value) bytes += '=' + *change.value;
+  }
+  if (!processors.empty()) {
+    bytes += '\0';
+    bytes += '@' + processors;
   }
   return bytes;
 }

@@ -8,8 +8,14 @@
 #include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/python/detail/planned_restart.hpp>
 #include <elastic/python/detail/standby_plan.hpp>
+#include <elastic/telemetry/job_event.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace elastic::detail {
 
@@ -23,9 +29,11 @@ ELASTIC_DECL std::shared_ptr<process_launcher> standby_part::wrap(
   services.launcher = std::move(inner);
   services.time = context_.time;
   services.log = context_.log;
+  services.replaces_processes = context_.replaces_workers;
   standbys_ =
       new_shared<standby_set>(context_.strand, terms_, std::move(services));
   standbys_->on_end(context_.process_ended);
+  standbys_->on_change([this](const standby_set::counts& pool) { record(pool); });
   return standbys_;
 }
 
@@ -58,21 +66,50 @@ ELASTIC_DECL task<void> standby_part::prepare_attempt() {
     co_await context_.time->sleep_until(deadline_after(now, standby_plan::meeting_patience));
   }
   if (!has_begun_) standbys_->expect(context_.first_workers());
-  co_await standbys_->make_ahead();
+  if (do_workers_run()) {
+    standbys_->hurry();
+    co_await standbys_->keep_warm(true);
+  } else {
+    co_await standbys_->make_ahead();
+  }
+}
+
+/// Whether workers have outlived their round.
+ELASTIC_DECL bool standby_part::do_workers_run() const {
+  const std::vector<attempt_worker> workers = context_.workers();
+  return std::any_of(workers.begin(), workers.end(),
+                     [](const attempt_worker& each) { return each.end.empty(); });
 }
 
 ELASTIC_DECL void standby_part::begin_attempt(const rendezvous_round&) {
   has_begun_ = true;
+  stepped_.clear();
   standbys_->begin_attempt();
 }
 
 ELASTIC_DECL void standby_part::begin_replacement(const rendezvous_round&) {
   has_begun_ = true;
+  stepped_.clear();
   standbys_->begin_replacement();
 }
 
 ELASTIC_DECL std::optional<worker_starts> standby_part::starts() const {
   return standbys_->starts();
+}
+
+ELASTIC_DECL void standby_part::progressed(const worker_progress& made) {
+  const bool is_new = stepped_.insert(made.local_rank).second;
+  const auto workers = static_cast<std::size_t>(context_.local_world_size);
+  if (is_new && stepped_.size() == workers) standbys_->note_steps();
+}
+
+ELASTIC_DECL void standby_part::record(const standby_set::counts& pool) {
+  job_event event;
+  event.kind = job_event::type::standbys_changed;
+  event.count = static_cast<std::int64_t>(pool.ready);
+  event.making = static_cast<std::int64_t>(pool.making);
+  event.bytes = static_cast<std::int64_t>(pool.bytes);
+  context_.journal->record(std::move(event));
 }
 
 ELASTIC_DECL task<void> standby_part::beside_workers(bool may_restart) {

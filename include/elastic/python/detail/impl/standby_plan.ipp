@@ -58,7 +58,8 @@ ELASTIC_DECL void standby_plan::give_up(std::string reason) {
   if (!off_) off_ = std::move(reason);
 }
 
-/// Makes standbys if twice their memory is available, and ends them if less than that of one is.
+/// Makes standbys if twice their memory is available, and ends them one by one while less than that
+/// of one is.
 ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
   using action = standby_step::action;
   constexpr std::uint64_t mib = 1024 * 1024;
@@ -85,26 +86,27 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
   const bool is_working = view.workers == standby_view::stage::work;
   if (view.missing == 0 && is_working) return review(view);
-  if (view.missing == 0) return {action::rest, {}, "every worker has one"};
-  time_point due = is_working ? deadline_after(view.launched, delay_) : view.now;
+  if (view.missing == 0) return {action::rest, {}, "none is missing"};
+  const bool is_early = is_working && !view.have_stepped;
+  time_point due = is_early ? deadline_after(view.launched, delay_) : view.now;
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
-  if (view.now < due && is_working) return {action::wait, due, "the workers begin first"};
+  if (view.now < due && is_early) return {action::wait, due, "the workers begin first"};
   if (view.now < due) return {action::wait, due, "one has ended"};
   const bool is_absent = view.workers == standby_view::stage::absence;
   return {is_absent ? action::make_all : action::make,
           {},
-          fmt::format("{} workers have none", view.missing)};
+          fmt::format("{} are missing", view.missing)};
 }
 
 /// Checks for outdated standbys at increasing intervals: few scripts import much after their first
 /// steps.
 ELASTIC_DECL standby_step standby_plan::review(const standby_view& view) const {
   using action = standby_step::action;
-  if (!view.outdated) return {action::rest, {}, "every worker has one"};
+  if (!view.outdated) return {action::rest, {}, "none is missing"};
   time_point due = deadline_after(view.launched, review_after_);
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
-  if (view.now < due || *view.outdated == 0) return {action::wait, due, "every worker has one"};
-  return {action::make, {}, fmt::format("{} workers have imported more since", *view.outdated)};
+  if (view.now < due || *view.outdated == 0) return {action::wait, due, "none is missing"};
+  return {action::make, {}, fmt::format("{} lack what workers have imported", *view.outdated)};
 }
 
 }  // namespace elastic::detail

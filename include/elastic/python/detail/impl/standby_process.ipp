@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -130,6 +131,10 @@ ELASTIC_DECL task<void> standby_process::until_heard() {
   // A process forked by an import may keep the other end of the socket open, so this also waits for
   // the end of the standby.
   co_await race(wait_for_input(socket_), wait_for_end(*process_));
+}
+
+ELASTIC_DECL void standby_process::raise_priority() {
+  std::ofstream(fmt::format("/proc/{}/autogroup", pid())) << 0;
 }
 
 ELASTIC_DECL void standby_process::kill() noexcept {

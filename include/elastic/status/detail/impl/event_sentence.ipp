@@ -177,6 +177,9 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::step_reached:
       return fmt::format("step {} was reached after {}", event.step.value_or(0),
                          span_words(seconds));
+    case kind::standbys_changed:
+      return fmt::format("{} standby{} ready, {} in the making", event.count.value_or(0),
+                         event.count == 1 ? " is" : "s are", event.making.value_or(0));
     case kind::failure_decided: return "the job is given up" + why;
     case kind::stop_requested: return "a stop was requested" + why;
     case kind::fault_injected: return "a fault was injected" + why;

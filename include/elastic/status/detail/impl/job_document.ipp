@@ -387,6 +387,22 @@ inline std::string replacements_line(const job_replacements& replacements) {
   return line.empty() ? line : line + "\n";
 }
 
+inline std::string standbys_json(const job_standbys& standbys) {
+  json_object json;
+  json.add("ready", standbys.ready).add("making", standbys.making);
+  json.add("memory_bytes", standbys.bytes);
+  return json.text();
+}
+
+/// "standbys: 1 ready (225 MiB), 1 in the making"; empty: none was made.
+inline std::string standbys_line(const job_state& job) {
+  if (!job.standbys() || job.has_ended()) return {};
+  std::string line = fmt::format("standbys: {} ready", job.standbys()->ready);
+  if (job.standbys()->bytes > 0) line += fmt::format(" ({} MiB)", job.standbys()->bytes >> 20);
+  if (job.standbys()->making > 0) line += fmt::format(", {} in the making", job.standbys()->making);
+  return line + "\n";
+}
+
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   const job_state& job = view.job();
   json_object head;
@@ -397,6 +413,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("reason", cut_text(job.reason(), 1024));
   if (job.stall()) head.add_json("stall", stall_json(*job.stall(), job.is_stalled()));
   if (job.replacements().is_known()) head.add_json("replacements", replacements_json(job));
+  if (job.standbys()) head.add_json("standbys", standbys_json(*job.standbys()));
   head.add("group_rank", job.group_rank()).add("base_rank", job.base_rank());
   head.add("restarts", job.restarts()).add("max_restarts", job.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
@@ -431,7 +448,7 @@ ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
   if (job.is_stalled()) {
     text += fmt::format("stalled: {}\n", one_line(job.stall()->event.reason, 1024));
   }
-  text += replacements_line(job.replacements());
+  text += replacements_line(job.replacements()) + standbys_line(job);
   if (!job.attempts().empty()) text += "attempts (UTC)\n";
   for (const job_attempt& attempt : job.attempts()) {
     text += attempt_line(attempt, job.has_ended(), now_us);

@@ -217,6 +217,16 @@ inline void write_replacements(metrics_writer& writer, const job_state& job) {
   writer.sample(static_cast<double>(replacements.abandoned));
 }
 
+/// None in a job that has made no standbys.
+inline void write_standbys(metrics_writer& writer, const job_state& job) {
+  if (!job.standbys()) return;
+  writer.family("elastic_standbys", "gauge", "Number of standbys of the node by state.");
+  writer.sample(static_cast<double>(job.standbys()->ready), label("state", "ready"));
+  writer.sample(static_cast<double>(job.standbys()->making), label("state", "making"));
+  writer.family("elastic_standby_memory_bytes", "gauge", "Memory of the ready standbys of the node.");
+  writer.sample(static_cast<double>(job.standbys()->bytes));
+}
+
 /// A label for each of many would be a series for each of them.
 inline constexpr std::size_t most_named_ranks = 8;
 
@@ -308,6 +318,7 @@ inline void write_view(metrics_writer& writer, const job_view& view, std::int64_
   write_whole_job(writer, view);
   write_time(writer, view, now_us);
   write_replacements(writer, view.job());
+  write_standbys(writer, view.job());
   write_workers(writer, view);
   if (stores) write_stores(writer, *stores);
 }

@@ -104,6 +104,16 @@ ELASTIC_DECL void job_state::begin_run(const journal_record& record) {
   attempts_.back().round = record.event.round.value_or(-1);
 }
 
+ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
+  job_standbys now = standbys_.value_or(job_standbys());
+  now.ready = event.count.value_or(0);
+  now.making = event.making.value_or(0);
+  now.bytes = event.bytes.value_or(0);
+  now.most_ready = std::max(now.most_ready, now.ready);
+  now.most_bytes = std::max(now.most_bytes, now.bytes);
+  standbys_ = now;
+}
+
 /// As much as there is room for.
 ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
                                   const job_event& event) {
@@ -185,6 +195,7 @@ ELASTIC_DECL void job_state::apply(const journal_record& record) {
       end_agent(record);
       break;
     case job_event::type::stall_found: note_stall(record); break;
+    case job_event::type::standbys_changed: note_standbys(event); break;
     case job_event::type::stall_ended:
       is_stalled_ = false;
       if (use_ == time_use::stall) use_time(stalled_use_, record.time_us);
