@@ -207,8 +207,8 @@ class standby_set final : public process_launcher {
     bool is_ready = false;
     /// It runs the script up to its point.
     bool runs_script = false;
-    /// It leaves the processors to workers.
-    bool stands_back = true;
+    /// No process ran when it was begun.
+    bool began_alone = false;
     /// The variables that it has read.
     std::set<std::string> variables;
     /// How many bytes of the record of imports it knows.
@@ -289,6 +289,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
   ELASTIC_DECL void note_failed_run(const std::string& reason);
   ELASTIC_DECL void note_lost_run(const std::optional<exit_status>& end);
+  ELASTIC_DECL bool stands_back() const;
   ELASTIC_DECL task<standby_pointer> start(std::string key);
   ELASTIC_DECL task<void> finish(standby_pointer unfinished);
   ELASTIC_DECL task<void> finish_imports(standby_pointer unfinished);

@@ -865,6 +865,21 @@ TEST_CASE("standby_set: before processes start, each gets a standby, whatever th
   CHECK(job.launcher->started.size() == 4);
 }
 
+TEST_CASE("standby_set: those that are made beside processes stand back, but for the first",
+          "[standby]") {
+  const bool replaces_processes = GENERATE(false, true);
+  stage job({"torch"}, 2, replaces_processes);
+  launch_four(job, "1");
+  job.keep_warm();
+  REQUIRE(make_standbys(job) == std::vector<std::size_t>{5, 7});
+  const auto stands_back = [&](std::size_t index) {
+    return job.launcher->started[index]->variable("ELASTIC_STANDBY").find(":0:1:0:0:script:") !=
+           std::string::npos;
+  };
+  CHECK(stands_back(5) != replaces_processes);
+  CHECK(stands_back(7));
+}
+
 TEST_CASE("standby_set: the first step of all ends the delay", "[standby]") {
   stage job;
   job.launch("1");

@@ -244,7 +244,6 @@ ELASTIC_DECL task<standby_set::refusal> standby_set::become(standby_pointer chos
 /// them, too, if it imported by itself.
 ELASTIC_DECL task<void> standby_set::wait_for(standby_pointer unfinished) {
   unfinished->process->raise_priority();
-  unfinished->stands_back = false;
   const time_point deadline = deadline_after(services_.time->now(), 2 * cost_);
   task<void> finishing = finish(unfinished);
   co_await with_deadline(*services_.time, deadline, std::move(finishing));
@@ -351,7 +350,7 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
   // A round may end before this is called: then the processes are already in their last steps.
   if (stage_ == detail::standby_view::stage::absence) stage_ = detail::standby_view::stage::work;
-  discard_if([](const standby& each) { return !each.is_ready && !each.stands_back; });
+  discard_if([](const standby& each) { return !each.is_ready && each.began_alone; });
   return keep(may_restart);
 }
 
@@ -661,6 +660,13 @@ ELASTIC_DECL void standby_set::note_end() {
                         *plan_.off());
 }
 
+/// Whether a standby leaves the processors to the processes that run. If one is replaced at a time,
+/// the first standby does not: until it is ready, a failure makes all others wait for an import.
+ELASTIC_DECL bool standby_set::stands_back() const {
+  const bool is_urgent = services_.replaces_processes && ready() == 0;
+  return stage_ != detail::standby_view::stage::absence && !is_urgent;
+}
+
 /// Starts a standby, which then imports by itself. Null: there is to be none.
 ELASTIC_DECL task<standby_set::standby_pointer> standby_set::start(std::string key) {
   process_spec spec = slots_.at(key).spec;
@@ -677,7 +683,7 @@ ELASTIC_DECL task<standby_set::standby_pointer> standby_set::start(std::string k
   if (const auto record = record_for(key)) plan.record = record->text();
   plan.modules = modules_text();
   plan.runs_script = runs_script;
-  plan.stands_back = stage_ != detail::standby_view::stage::absence;
+  plan.stands_back = stands_back();
   plan.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
                                                                       : "code";
@@ -687,7 +693,7 @@ ELASTIC_DECL task<standby_set::standby_pointer> standby_set::start(std::string k
   made->pool = slots_.at(key).pool;
   made->made_for = spec;
   made->runs_script = runs_script;
-  made->stands_back = plan.stands_back;
+  made->began_alone = stage_ == detail::standby_view::stage::absence;
   made->known_bytes = plan.record.size();
   made->left_out = plan_.dropped_modules();
   made->process = co_await detail::standby_process::start(services_.launcher, spec, plan);
@@ -793,7 +799,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
   detail::standby_task plan;
   plan.kind = "code";
-  plan.stands_back = stage_ != detail::standby_view::stage::absence;
+  plan.stands_back = stands_back();
   const process_pointer probe =
       co_await detail::standby_process::start(services_.launcher, spec, plan);
   const ended_probe made{*this, probe};
