@@ -14,16 +14,20 @@
 #include <elastic/python/warm_standby.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
+#include <support/channel_peer.hpp>
 #include <support/manual_time.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 namespace {
@@ -255,6 +259,84 @@ TIME_TEST("agent: while the others are waited for standbys are made, also for th
   stage.worker(1).exit(0);
   co_await stage.end();
   CHECK(stage.result().starts.warm == 1);
+  CHECK(stage.is_clean());
+}
+
+/// "0 ready, 1 making; 1 ready, 0 making".
+std::string pools_in(const standby_stage& stage) {
+  std::string text;
+  for (const journal_record& record : stage.journal->after(0)) {
+    if (record.event.kind != job_event::type::standbys_changed) continue;
+    text += fmt::format("{}{} ready, {} making", text.empty() ? "" : "; ",
+                        record.event.count.value_or(-1), record.event.making.value_or(-1));
+  }
+  return text;
+}
+
+TIME_TEST("agent: standbys are made as soon as all workers of the node have reported a step",
+          "[agent][standby]") {
+  standby_stage stage(time);
+  stage.workers.nproc_per_node = 2;
+  const bool replaces_workers = GENERATE(false, true);
+  if (replaces_workers) stage.workers.on_failure = on_failure::replace;
+  stage.start();
+  co_await stage.quiet();
+  REQUIRE(stage.start_count() == 2);
+  test::channel_peer peer_0(stage.worker(0).variable("ELASTIC_CONTROL"), 0);
+  test::channel_peer peer_1(stage.worker(1).variable("ELASTIC_CONTROL"), 1);
+  peer_0.say(R"({"kind":"progress","step":1,"automatic":true})");
+  peer_0.say(R"({"kind":"progress","step":2,"automatic":true})");
+  co_await stage.pass(1s);
+  CHECK(stage.start_count() == 2);
+  peer_1.say(R"({"kind":"progress","step":1,"automatic":true})");
+  co_await stage.pass(1s);
+  REQUIRE(stage.start_count() == 3);
+  stage.be_ready(2);
+  co_await stage.pass(1s);
+  stage.be_ready(3);
+  co_await stage.pass(1s);
+  CHECK(pools_in(stage) == "0 ready, 1 making; 1 ready, 0 making");
+  // If only one worker starts again, one standby is enough.
+  CHECK(stage.start_count() == (replaces_workers ? 4 : 5));
+  stage.agent().stop({});
+  co_await stage.end();
+  CHECK(pools_in(stage).ends_with("; 0 ready, 0 making"));
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent: while survivors wait for a round there are no more standbys than beside workers",
+          "[agent][standby]") {
+  standby_stage stage(time);
+  stage.workers.nproc_per_node = 3;
+  stage.workers.on_failure = on_failure::replace;
+  stage.start();
+  co_await stage.quiet();
+  test::channel_peer peer_0(stage.worker(0).variable("ELASTIC_CONTROL"), 0);
+  test::channel_peer peer_1(stage.worker(1).variable("ELASTIC_CONTROL"), 1);
+  test::channel_peer peer_2(stage.worker(2).variable("ELASTIC_CONTROL"), 2);
+  for (test::channel_peer* peer : {&peer_0, &peer_1, &peer_2}) peer->say(R"({"kind":"survive"})");
+  co_await stage.pass(1s);
+  stage.rendezvous->hold_at = 1;
+  stage.worker(2).end(exit_status::signalled(SIGKILL));
+  co_await stage.pass(1s);
+  peer_0.say(R"({"kind":"ready","epoch":0})");
+  peer_1.say(R"({"kind":"ready","epoch":0})");
+  co_await stage.pass(1s);
+  // Without a delay, but only one.
+  REQUIRE(stage.start_count() == 4);
+  stage.be_ready(3);
+  co_await stage.pass(1s);
+  stage.be_ready(4);
+  co_await stage.pass(1s);
+  CHECK(stage.start_count() == 5);
+  stage.rendezvous->let_meet();
+  co_await stage.pass(1s);
+  stage.say(4, "prepared");
+  co_await stage.pass(1s);
+  CHECK(stage.last_start() == "1 warm");
+  CHECK(stage.start_count() == 5);
+  stage.agent().stop({});
+  co_await stage.end();
   CHECK(stage.is_clean());
 }
 
