@@ -9,8 +9,8 @@ Its --parts, all unless said, for each PyTorch that is found:
   small    ms from the SIGKILL of one of 4 and of 8 ranks to a later step of all, small state
   large    the same for 4 ranks with a state of --megabytes, which is committed every 10 steps, and
            written as a checkpoint every 10 steps where the others restart from one
-  pool     ms from the SIGKILL of one of 4 ranks to the next step of all, --after seconds after the
-           first step of all, a new job each time; and the memory of the standbys at that moment
+  pool     ms from the SIGKILL of one of --ranks (4) to the next step of all, --after seconds after
+           the first step of all, a new job each time; and the memory of the standbys at that moment
   goodput  steps of 4 ranks within --seconds (3600; --short: 600), one rank killed every --between
            seconds (120), a checkpoint every 100 steps: by the seed --seed, the same for all
 
@@ -179,7 +179,7 @@ def measure_pool(release, python, arguments):
         command = [*program, "--on-failure", "replace", "--warm-standby",
                    *arguments.options.split()]
         try:
-            with running(command, python, 4, 0, 0) as job:
+            with running(command, python, arguments.ranks, 0, 0) as job:
                 job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
                 time.sleep(arguments.after)
                 standing = job.standbys()
@@ -193,8 +193,8 @@ def measure_pool(release, python, arguments):
         except Hung as reason:
             print(f"   {reason}", file=sys.stderr)
             spans.append(None)
-    print(f"PyTorch {release}, 4 ranks, {arguments.after} s after the first step of all: SIGKILL "
-          f"to the next step of all, ms | median | quartiles | of replace")
+    print(f"PyTorch {release}, {arguments.ranks} ranks, {arguments.after} s after the first step "
+          f"of all: SIGKILL to the next step of all, ms | median | quartiles | of replace")
     print(row("pool", spans, [span for span in spans if span is not None]), flush=True)
     fast = sum(span is not None and span <= 250 for span in spans)
     print(f"{fast} of {len(spans)} within 250 ms; memory of the standbys: median "
@@ -288,6 +288,7 @@ def main():
     parser.add_argument("--seconds", default=3600, type=int)
     parser.add_argument("--between", default=120, type=int)
     parser.add_argument("--after", default=10, type=float, help="of the part pool (10)")
+    parser.add_argument("--ranks", default=4, type=int, help="of the part pool (4)")
     parser.add_argument("--options", default="", help="more options of its elasticrun")
     parser.add_argument("--short", action="store_true", help="goodput of 600 s")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"],
