@@ -223,7 +223,8 @@ inline void write_standbys(metrics_writer& writer, const job_state& job) {
   writer.family("elastic_standbys", "gauge", "Number of standbys of the node by state.");
   writer.sample(static_cast<double>(job.standbys()->ready), label("state", "ready"));
   writer.sample(static_cast<double>(job.standbys()->making), label("state", "making"));
-  writer.family("elastic_standby_memory_bytes", "gauge", "Memory of the ready standbys of the node.");
+  writer.family("elastic_standby_memory_bytes", "gauge",
+                "Memory of the ready standbys of the node.");
   writer.sample(static_cast<double>(job.standbys()->bytes));
 }
 
