@@ -35,8 +35,8 @@ class job_journal;
 /// and closes in reverse order. By default, each function does nothing.
 ///
 /// If a function throws, the run of the agent fails with its error, and all parts are closed.
-/// Exceptions of `started`, `progressed`, `hung`, `end` and `close` are only logged. The agent
-/// waits for every function: one that blocks its thread blocks the agent.
+/// Exceptions of `started`, `progressed`, `ended`, `failing`, `hung`, `end` and `close` are only
+/// logged. The agent waits for every function: one that blocks its thread blocks the agent.
 ///
 /// Thread-safety: called on the agent's strand.
 class agent_part {
@@ -51,6 +51,15 @@ class agent_part {
     time_point step_at{};
     /// How it ended; empty while it runs.
     std::string end = {};
+    /// When it ended, and whether with success.
+    time_point ended_at{};
+    bool has_succeeded = false;
+    /// When it last sent a message over the control channel; the clock's epoch: never.
+    time_point heard_at{};
+    /// How many bytes of output the agent has copied, and its files have.
+    std::uint64_t written = 0;
+    /// The file in which it reports a failure; empty: there is none.
+    std::string error_file = {};
   };
 
   /// What an agent provides to its parts. Every member is set.
@@ -76,6 +85,9 @@ class agent_part {
     std::function<std::vector<process_spec>()> first_workers;
     /// The workers of this node that were started in the attempt. After the run: none.
     std::function<std::vector<attempt_worker>()> workers;
+    /// The last lines of a worker's stderr; none if they are in a file that may hang. After the
+    /// run: none.
+    std::function<std::vector<std::string>(int local_rank)> last_stderr;
     /// Treats a worker of this node as hung, for this reason, and kills it. After the run: no
     /// effect.
     std::function<void(int local_rank, const std::string& reason)> end_hung;
@@ -183,6 +195,13 @@ class agent_part {
 
   /// Called when a worker of this node has reported its progress.
   virtual void progressed(const worker_progress&) {}
+
+  /// Called when a worker of this node has ended.
+  virtual void ended(const attempt_worker&) {}
+
+  /// Called when a worker of this node has written to stderr that something failed: the begin of a
+  /// traceback of Python, or that PyTorch cannot connect. Only for a stream that the agent copies.
+  virtual void failing(int /*local_rank*/) {}
 
   /// Called before a hung worker is killed.
   virtual void hung(const hung_worker&) {}

@@ -176,6 +176,10 @@ class worker_group {
   /// The workers that were started in this attempt.
   ELASTIC_DECL std::vector<agent_part::attempt_worker> attempt_workers() const;
 
+  /// The last lines of stderr of a worker of this attempt; none if they are in a file that may
+  /// hang.
+  ELASTIC_DECL std::vector<std::string> last_stderr(int local_rank) const;
+
   /// Starts every worker for a round. The workers of the previous round must have been stopped
   /// (`stop`).
   ///
@@ -346,6 +350,8 @@ class worker_group {
   using sights = std::vector<std::optional<detail::worker_sample>>;
   ELASTIC_DECL task<sights> look_at_workers();
   ELASTIC_DECL std::optional<detail::worker_sample> look_at_worker(std::size_t slot);
+  ELASTIC_DECL agent_part::attempt_worker attempt_worker_of(std::size_t slot) const;
+  ELASTIC_DECL std::uint64_t written_by(std::size_t slot) const;
   ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
 
   /// A reader for the last output of a worker of this node.
@@ -464,6 +470,8 @@ class worker_group {
       time_point time{};
       /// The step at the last sample.
       std::int64_t looked = -1;
+      /// When the worker last sent anything.
+      time_point heard{};
     };
     std::vector<reported_step> steps;
     /// By local rank, the files in the log directory that have the worker's output; empty: none.

@@ -87,6 +87,11 @@ class process_set {
     /// Called for each end as soon as it is seen, but not before `start` has returned. If set,
     /// `next_end` and `take_ends` return nothing. Must neither throw nor destroy the set.
     std::function<void(const process_end&)> on_end{};
+    /// Called when a process writes one of the texts to stderr, if that is copied and its plan set
+    /// `keep_tail`. A text that arrives in two pieces may be missed. Must neither throw nor destroy
+    /// the set.
+    std::vector<std::string> alarm_texts{};
+    std::function<void(std::size_t index)> on_alarm{};
     /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
     /// Performs that check. Empty result: the process has ended meanwhile. Null: by /proc.

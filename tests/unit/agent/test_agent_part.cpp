@@ -280,6 +280,7 @@ class probe final : public agent_part {
   }
   std::optional<worker_starts> starts() const override { return std::nullopt; }
   void started(const started_workers&) override { note("started"); }
+  void ended(const attempt_worker& worker) override { note("ended: " + worker.end); }
   task<void> beside_workers(bool) override { return pass("beside_workers"); }
   void end_attempt() override { note("end_attempt"); }
   task<void> end() override { return pass("end"); }
@@ -323,10 +324,11 @@ TIME_TEST("agent part: several are called in order, and closed in reverse order"
   const std::string run = "a started, b started, a beside_workers, b beside_workers, ";
   CHECK(stage.story() == "a wrap, b wrap, a join_delay, b join_delay, round 0, " + attempt +
                              "start 0, " + run +
-                             "end 0: exit code 1, a end_attempt, b end_attempt, gone 0, round 1, " +
+                             "end 0: exit code 1, a ended: exit code 1, b ended: exit code 1, "
+                             "a end_attempt, b end_attempt, gone 0, round 1, " +
                              attempt + "start 1, " + run +
-                             "end 1: exit code 0, gone 1, b end, a end, close, shutdown, "
-                             "b close, a close");
+                             "end 1: exit code 0, a ended: exit code 0, b ended: exit code 0, "
+                             "gone 1, b end, a end, close, shutdown, b close, a close");
   CHECK(stage.is_clean());
 }
 

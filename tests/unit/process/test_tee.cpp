@@ -76,6 +76,7 @@ struct tee_bench {
   void begin(detail::tee_outlets outlets, pid_t pid = 1) {
     copy = std::make_unique<detail::tee>(executor, std::move(source), std::move(outlets));
     copy->begin(pid);
+    copy->watch_for({"Traceback", "failed"}, [this] { ++alarms; });
     auto note = [this](std::exception_ptr failure) {
       has_ended = true;
       has_failed = failure != nullptr;
@@ -107,6 +108,7 @@ struct tee_bench {
   detail::unique_fd source;
   detail::unique_fd sink;
   std::unique_ptr<detail::tee> copy;
+  int alarms = 0;
   asio::cancellation_signal cancel;
   bool has_ended = false;
   bool has_failed = false;
@@ -446,6 +448,23 @@ CO_TEST("tee: while a file stalls it ends when it is cancelled, and says what is
   bench.copy.reset();
   // Else the thread would be left behind.
   CHECK(stalled_log.read_on(4) == "one\n");
+}
+
+CO_TEST("tee: a text that is watched for is told once the last lines have it", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  detail::tee_outlets outlets = bench.outlets("");
+  outlets.keep_tail = true;
+  bench.begin(std::move(outlets));
+  bench.write("epoch 3\n");
+  co_await bench.settle();
+  CHECK(bench.alarms == 0);
+  bench.write("one line\nTraceback (most recent call last):\n");
+  co_await bench.settle();
+  CHECK(bench.alarms == 1);
+  CHECK(bench.copy->tail().size() == 3);
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK(bench.alarms == 1);
 }
 
 CO_TEST("tee: keeps the last lines", "[process]") {

@@ -49,6 +49,8 @@ class agent_parts {
   ELASTIC_DECL std::optional<worker_starts> starts() const;
   ELASTIC_DECL void started(const agent_part::started_workers& start);
   ELASTIC_DECL void progressed(const worker_progress& made);
+  ELASTIC_DECL void ended(const agent_part::attempt_worker& worker);
+  ELASTIC_DECL void failing(int local_rank);
   ELASTIC_DECL void hung(const agent_part::hung_worker& worker);
   ELASTIC_DECL void prepared();
   ELASTIC_DECL task<void> beside_workers(bool may_restart);

@@ -430,14 +430,7 @@ ELASTIC_DECL std::optional<detail::worker_sample> worker_group::look_at_worker(s
   sight.step_at = last.time;
   // A worker whose step advanced is not inspected further.
   if (std::exchange(last.looked, last.number) != last.number) return sight;
-  sight.written = processes_.copied(slot);
-  if (!layout_.may_hang()) {
-    for (const std::string* path : {&attempt_.files[slot].out, &attempt_.files[slot].err}) {
-      std::error_code failure;
-      const std::uintmax_t size = path->empty() ? 0 : std::filesystem::file_size(*path, failure);
-      if (!failure) sight.written += size;
-    }
-  }
+  sight.written = written_by(slot);
   const std::size_t most_files = limits::watched_files / attempt_.workers.size();
   const auto usage = detail::look_at_tree(entry.pid, std::max<std::size_t>(most_files, 1));
   if (!usage) return sight;
@@ -446,6 +439,22 @@ ELASTIC_DECL std::optional<detail::worker_sample> worker_group::look_at_worker(s
   sight.stopped = usage->stopped;
   sight.blocked = usage->blocked;
   return sight;
+}
+
+ELASTIC_DECL std::uint64_t worker_group::written_by(std::size_t slot) const {
+  std::uint64_t written = processes_.copied(slot);
+  if (layout_.may_hang()) return written;
+  for (const std::string* path : {&attempt_.files[slot].out, &attempt_.files[slot].err}) {
+    std::error_code failure;
+    const std::uintmax_t size = path->empty() ? 0 : std::filesystem::file_size(*path, failure);
+    if (!failure) written += size;
+  }
+  return written;
+}
+
+ELASTIC_DECL std::vector<std::string> worker_group::last_stderr(int local_rank) const {
+  if (layout_.may_hang()) return {};
+  return processes_.tail(static_cast<std::size_t>(local_rank));
 }
 
 ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::int64_t rank) const {
@@ -551,6 +560,9 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
   parts.log = services.log;
   parts.console_out = services.console_out;
   parts.console_err = services.console_err;
+  parts.alarm_texts = {"Traceback (most recent call last)",
+                       "The client socket has failed to connect"};
+  parts.on_alarm = [this](std::size_t slot) { parts_->failing(static_cast<int>(slot)); };
   parts.on_end = [this](const process_set::process_end& end) {
     note(end);
     look_into_abort(end);
@@ -558,6 +570,7 @@ ELASTIC_DECL process_set::services worker_group::process_services(const agent_se
     note_cause(end);
     const worker& ended = attempt_.workers.at(end.index);
     if (ended.is_start_reported) note_end_in_journal(ended);
+    parts_->ended(attempt_worker_of(end.index));
     if (on_replica_end_) on_replica_end_(end.index);
   };
   return parts;
@@ -679,13 +692,28 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reas
 ELASTIC_DECL std::vector<agent_part::attempt_worker> worker_group::attempt_workers() const {
   std::vector<agent_part::attempt_worker> started;
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
-    const worker_group::worker& each = attempt_.workers[slot];
-    if (each.pid == 0) continue;
-    const auto& step = attempt_.steps[slot];
-    started.push_back({each.identity.rank, each.identity.local_rank, each.pid, step.number,
-                       step.time, each.end ? each.end->status.text() : std::string()});
+    if (attempt_.workers[slot].pid != 0) started.push_back(attempt_worker_of(slot));
   }
   return started;
+}
+
+ELASTIC_DECL agent_part::attempt_worker worker_group::attempt_worker_of(std::size_t slot) const {
+  const worker_group::worker& entry = attempt_.workers[slot];
+  const attempt::reported_step& step = attempt_.steps[slot];
+  agent_part::attempt_worker seen;
+  seen.rank = entry.identity.rank;
+  seen.local_rank = entry.identity.local_rank;
+  seen.pid = entry.pid;
+  seen.step = step.number;
+  seen.step_at = step.time;
+  seen.heard_at = step.heard;
+  seen.written = written_by(slot);
+  seen.error_file = entry.error_file;
+  if (!entry.end) return seen;
+  seen.end = entry.end->status.text();
+  seen.ended_at = entry.end->time;
+  seen.has_succeeded = entry.end->status.success();
+  return seen;
 }
 
 /// Looks at the other workers after one has aborted: PyTorch's watchdogs abort a worker that waits
@@ -723,6 +751,7 @@ ELASTIC_DECL task<std::string> worker_group::look() {
 
 ELASTIC_DECL void worker_group::take(int local_rank,
                                      const worker_messages::worker_message& message) {
+  attempt_.steps.at(static_cast<std::size_t>(local_rank)).heard = time_->now();
   if (const auto* made = std::get_if<worker_messages::progress>(&message)) {
     take(local_rank, *made);
   } else if (const auto* wish = std::get_if<worker_messages::no_restart>(&message)) {

@@ -22,9 +22,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace elastic::detail {
@@ -65,6 +67,13 @@ class tee {
   /// Sets the process whose output this is, for prefixes that show it. Call it before `run`.
   ELASTIC_DECL void begin(pid_t pid);
 
+  /// Calls a function, which must not throw, for bytes that contain one of these texts, after they
+  /// are remembered. Call it before `run`.
+  void watch_for(std::vector<std::string> texts, std::function<void()> call) {
+    alarm_texts_ = std::move(texts);
+    on_alarm_ = std::move(call);
+  }
+
   /// Copies until every process has closed its end of the pipe, or until `finish`. Await it once.
   ///
   /// Errors: none; the log says what could not be written.
@@ -93,6 +102,7 @@ class tee {
   // Like `read`; also 0 once everything that `finish` still wanted is read.
   ELASTIC_DECL ssize_t read_some();
   ELASTIC_DECL task<void> pass_on(std::string_view bytes);
+  ELASTIC_DECL bool has_alarm(std::string_view bytes) const;
   ELASTIC_DECL void free_large_buffers();
   ELASTIC_DECL task<void> write_matches(std::string_view bytes);
   ELASTIC_DECL task<void> finish_matches();
@@ -113,6 +123,8 @@ class tee {
   /// The bytes that were shown last end in the middle of a line.
   bool is_mid_line_ = false;
   line_tail tail_;
+  std::vector<std::string> alarm_texts_;
+  std::function<void()> on_alarm_;
   asio::cancellation_signal showing_;
   std::uint64_t copied_ = 0;
   bool finishing_ = false;

@@ -199,6 +199,9 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   const auto slot = detail::new_shared<detail::process_slot>(self->strand, index);
   slot->out = slot->make_tee(plan.out, out, parts.console_out, parts.time, parts.log);
   slot->err = slot->make_tee(plan.err, err, parts.console_err, parts.time, parts.log);
+  if (slot->err && plan.err.keep_tail && parts.on_alarm) {
+    slot->err->watch_for(parts.alarm_texts, [call = parts.on_alarm, index] { call(index); });
+  }
   if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {
     slot->tail_file = plan.err.file;
   }

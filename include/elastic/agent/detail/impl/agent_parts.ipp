@@ -109,6 +109,14 @@ ELASTIC_DECL void agent_parts::progressed(const worker_progress& made) {
   tell([&](agent_part& part) { part.progressed(made); });
 }
 
+ELASTIC_DECL void agent_parts::ended(const agent_part::attempt_worker& worker) {
+  tell([&](agent_part& part) { part.ended(worker); });
+}
+
+ELASTIC_DECL void agent_parts::failing(int local_rank) {
+  tell([&](agent_part& part) { part.failing(local_rank); });
+}
+
 ELASTIC_DECL void agent_parts::hung(const agent_part::hung_worker& worker) {
   tell([&](agent_part& part) { part.hung(worker); });
 }
@@ -190,6 +198,9 @@ ELASTIC_DECL std::shared_ptr<agent_parts> make_agent_parts(const agent_services&
   };
   context.workers = [alive, &group] {
     return alive.expired() ? std::vector<agent_part::attempt_worker>() : group.attempt_workers();
+  };
+  context.last_stderr = [alive, &group](int local_rank) {
+    return alive.expired() ? std::vector<std::string>() : group.last_stderr(local_rank);
   };
   context.end_hung = [alive, &group](int local_rank, const std::string& reason) {
     if (!alive.expired()) group.end_hung(local_rank, reason);

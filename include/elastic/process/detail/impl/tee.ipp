@@ -11,12 +11,12 @@
 #include <elastic/base/error.hpp>
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -105,6 +105,7 @@ ELASTIC_DECL ssize_t tee::read_some() {
 
 ELASTIC_DECL task<void> tee::pass_on(std::string_view bytes) {
   if (outlets_.keep_tail) tail_.keep(bytes);
+  if (has_alarm(bytes)) on_alarm_();
   if (outlets_.file && outlets_.file->may_hang()) {
     co_await write_on_thread(outlets_.file, std::string(bytes));
   } else if (outlets_.file) {
@@ -125,6 +126,12 @@ ELASTIC_DECL task<void> tee::pass_on(std::string_view bytes) {
     large_ = std::make_unique_for_overwrite<char[]>(limits::copy_buffer_bytes);
     if (by_line_) batch_.reserve(2 * limits::copy_buffer_bytes);
   }
+}
+
+ELASTIC_DECL bool tee::has_alarm(std::string_view bytes) const {
+  return std::any_of(alarm_texts_.begin(), alarm_texts_.end(), [&](const std::string& text) {
+    return ::memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
+  });
 }
 
 ELASTIC_DECL void tee::free_large_buffers() {
