@@ -4,11 +4,13 @@
 
 #include <support/asio.hpp>
 #include <support/catch.hpp>
+#include <support/raw_client.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -81,6 +83,26 @@ TEST_CASE("port use: who listens at a port", "[process]") {
   client.connect(server.local_endpoint());
   server.close();
   CHECK(listens_at(::getpid(), port, many) == false);
+}
+
+TEST_CASE("port use: a socket has data that its peer has not received", "[process]") {
+  asio::io_context context;
+  tcp::acceptor server(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  tcp::socket client(context);
+  client.connect(server.local_endpoint());
+  tcp::socket peer = server.accept();
+  CHECK(elastic::detail::has_unsent_data(::getpid(), many) == false);
+  client.non_blocking(true);
+  const std::string data(1 << 16, 'x');
+  asio::error_code failure;
+  std::size_t sent = 0;
+  // Until the buffers of both ends are full.
+  while (!failure) sent += client.write_some(asio::buffer(data), failure);
+  CHECK(elastic::detail::has_unsent_data(::getpid(), many) == true);
+  std::string received(sent, '\0');
+  asio::read(peer, asio::buffer(received));
+  CHECK(elastic::test::comes_true(
+      [] { return elastic::detail::has_unsent_data(::getpid(), many) == false; }));
 }
 
 TEST_CASE("port use: connections of descendants count, and a process that has gone has none",

@@ -38,6 +38,10 @@ ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, socke
 ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
                                                       std::size_t most_files);
 
+/// Whether a socket of a process, or of one of its descendants, has data that its peer has not
+/// received yet. Parameters and result: as above.
+ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_files);
+
 /// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
 /// above.
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std::size_t most_files);

@@ -129,6 +129,39 @@ ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t 
   return is_sure ? std::optional(best) : std::nullopt;
 }
 
+/// The inodes of the sockets in a table that have data to send.
+inline std::set<std::uint64_t> unsent_sockets(std::string_view table) {
+  std::set<std::uint64_t> inodes;
+  while (!table.empty()) {
+    std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    // Slot number, own end, peer's end and state.
+    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
+    const std::string_view queues = take_word(line);
+    const auto unsent = number_in(queues.substr(0, queues.find(':')), 16);
+    // Timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
+    const auto inode = number_in(take_word(line), 10);
+    if (unsent.value_or(0) > 0 && inode) inodes.insert(*inode);
+  }
+  return inodes;
+}
+
+ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_files) {
+  std::set<std::uint64_t> unsent;
+  for (const char* table : {"tcp", "tcp6"}) {
+    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
+    unsent.merge(unsent_sockets(read_proc_file(path, limits::socket_table_bytes)));
+  }
+  if (unsent.empty()) return false;
+  bool is_found = false;
+  const bool is_seen = look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    is_found = unsent.contains(inode);
+    return is_found;
+  });
+  return is_seen ? std::optional(is_found) : std::nullopt;
+}
+
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
                                             std::size_t most_files) {
   const sockets_to_port sockets = sockets_of(root, port);
