@@ -60,6 +60,8 @@ void job_features::complete(const elastic::program_config& config, std::size_t r
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   elastic::job_diagnosis diagnosis = config.diagnosis;
   diagnosis.node_name = config.job.rendezvous.node_name;
+  // A rank under a debugger may stand still for any time.
+  diagnosis.notices = !config.debugger.rank;
   elastic::add_diagnosis(services, std::move(diagnosis));
   if (!config.wire.kinds.empty()) elastic::add_wire(services, config.wire);
   merge_output(config, services);

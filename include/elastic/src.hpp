@@ -406,9 +406,12 @@
 #endif
 #if defined(ELASTIC_WITH_DIAGNOSIS)
 #include <elastic/diagnosis/detail/impl/diagnosis_part.ipp>
+#include <elastic/diagnosis/detail/impl/error_file_watch.ipp>
 #include <elastic/diagnosis/detail/impl/inspected_workers.ipp>
 #include <elastic/diagnosis/detail/impl/inspection_answer.ipp>
 #include <elastic/diagnosis/detail/impl/kept_recorders.ipp>
+#include <elastic/diagnosis/detail/impl/notice_judge.ipp>
+#include <elastic/diagnosis/detail/impl/notice_watch.ipp>
 #include <elastic/diagnosis/detail/impl/process_facts.ipp>
 #include <elastic/diagnosis/detail/impl/process_texts.ipp>
 #include <elastic/diagnosis/detail/impl/rank_evidence.ipp>
@@ -425,6 +428,7 @@
 #include <elastic/diagnosis/detail/impl/thread_stack.ipp>
 #include <elastic/diagnosis/detail/impl/user_frame.ipp>
 #include <elastic/diagnosis/detail/impl/wait_graph.ipp>
+#include <elastic/diagnosis/detail/impl/worker_signs.ipp>
 #include <elastic/diagnosis/impl/job_diagnosis.ipp>
 #include <elastic/diagnosis/impl/local_stacks.ipp>
 #endif

@@ -65,6 +65,7 @@ constexpr std::array options_of_role{
     "--log-max-size",           "--log-max-files",
     "--monitor-interval",       "--diagnose",
     "--stall-after",            "--on-stall",
+    "--end-after-error",
     "--warm-standby",           "--standbys",
     "--standby-delay",          "--preload",
     "--chaos",
@@ -79,7 +80,7 @@ constexpr std::array options_of_world{"--nproc-per-node",           "--nnodes",
                                       "--stall-after",              "--on-stall",
                                       "--warm-standby",             "--standbys",
                                       "--standby-delay",            "--preload",
-                                      "--monitor-interval"};
+                                      "--monitor-interval",         "--end-after-error"};
 
 /// The options among these that apply only to Python scripts.
 constexpr std::array options_of_python{"--warm-standby", "--standbys", "--standby-delay",

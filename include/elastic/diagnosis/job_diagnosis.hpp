@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -38,6 +39,14 @@ struct job_diagnosis {
   std::optional<duration> stall_after;
   /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
+  /// The log says, at WARNING, which workers of this node cannot go on, as far as they have shown
+  /// it already: one reported an exception and does not end; some have ended with success and the
+  /// others make no progress. Costs nothing until a worker gives such a sign.
+  bool notices = false;
+  /// With `notices`: how long a worker that has reported an exception, with its error file or with
+  /// a traceback that ends its stderr, may do nothing at all before it is killed as a hung worker,
+  /// with that exception as the reason. 0: it is never killed.
+  duration end_after_error = std::chrono::seconds(30);
   /// What verdicts and stacks call this node. Empty: the host's name.
   std::string node_name;
 };

@@ -10,6 +10,7 @@
 #include <elastic/diagnosis/detail/inspected_workers.hpp>
 #include <elastic/diagnosis/detail/inspection_answer.hpp>
 #include <elastic/diagnosis/detail/kept_recorders.hpp>
+#include <elastic/diagnosis/detail/notice_watch.hpp>
 #include <elastic/diagnosis/detail/round_inspection.hpp>
 #include <elastic/diagnosis/detail/stall_history.hpp>
 #include <elastic/diagnosis/detail/stall_watch.hpp>
@@ -29,7 +30,8 @@
 
 namespace elastic::detail {
 
-/// Inspects the workers of an agent. On the node of group rank 0 it detects stalls of the job.
+/// Inspects the workers of an agent, and says which of them cannot go on. On the node of group rank
+/// 0 it detects stalls of the job.
 class diagnosis_part final : public agent_part {
  public:
   ELASTIC_DECL diagnosis_part(job_diagnosis terms, agent_part::context agent);
@@ -39,6 +41,8 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
+  void ended(const attempt_worker&) override { notices_.evidence(); }
+  void failing(int) override { notices_.evidence(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
   bool wants_last_look() const override { return terms_.opens_workers && context_.has_world; }
@@ -59,6 +63,8 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
   ELASTIC_DECL task<look> inspect(time_point deadline);
   ELASTIC_DECL task<look> inspect_twice(time_point deadline);
+  ELASTIC_DECL notice_watch::place_finder place_finder();
+  ELASTIC_DECL task<std::vector<std::string>> find_places(std::vector<int> local_ranks);
   ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found, time_point deadline);
   ELASTIC_DECL void end_rank(int rank, const std::string& reason);
   ELASTIC_DECL task<stall_verdict> judge(question asked);
@@ -96,6 +102,7 @@ class diagnosis_part final : public agent_part {
   event_flag has_looked_;
   std::string found_;
   time_point found_at_{};
+  notice_watch notices_;
 };
 
 }  // namespace elastic::detail

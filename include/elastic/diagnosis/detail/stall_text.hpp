@@ -82,6 +82,11 @@ inline bool is_in_collective(const std::vector<stack_frame>& stack) {
 /// Whether a program is about to end.
 ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack);
 
+/// Where the main thread of a rank is: "; it is in data.py:88 read_shard", "; its interpreter does
+/// not end, since wandb holds it, in sync.py:88 finish", "; its main thread waits in the kernel, in
+/// futex_do_wait"; empty if that is not known.
+ELASTIC_DECL std::string place_of(const rank_evidence& rank);
+
 /// Lines of evidence about a rank: its positions, its process, its stack.
 ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank);
 

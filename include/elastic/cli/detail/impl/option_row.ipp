@@ -536,6 +536,15 @@ inline std::vector<option_row> make_option_rows() {
                "stopped. It only reports them. --status includes it.",
        .type = flag_type([](option_target& target) -> bool& { return target.watch_workers; }),
        .is_own = true},
+      {.names = "--end-after-error",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "Kill a worker as hung if it has reported an exception, does not end, and has done "
+               "nothing at all for this long: no step, output or heartbeat, and neither computing "
+               "nor reading or writing. 0: never.",
+       .type = seconds_type(
+           in_config(&program_config::diagnosis, &job_diagnosis::end_after_error)),
+       .is_own = true},
       {.names = "--hang-hook",
        .value = "COMMAND",
        .heading = heading_failure,

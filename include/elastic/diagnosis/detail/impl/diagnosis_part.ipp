@@ -24,7 +24,10 @@
 namespace elastic::detail {
 
 ELASTIC_DECL diagnosis_part::diagnosis_part(job_diagnosis terms, agent_part::context agent)
-    : terms_(std::move(terms)), context_(std::move(agent)), has_looked_(context_.strand) {}
+    : terms_(std::move(terms)),
+      context_(std::move(agent)),
+      has_looked_(context_.strand),
+      notices_(terms_, context_, place_finder()) {}
 
 ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_part::wrap(
     std::shared_ptr<process_launcher> inner) {
@@ -57,7 +60,7 @@ ELASTIC_DECL void diagnosis_part::enter_round(const rendezvous_round& round) {
 }
 
 ELASTIC_DECL task<void> diagnosis_part::beside_workers(bool) {
-  co_await race(round_->answer_all(), watch());
+  co_await race(round_->answer_all(), watch(), notices_.run());
 }
 
 // ---- this node's workers ------------------------------------------------------------------------
@@ -92,11 +95,14 @@ ELASTIC_DECL task<std::string> diagnosis_part::answer(round_inspection::request 
 }
 
 ELASTIC_DECL auto diagnosis_part::inspect(time_point deadline) -> task<look> {
+  // The workers answer, which is no work of theirs.
+  notices_.disturb();
   std::vector<agent_part::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
   look seen;
   seen.found = co_await std::move(inspecting);
+  notices_.disturb();
   seen.ranks = ranks_of(seen.found, context_.time->now(), context_.time->wall_now());
   co_return seen;
 }
@@ -123,6 +129,23 @@ ELASTIC_DECL auto diagnosis_part::inspect_twice(time_point deadline) -> task<loo
   look after = co_await inspect(deadline);
   compare_looks(before.ranks, after.ranks);
   co_return after;
+}
+
+ELASTIC_DECL notice_watch::place_finder diagnosis_part::place_finder() {
+  if (!terms_.opens_workers) return nullptr;
+  return [this](std::vector<int> local_ranks) { return find_places(std::move(local_ranks)); };
+}
+
+ELASTIC_DECL task<std::vector<std::string>> diagnosis_part::find_places(
+    std::vector<int> local_ranks) {
+  const look seen = co_await inspect(context_.time->now() + limits::inspection_time);
+  std::vector<std::string> places;
+  for (const inspected_rank& each : seen.ranks) {
+    const bool is_wanted = std::find(local_ranks.begin(), local_ranks.end(),
+                                     each.evidence.local_rank) != local_ranks.end();
+    if (is_wanted) places.push_back(place_of(each.evidence));
+  }
+  co_return places;
 }
 
 ELASTIC_DECL void diagnosis_part::end_rank(int rank, const std::string& reason) {
@@ -168,6 +191,7 @@ ELASTIC_DECL task<stall_verdict> diagnosis_part::judge(question asked) {
 }
 
 ELASTIC_DECL void diagnosis_part::progressed(const worker_progress& made) {
+  notices_.progressed(made);
   if (!made.is_new) return;
   if (made.step > step_) {
     step_ = made.step;

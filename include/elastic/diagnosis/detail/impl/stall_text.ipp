@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/detail/stall_text.hpp>
 
+#include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/diagnosis/detail/user_frame.hpp>
 
@@ -196,6 +197,37 @@ ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack) {
   return std::any_of(stack.begin(), stack.end(), [](const stack_frame& frame) {
     return std::find(ends.begin(), ends.end(), frame.function) != ends.end();
   });
+}
+
+/// The module whose code Python calls at its end: an installed one by its name, another one by its
+/// file. Empty if the stack does not show that.
+inline std::string holder_at_end(const std::vector<stack_frame>& stack) {
+  if (stack.empty() || stack.size() >= limits::stack_frames) return {};
+  // `_shutdown` of threading waits for threads, and calls what was registered there.
+  const bool is_shutdown = stack.back().function == "_shutdown" && stack.size() > 1;
+  const stack_frame& called = is_shutdown ? stack[stack.size() - 2] : stack.back();
+  if (called.function == "<module>" || called.function == "_run_module_as_main") return {};
+  if (is_shutdown && called.file == stack.back().file) return "a thread that is not a daemon";
+  std::string_view file = called.file;
+  constexpr std::string_view installed = "-packages/";
+  const std::size_t package = file.rfind(installed);
+  if (package != file.npos) {
+    file.remove_prefix(package + installed.size());
+    return printable_line(file.substr(0, file.find('/')));
+  }
+  return printable_line(file.substr(file.rfind('/') + 1));
+}
+
+ELASTIC_DECL std::string place_of(const rank_evidence& rank) {
+  const stack_frame* const frame = user_frame(rank.stack);
+  if (frame == nullptr) {
+    if (rank.wait_channel.empty()) return {};
+    return "; its main thread waits in the kernel, in " + printable_line(rank.wait_channel);
+  }
+  const std::string holder = holder_at_end(rank.stack);
+  if (holder.empty()) return "; it is in " + to_string(*frame);
+  return fmt::format("; its interpreter does not end, since {} holds it, in {}", holder,
+                     to_string(*frame));
 }
 
 inline std::string_view to_text(process_state state) {

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/diagnosis/detail/notice_watch.hpp>
+
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/mount_table.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/process/detail/port_use.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL notice_watch::notice_watch(const job_diagnosis& terms,
+                                        const agent_part::context& agent, place_finder places)
+    : is_on_(terms.notices),
+      end_after_error_(terms.end_after_error),
+      node_(terms.node_name.empty() ? host_name() : terms.node_name),
+      agent_(agent),
+      places_(std::move(places)),
+      evidence_(agent.strand) {}
+
+ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
+  steps_[made.local_rank] = made.total;
+}
+
+ELASTIC_DECL task<void> notice_watch::run() {
+  if (!is_on_) co_await agent_.time->sleep_until(time_point::max());
+  steps_.clear();
+  recorded_.clear();
+  printed_.clear();
+  unread_.clear();
+  evidence_.reset();
+  // File systems have coarse clocks.
+  constexpr std::chrono::seconds tolerance(1);
+  began_ = agent_.time->wall_now() - tolerance;
+  error_file_watch files(agent_.strand);
+  for (const agent_part::attempt_worker& each : agent_.workers()) {
+    if (!each.end.empty()) evidence_.set();
+    if (each.error_file.empty() || may_hang(each.error_file)) continue;
+    files.add(each.local_rank, each.error_file);
+    unread_.insert(each.local_rank);
+    // It may have been written before it was watched.
+    if (std::error_code none; std::filesystem::exists(each.error_file, none)) evidence_.set();
+  }
+  co_await race(follow(files), judge());
+}
+
+ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
+  for (;;) {
+    const std::vector<int> ranks = co_await files.written();
+    unread_.insert(ranks.begin(), ranks.end());
+    evidence_.set();
+  }
+}
+
+ELASTIC_DECL task<void> notice_watch::judge() {
+  notice_judge judge(end_after_error_, node_);
+  for (;;) {
+    if (judge.wake_at() == time_point::max()) {
+      co_await evidence_.wait();
+    } else {
+      co_await with_deadline(*agent_.time, judge.wake_at(), evidence_.wait());
+    }
+    evidence_.reset();
+    const time_point now = agent_.time->now();
+    const std::vector<worker_signs> signs = co_await look();
+    std::vector<notice> notices = judge.take(signs, now, std::exchange(is_disturbed_, false));
+    for (notice& each : notices) co_await report(std::move(each));
+  }
+}
+
+/// Takes the signs of all workers. Files are read on a separate thread.
+ELASTIC_DECL task<std::vector<worker_signs>> notice_watch::look() {
+  std::vector<worker_signs> signs;
+  std::map<int, std::string> files;
+  for (const agent_part::attempt_worker& each : agent_.workers()) {
+    worker_signs& seen = signs.emplace_back();
+    seen.rank = each.rank;
+    seen.local_rank = each.local_rank;
+    seen.pid = each.pid;
+    seen.step = each.step;
+    seen.step_at = each.step_at;
+    seen.steps = steps_[each.local_rank];
+    seen.heard_at = each.heard_at;
+    seen.output = each.written;
+    if (!each.end.empty()) {
+      seen.ended = {each.end, each.has_succeeded, each.ended_at};
+    } else {
+      read_failure(seen);
+    }
+    if (unread_.contains(each.local_rank)) files[each.local_rank] = each.error_file;
+  }
+  unread_.clear();
+  using findings = std::pair<std::vector<worker_signs>, std::map<int, std::string>>;
+  const std::function<findings()> reading = [signs, files, since = began_] {
+    findings found{signs, {}};
+    const std::size_t share = limits::watched_files / std::max<std::size_t>(signs.size(), 1);
+    for (worker_signs& each : found.first) {
+      if (!each.ended) each.activity = look_at_activity(each.pid, share);
+      // This takes milliseconds on a host with many connections.
+      if (!each.failure || !each.activity) continue;
+      each.activity->sends = has_unsent_data(each.pid, share).value_or(false);
+    }
+    for (const auto& [rank, file] : files) found.second[rank] = reported_exception(file, since);
+    return found;
+  };
+  findings found = co_await run_blocking<findings>(reading);
+  for (const auto& [rank, text] : found.second) note_failure(rank, text);
+  for (worker_signs& each : found.first) {
+    if (!each.ended && recorded_.contains(each.local_rank)) {
+      each.failure = recorded_[each.local_rank];
+    }
+  }
+  co_return std::move(found.first);
+}
+
+ELASTIC_DECL void notice_watch::note_failure(int local_rank, const std::string& text) {
+  if (!text.empty()) recorded_[local_rank] = {text, agent_.time->now()};
+}
+
+/// An exception in the error file counts more than one on stderr, of which it may be the cause.
+ELASTIC_DECL void notice_watch::read_failure(worker_signs& signs) {
+  const auto recorded = recorded_.find(signs.local_rank);
+  if (recorded != recorded_.end()) {
+    signs.failure = recorded->second;
+    return;
+  }
+  std::string text = uncaught_exception(agent_.last_stderr(signs.local_rank));
+  if (text.empty()) {
+    printed_.erase(signs.local_rank);
+    return;
+  }
+  worker_signs::exception& printed = printed_[signs.local_rank];
+  if (printed.text != text) printed = {std::move(text), agent_.time->now()};
+  signs.failure = printed;
+}
+
+ELASTIC_DECL task<void> notice_watch::report(notice said) {
+  if (said.ended) {
+    agent_.end_hung(*said.ended, said.line);
+    co_return;
+  }
+  if (!places_) {
+    agent_.log.warning("{}; start with --diagnose to see where", said.line);
+    co_return;
+  }
+  task<std::vector<std::string>> finding = places_(std::move(said.places));
+  const std::vector<std::string> found = co_await std::move(finding);
+  agent_.log.warning("{}{}", said.line, fmt::join(found, ""));
+}
+
+}  // namespace elastic::detail

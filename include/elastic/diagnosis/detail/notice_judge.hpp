@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/diagnosis/detail/worker_signs.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What a node says about workers that cannot go on.
+struct notice {
+  /// One printable line. Its end says where the main threads of some workers are, if that is known.
+  std::string line;
+  /// The local ranks of these workers.
+  std::vector<int> places = {};
+  /// The worker to end, and why; empty: none. There is no line then.
+  std::optional<int> ended = {};
+};
+
+/// Decides from what the workers of a node have shown which of them cannot go on. Pure: it takes
+/// signs and the time, and returns what to say and whom to end. design/diagnosis.md has its rules.
+///
+/// Thread-safety: none.
+class notice_judge {
+ public:
+  /// @param end_after_error  see `job_diagnosis::end_after_error`
+  /// @param node             how lines call this node
+  notice_judge(duration end_after_error, std::string node)
+      : end_after_error_(end_after_error), node_(std::move(node)) {}
+
+  /// @param signs      those of all workers of the attempt that were started
+  /// @param disturbed  the workers were inspected meanwhile, so that their activity says nothing
+  ELASTIC_DECL std::vector<notice> take(const std::vector<worker_signs>& signs, time_point now,
+                                        bool disturbed = false);
+
+  /// When to take the next signs; `time_point::max()`: when a worker gives one.
+  time_point wake_at() const { return wake_at_; }
+
+ private:
+  struct record {
+    worker_signs last;
+    /// Since when it has made no progress: no step, message or output.
+    time_point quiet_since{};
+    /// Since when it has done nothing at all.
+    time_point idle_since{};
+    /// When the exceptions were reported that were told, and for which it was ended.
+    std::optional<time_point> told = {};
+    std::optional<time_point> punished = {};
+  };
+  using records = std::vector<const record*>;
+
+  ELASTIC_DECL void compare(record& entry, const worker_signs& signs, time_point now,
+                            bool disturbed) const;
+  ELASTIC_DECL static bool has_failed(const record& entry);
+  ELASTIC_DECL void judge_failure(record& entry, time_point now, std::vector<notice>& notices);
+  struct remainder;
+  ELASTIC_DECL static remainder survey(const records& ended, const records& running);
+  ELASTIC_DECL void judge_rest(const records& ended, const records& running, time_point now,
+                               std::vector<notice>& notices);
+  ELASTIC_DECL std::string name_of(const record& entry) const;
+  ELASTIC_DECL std::string line_about(const remainder& rest, bool are_idle, time_point now) const;
+  ELASTIC_DECL std::string names_of(const records& workers) const;
+  ELASTIC_DECL static std::string ranks_of(const records& workers);
+  /// Whether a time has come; otherwise the next signs are taken then, or earlier.
+  ELASTIC_DECL bool is_due(time_point due, time_point now);
+
+  duration end_after_error_;
+  std::string node_;
+  std::map<int, record> records_;
+  time_point wake_at_ = time_point::max();
+  std::optional<time_point> taken_;
+  /// The last exception or end.
+  time_point evidence_at_{};
+  /// How many had ended when the others were last told, and when that was.
+  std::size_t told_ended_ = 0;
+  time_point told_at_{};
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/diagnosis/detail/impl/notice_judge.ipp>
+#endif

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_part.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/diagnosis/detail/error_file_watch.hpp>
+#include <elastic/diagnosis/detail/notice_judge.hpp>
+#include <elastic/diagnosis/detail/worker_signs.hpp>
+#include <elastic/diagnosis/job_diagnosis.hpp>
+#include <elastic/telemetry/worker_progress.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Says which workers of this node cannot go on, and ends those that have failed and do not end.
+/// Sleeps until a worker gives a sign: it ends, writes its error file, or shows an exception on
+/// stderr. Then it takes the signs of all workers, as often as the `notice_judge` wants them.
+///
+/// Thread-safety: the agent's strand.
+class notice_watch {
+ public:
+  /// Finds out where the main threads of these local ranks are: "; it is in data.py:88 read_shard",
+  /// for each of which that is known.
+  using place_finder = std::function<task<std::vector<std::string>>(std::vector<int>)>;
+
+  /// @param agent   must outlive this object
+  /// @param places  empty: nobody knows
+  ELASTIC_DECL notice_watch(const job_diagnosis& terms, const agent_part::context& agent,
+                            place_finder places);
+
+  ELASTIC_DECL void progressed(const worker_progress& made);
+  /// A worker has ended, or its stderr may show an exception.
+  void evidence() { evidence_.set(); }
+
+  /// The workers do something because they are inspected.
+  void disturb() { is_disturbed_ = true; }
+
+  /// Watches the workers of an attempt, or of an epoch. Without `job_diagnosis::notices` it waits.
+  ///
+  /// Cancellation: all types; nothing else ends it.
+  ELASTIC_DECL task<void> run();
+
+ private:
+  ELASTIC_DECL task<void> follow(error_file_watch& files);
+  ELASTIC_DECL task<void> judge();
+  ELASTIC_DECL task<std::vector<worker_signs>> look();
+  ELASTIC_DECL void read_failure(worker_signs& signs);
+  ELASTIC_DECL void note_failure(int local_rank, const std::string& text);
+  ELASTIC_DECL task<void> report(notice said);
+
+  bool is_on_;
+  duration end_after_error_;
+  std::string node_;
+  const agent_part::context& agent_;
+  place_finder places_;
+  event_flag evidence_;
+  bool is_disturbed_ = false;
+  wall_time began_{};
+  /// By local rank: how many steps there are, the exceptions in error files and on stderr, and the
+  /// error files that may have been written since they were read.
+  std::map<int, std::int64_t> steps_;
+  std::map<int, worker_signs::exception> recorded_;
+  std::map<int, worker_signs::exception> printed_;
+  std::set<int> unread_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/diagnosis/detail/impl/notice_watch.ipp>
+#endif

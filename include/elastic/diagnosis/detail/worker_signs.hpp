@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What the processes of a worker have done so far, as /proc shows it. Sums may decrease when a
+/// process ends.
+struct worker_activity {
+  duration processor_time{};
+  std::size_t processes = 0;
+  /// Bytes that were read and written, and the number of writes. What sockets send and receive by
+  /// calls of their own is not included.
+  std::uint64_t read = 0;
+  std::uint64_t written = 0;
+  std::uint64_t writes = 0;
+  /// A socket has data that its peer has not received yet.
+  bool sends = false;
+  /// A signal or a debugger has stopped one of them.
+  bool is_stopped = false;
+};
+
+/// What a worker of this node has shown at one moment. Texts are as the worker wrote them.
+struct worker_signs {
+  struct exit {
+    /// "exit code 0".
+    std::string how;
+    bool is_success = false;
+    time_point at{};
+  };
+  struct exception {
+    /// "ValueError: no such shard".
+    std::string text;
+    /// When it was reported.
+    time_point at{};
+  };
+
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  /// Empty while it runs.
+  std::optional<exit> ended = {};
+  /// The exception that it reported; empty: none.
+  std::optional<exception> failure = {};
+  /// The last step that it reported (-1: none), when, and how many there are (0: unknown).
+  std::int64_t step = -1;
+  time_point step_at{};
+  std::int64_t steps = 0;
+  /// When it last sent a message, and how many bytes of its output are known.
+  time_point heard_at{};
+  std::uint64_t output = 0;
+  /// Empty: unknown.
+  std::optional<worker_activity> activity = {};
+};
+
+/// Inspects the processes of a worker, but not its sockets (`sends`). Takes about 20 µs for each
+/// process and 5 µs for each thread.
+///
+/// @param most_files  roughly how many files of /proc may be read
+/// Result: empty if the process has ended, or there is too much to read.
+ELASTIC_DECL std::optional<worker_activity> look_at_activity(pid_t root, std::size_t most_files);
+
+/// The exception with which a Python program ends, from the last lines of its stderr: the last line
+/// of a traceback that nobody has caught and after which nothing was printed but messages of
+/// PyTorch's own log. A traceback was not caught if it begins in a module, or if PyTorch's hook for
+/// such exceptions has printed it, which puts the rank before each line.
+///
+/// Result: "ValueError: no such shard"; empty if the lines end in another way.
+ELASTIC_DECL std::string uncaught_exception(const std::vector<std::string>& lines);
+
+/// The exception in the error file of a worker.
+///
+/// @param since  an older file is none of this worker
+/// Result: empty if there is none, it is not complete, not a regular file or too large.
+ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_time since);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/diagnosis/detail/impl/worker_signs.ipp>
+#endif

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Workers that have failed, or are done, and do not end.
+
+#include <support/catch.hpp>
+#include <support/elasticrun_stage.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+#include <support/text.hpp>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace notices_test {
+
+using test::has_text;
+using words = std::vector<std::string>;
+
+const std::string folder_of_scripts = ELASTIC_SOURCE_DIR "/tests/integration/python/";
+
+class failing_job : public test::elasticrun_stage {
+ public:
+  words command(const std::string& how, const words& more = {}) const {
+    return elasticrun({{"--standalone", "--nproc-per-node", "2", "--log-dir", logs()},
+                       more,
+                       {folder_of_scripts + "failing_worker.py", how}});
+  }
+};
+
+TEST_CASE("notices: a worker that reported its failure and does not end is a failed one",
+          "[integration]") {
+  const std::string how = GENERATE("record", "print");
+  CAPTURE(how);
+  failing_job job;
+  const auto result = job.run_command(
+      job.command(how, {"--end-after-error", "0.7", "--max-restarts", "1"}));
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(has_text(result.err, "is hung: it reported 'ValueError: no such shard'"));
+  CHECK(has_text(result.err, "has not ended, and has done nothing for"));
+  CHECK(has_text(test::file_text(job.log_root() / "journal.jsonl"), "worker_hung"));
+}
+
+TEST_CASE("notices: the report of such a worker has its exception", "[integration]") {
+  failing_job job;
+  const auto result = job.run_command(job.command("record", {"--end-after-error", "0.5"}));
+  INFO(result.out << result.err);
+  CHECK(result.code == 1);
+  CHECK(has_text(result.err, "rank      : 1 (local_rank: 1)"));
+  CHECK(has_text(result.err, "ValueError: no such shard"));
+}
+
+TEST_CASE("notices: a worker that goes on after its report lives", "[integration]") {
+  failing_job job;
+  const auto result = job.run_command(job.command("catch", {"--end-after-error", "1.5"}));
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK_FALSE(has_text(result.err, "reported"));
+}
+
+TEST_CASE("notices: a rank that hangs in atexit is named, and where it is", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  failing_job job;
+  words command = job.elasticrun({{"--standalone", "--nproc-per-node", "2", "--diagnose",
+                                   "--node-name", "node3", folder_of_scripts + "hang_at_exit.py"}});
+  const auto environment = job.environment({{"PYTHON_EXEC", python}, {"OMP_NUM_THREADS", "1"}});
+  test::running_program program(command, environment);
+  program.await_err("rank 1 (node3, local rank 1, pid ");
+  program.await_err("reported ValueError 5 s ago and has not ended");
+  program.await_err("its interpreter does not end, since hang_at_exit.py holds it, in "
+                    "hang_at_exit.py:");
+  program.signal(SIGINT);
+  program.wait();
+}
+
+}  // namespace notices_test
+
+}  // namespace
+}  // namespace elastic
