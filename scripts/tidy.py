@@ -130,7 +130,7 @@ BANNED = [
      OWN, r"include/elastic/base/detail/json\.hpp", "includes all of nlohmann/json"),
     (r"(?<![\w.>])(v?fork|popen|system)\s*\(",
      r"include/elastic/|examples/|program/",
-     r"include/elastic/process/detail/impl/fork_launcher\.ipp",
+     r"include/elastic/process/detail/fork_launcher\.ipp",
      "starts a process past process_launcher"),
     (r"\b(SYS_clone3|waitid|waitpid|pidfd_open|pidfd_send_signal|close_range|execvpe?|execve)\b",
      OWN, r"include/elastic/process/", "handles processes outside of process/"),
@@ -237,20 +237,20 @@ def check_layers(tree):
 
 
 def is_shared(target):
-    """Whether ["base", "detail", "ring.hpp"] is a header of SHARED."""
-    name = "/".join([*target[1:-2], target[-1].removesuffix(".hpp")])
-    return target[-2] == "detail" and name in SHARED.get(target[0], [])
+    """Whether ["base", "detail", "ring.hpp"] is a header of SHARED, also in a room of detail/."""
+    name = "/".join([*target[1:target.index("detail")], target[-1].removesuffix(".hpp")])
+    return name in SHARED.get(target[0], [])
 
 
 def umbrellas_of(tree):
     """What each umbrella has to list: that of a folder is its name and .hpp, and lists the headers
     that are in the folder but for the opt-in. The folders of a folder have umbrellas of their own,
-    detail/ and impl/ have none. elastic.hpp lists no umbrella of an opt-in module."""
+    detail/, its rooms and impl/ have none. elastic.hpp lists no umbrella of an opt-in module."""
     expected = {}
     guests = [f"elastic/{module}.hpp" for module in OPT_IN_LAYERS]
     for header, lines in tree.headers().items():
         folder = header.rsplit("/", 1)[0]
-        if folder.endswith("/detail") or header in ("elastic/elastic.hpp", SOURCE, *guests):
+        if "/detail" in folder or header in ("elastic/elastic.hpp", SOURCE, *guests):
             continue
         umbrella = "elastic/elastic.hpp" if folder == "elastic" else folder + ".hpp"
         listed = expected.setdefault(umbrella, set())
@@ -275,9 +275,11 @@ def check_umbrellas(tree):
 
 
 def definitions_of(header):
-    """Where the definitions of a header are: elastic/base/time.hpp → elastic/base/impl/time.ipp."""
+    """Where the definitions of a header are: beside it in detail/, in impl/ for a public header,
+    such as elastic/base/time.hpp → elastic/base/impl/time.ipp."""
     folder, name = header.rsplit("/", 1)
-    return f"{folder}/impl/{name.removesuffix('.hpp')}.ipp"
+    place = folder if "/detail" in folder else f"{folder}/impl"
+    return f"{place}/{name.removesuffix('.hpp')}.ipp"
 
 
 def check_definitions(tree):
@@ -673,7 +675,7 @@ CLEAN = {
                                    "#include <elastic/process/clock.hpp>\n",
     "include/elastic/src.hpp": START + "#include <elastic/process/impl/child.ipp>\n"
                                "#include <elastic/process/impl/clock.ipp>\n"
-                               "#include <elastic/process/detail/impl/pair.ipp>\n",
+                               "#include <elastic/process/detail/pair.ipp>\n",
     "include/elastic/process/impl/child.ipp": START + "#include <elastic/process/child.hpp>\n",
     "include/elastic/process/child.hpp":
         START + "#include <elastic/base/detail/ring.hpp>\nwaitid(1);\n" + DEFINED,
@@ -681,8 +683,8 @@ CLEAN = {
         START + "ELASTIC_DECL int read_time();\n" + DEFINED.replace("child", "clock"),
     "include/elastic/process/impl/clock.ipp": START + "#include <elastic/process/clock.hpp>\n",
     PAIR + ".hpp": START + "#include <elastic/base/config.hpp>\n" +
-        DEFINED.replace("impl/child", "detail/impl/pair"),
-    "include/elastic/process/detail/impl/pair.ipp":
+        DEFINED.replace("impl/child", "detail/pair"),
+    "include/elastic/process/detail/pair.ipp":
         START + "#include <elastic/process/detail/pair.hpp>\n\n"
         "#include <elastic/process/clock.hpp>\n",
     "docs/page.md": "# A page\n\n[here](#a-page), [there](../include/elastic/base.hpp)\n\n"

@@ -44,16 +44,16 @@ SCRIPTED = [f"tests/unit/nodes/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "previous_membership", "inherited_round",
     "leader_connector", "node_contact", "own_fence", "registered_leader", "rendezvous_coordinator",
     "rendezvous_link", "vote_machine")]
-VOTE = "nodes/detail/impl/vote_machine.ipp"
-C10D = "nodes/detail/impl/c10d_rendezvous.ipp"
-CANDIDATE = "nodes/detail/impl/candidate.ipp"
-CONNECTOR = "nodes/detail/impl/leader_connector.ipp"
-LINK = "nodes/detail/impl/rendezvous_link.ipp"
-LEADER = "nodes/detail/impl/registered_leader.ipp"
-REGISTRY = "nodes/detail/impl/registry_connector.ipp"
+VOTE = "nodes/detail/vote_machine.ipp"
+C10D = "nodes/detail/c10d_rendezvous.ipp"
+CANDIDATE = "nodes/detail/candidate.ipp"
+CONNECTOR = "nodes/detail/leader_connector.ipp"
+LINK = "nodes/detail/rendezvous_link.ipp"
+LEADER = "nodes/detail/registered_leader.ipp"
+REGISTRY = "nodes/detail/registry_connector.ipp"
 FORMER = "nodes/detail/previous_membership.hpp"
 CONTACT = "nodes/detail/node_contact.hpp"
-COORDINATOR = "nodes/detail/impl/rendezvous_coordinator.ipp"
+COORDINATOR = "nodes/detail/rendezvous_coordinator.ipp"
 
 # How long the scripted tests may take, in seconds; on a quiet machine they take a tenth of that.
 SCRIPTED_PATIENCE = 300

@@ -117,5 +117,5 @@ class agent_journal {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/agent_journal.ipp>
+#include <elastic/agent/detail/agent_journal.ipp>
 #endif

@@ -104,5 +104,5 @@ ELASTIC_DECL agent_services wrap_launcher(agent_services services, agent_parts& 
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/agent_parts.ipp>
+#include <elastic/agent/detail/agent_parts.ipp>
 #endif

@@ -195,5 +195,5 @@ class agent_run final : public worker_run {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/agent_run.ipp>
+#include <elastic/agent/detail/agent_run.ipp>
 #endif

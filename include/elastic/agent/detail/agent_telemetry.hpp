@@ -111,5 +111,5 @@ class agent_telemetry {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/agent_telemetry.ipp>
+#include <elastic/agent/detail/agent_telemetry.ipp>
 #endif

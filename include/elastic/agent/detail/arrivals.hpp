@@ -54,5 +54,5 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/arrivals.ipp>
+#include <elastic/agent/detail/arrivals.ipp>
 #endif

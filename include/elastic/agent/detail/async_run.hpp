@@ -146,5 +146,5 @@ auto async_run(asio::any_io_executor executor, std::shared_ptr<request_inbox> in
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/async_run.ipp>
+#include <elastic/agent/detail/async_run.ipp>
 #endif

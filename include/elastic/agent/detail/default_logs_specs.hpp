@@ -40,5 +40,5 @@ class default_logs_specs final : public logs_specs {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/default_logs_specs.ipp>
+#include <elastic/agent/detail/default_logs_specs.ipp>
 #endif

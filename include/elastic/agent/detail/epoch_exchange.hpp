@@ -45,5 +45,5 @@ ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_i
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/epoch_exchange.ipp>
+#include <elastic/agent/detail/epoch_exchange.ipp>
 #endif

@@ -99,5 +99,5 @@ class epoch_record {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/epoch_record.ipp>
+#include <elastic/agent/detail/epoch_record.ipp>
 #endif

@@ -153,5 +153,5 @@ class hang_hooks {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/hang_hooks.ipp>
+#include <elastic/agent/detail/hang_hooks.ipp>
 #endif

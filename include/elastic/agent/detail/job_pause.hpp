@@ -56,5 +56,5 @@ class job_pause {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/job_pause.ipp>
+#include <elastic/agent/detail/job_pause.ipp>
 #endif

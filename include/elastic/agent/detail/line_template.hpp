@@ -40,5 +40,5 @@ class line_template {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/line_template.ipp>
+#include <elastic/agent/detail/line_template.ipp>
 #endif

@@ -53,5 +53,5 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/node_checker.ipp>
+#include <elastic/agent/detail/node_checker.ipp>
 #endif

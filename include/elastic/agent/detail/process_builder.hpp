@@ -51,5 +51,5 @@ class process_builder {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/process_builder.ipp>
+#include <elastic/agent/detail/process_builder.ipp>
 #endif

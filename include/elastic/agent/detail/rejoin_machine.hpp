@@ -123,5 +123,5 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/rejoin_machine.ipp>
+#include <elastic/agent/detail/rejoin_machine.ipp>
 #endif

@@ -94,5 +94,5 @@ ELASTIC_DECL stop_request stop_by_destructor(const char* type);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/request_inbox.ipp>
+#include <elastic/agent/detail/request_inbox.ipp>
 #endif

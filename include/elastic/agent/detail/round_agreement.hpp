@@ -58,5 +58,5 @@ ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> t
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/round_agreement.ipp>
+#include <elastic/agent/detail/round_agreement.ipp>
 #endif

@@ -60,5 +60,5 @@ class run_files {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/run_files.ipp>
+#include <elastic/agent/detail/run_files.ipp>
 #endif

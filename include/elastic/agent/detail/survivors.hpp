@@ -124,5 +124,5 @@ class survivors {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/survivors.ipp>
+#include <elastic/agent/detail/survivors.ipp>
 #endif

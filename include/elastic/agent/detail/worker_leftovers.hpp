@@ -92,5 +92,5 @@ class worker_leftovers {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/worker_leftovers.ipp>
+#include <elastic/agent/detail/worker_leftovers.ipp>
 #endif

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/agent_journal.hpp>
+#include <elastic/agent/detail/agent_parts.hpp>
 #include <elastic/agent/detail/pending_command.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/worker_group.hpp>
@@ -73,5 +73,5 @@ class worker_orders {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/worker_orders.ipp>
+#include <elastic/agent/detail/worker_orders.ipp>
 #endif

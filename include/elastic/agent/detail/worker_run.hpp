@@ -111,5 +111,5 @@ class worker_run {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/worker_run.ipp>
+#include <elastic/agent/detail/worker_run.ipp>
 #endif

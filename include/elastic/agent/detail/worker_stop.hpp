@@ -60,5 +60,5 @@ class worker_stop {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/worker_stop.ipp>
+#include <elastic/agent/detail/worker_stop.ipp>
 #endif

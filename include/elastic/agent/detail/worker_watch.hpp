@@ -97,5 +97,5 @@ class worker_watch {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/detail/impl/worker_watch.ipp>
+#include <elastic/agent/detail/worker_watch.ipp>
 #endif

@@ -53,5 +53,5 @@ ELASTIC_DECL void close_on_thread(unique_fd file) noexcept;
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/blocking.ipp>
+#include <elastic/base/detail/blocking.ipp>
 #endif

@@ -105,5 +105,5 @@ std::vector<task<void>> task_list(Tasks... tasks) {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/concurrent_run.ipp>
+#include <elastic/base/detail/concurrent_run.ipp>
 #endif

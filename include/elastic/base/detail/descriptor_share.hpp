@@ -82,5 +82,5 @@ ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> t
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/descriptor_share.ipp>
+#include <elastic/base/detail/descriptor_share.ipp>
 #endif

@@ -15,5 +15,5 @@ ELASTIC_DECL task<void> endless(task<void> work);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/endless.ipp>
+#include <elastic/base/detail/endless.ipp>
 #endif

@@ -100,5 +100,5 @@ task<T> run_on(asio::any_io_executor executor, task<T> work, asio::cancellation_
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/executor_work.ipp>
+#include <elastic/base/detail/executor_work.ipp>
 #endif

@@ -32,5 +32,5 @@ ELASTIC_DECL std::string json_fault(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/json_document.ipp>
+#include <elastic/base/detail/json_document.ipp>
 #endif

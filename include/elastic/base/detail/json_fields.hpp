@@ -80,5 +80,5 @@ class json_fields {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/json_fields.ipp>
+#include <elastic/base/detail/json_fields.ipp>
 #endif

@@ -49,5 +49,5 @@ ELASTIC_DECL bool may_hang(const std::string& path);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/mount_table.ipp>
+#include <elastic/base/detail/mount_table.ipp>
 #endif

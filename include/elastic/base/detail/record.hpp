@@ -196,5 +196,5 @@ Variant read_message(const json_fields& fields, const kind_names<Variant>& kinds
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/record.ipp>
+#include <elastic/base/detail/record.ipp>
 #endif

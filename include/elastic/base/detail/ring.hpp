@@ -238,5 +238,5 @@ class ring::member_operation final : public ring::operation {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/ring.ipp>
+#include <elastic/base/detail/ring.ipp>
 #endif

@@ -37,5 +37,5 @@ task<T> run_shielded(asio::any_io_executor executor, task<T> work,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/shielded_run.ipp>
+#include <elastic/base/detail/shielded_run.ipp>
 #endif

@@ -94,5 +94,5 @@ class waiters {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/base/detail/impl/waiters.ipp>
+#include <elastic/base/detail/waiters.ipp>
 #endif

@@ -34,5 +34,5 @@ ELASTIC_DECL device_listing list_devices();
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/device_listing.ipp>
+#include <elastic/cli/detail/device_listing.ipp>
 #endif

@@ -52,5 +52,5 @@ ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& 
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/given_options.ipp>
+#include <elastic/cli/detail/given_options.ipp>
 #endif

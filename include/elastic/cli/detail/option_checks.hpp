@@ -34,5 +34,5 @@ ELASTIC_DECL void settle_program(const given_options& options,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/option_checks.ipp>
+#include <elastic/cli/detail/option_checks.ipp>
 #endif

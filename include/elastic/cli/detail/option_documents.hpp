@@ -27,5 +27,5 @@ ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/option_documents.ipp>
+#include <elastic/cli/detail/option_documents.ipp>
 #endif

@@ -22,5 +22,5 @@ ELASTIC_DECL std::string_view help_exit_codes();
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/option_help.ipp>
+#include <elastic/cli/detail/option_help.ipp>
 #endif

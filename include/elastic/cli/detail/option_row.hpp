@@ -52,5 +52,5 @@ ELASTIC_DECL const option_row& option_named(std::string_view long_name);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/option_row.ipp>
+#include <elastic/cli/detail/option_row.ipp>
 #endif

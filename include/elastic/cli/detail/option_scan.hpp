@@ -35,5 +35,5 @@ ELASTIC_DECL scanned_arguments scan_options(const std::vector<std::string>& argu
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/option_scan.ipp>
+#include <elastic/cli/detail/option_scan.ipp>
 #endif

@@ -130,5 +130,5 @@ ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/option_types.ipp>
+#include <elastic/cli/detail/option_types.ipp>
 #endif

@@ -85,5 +85,5 @@ ELASTIC_DECL option_type log_size_type();
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/single_option_types.ipp>
+#include <elastic/cli/detail/single_option_types.ipp>
 #endif

@@ -20,5 +20,5 @@ ELASTIC_DECL std::vector<std::string> parse_slurm_hosts(std::string_view list);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/slurm_hosts.ipp>
+#include <elastic/cli/detail/slurm_hosts.ipp>
 #endif

@@ -30,5 +30,5 @@ ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/cli/detail/impl/slurm_step.ipp>
+#include <elastic/cli/detail/slurm_step.ipp>
 #endif

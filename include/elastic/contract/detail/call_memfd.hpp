@@ -113,5 +113,5 @@ class call_memfd {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/contract/detail/impl/call_memfd.ipp>
+#include <elastic/contract/detail/call_memfd.ipp>
 #endif

@@ -113,5 +113,5 @@ ELASTIC_DECL bool changes_by_epoch(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/contract/detail/impl/macros.ipp>
+#include <elastic/contract/detail/macros.ipp>
 #endif

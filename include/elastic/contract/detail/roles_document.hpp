@@ -62,5 +62,5 @@ ELASTIC_DECL std::vector<roles_document::worker> parse_workers(std::string_view 
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/contract/detail/impl/roles_document.ipp>
+#include <elastic/contract/detail/roles_document.ipp>
 #endif

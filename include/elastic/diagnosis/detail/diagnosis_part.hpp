@@ -108,5 +108,5 @@ class diagnosis_part final : public agent_part {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/diagnosis_part.ipp>
+#include <elastic/diagnosis/detail/diagnosis_part.ipp>
 #endif

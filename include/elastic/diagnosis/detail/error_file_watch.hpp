@@ -46,5 +46,5 @@ class error_file_watch {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/error_file_watch.ipp>
+#include <elastic/diagnosis/detail/error_file_watch.ipp>
 #endif

@@ -95,5 +95,5 @@ class inspected_workers final : public process_launcher {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/inspected_workers.ipp>
+#include <elastic/diagnosis/detail/inspected_workers.ipp>
 #endif

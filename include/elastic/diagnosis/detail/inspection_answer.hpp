@@ -74,5 +74,5 @@ ELASTIC_DECL stacks_report report_stacks(const std::vector<std::optional<std::st
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/inspection_answer.ipp>
+#include <elastic/diagnosis/detail/inspection_answer.ipp>
 #endif

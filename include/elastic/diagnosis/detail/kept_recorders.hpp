@@ -60,5 +60,5 @@ class kept_recorders {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/kept_recorders.ipp>
+#include <elastic/diagnosis/detail/kept_recorders.ipp>
 #endif

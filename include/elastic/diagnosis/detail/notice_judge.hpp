@@ -88,5 +88,5 @@ class notice_judge {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/notice_judge.ipp>
+#include <elastic/diagnosis/detail/notice_judge.ipp>
 #endif

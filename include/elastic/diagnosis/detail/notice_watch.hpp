@@ -77,5 +77,5 @@ class notice_watch {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/notice_watch.ipp>
+#include <elastic/diagnosis/detail/notice_watch.ipp>
 #endif

@@ -60,5 +60,5 @@ ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/process_facts.ipp>
+#include <elastic/diagnosis/detail/process_facts.ipp>
 #endif

@@ -21,5 +21,5 @@ ELASTIC_DECL std::string parse_wait_channel(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/process_texts.ipp>
+#include <elastic/diagnosis/detail/process_texts.ipp>
 #endif

@@ -77,5 +77,5 @@ ELASTIC_DECL rank_evidence parse_digest(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/rank_evidence.ipp>
+#include <elastic/diagnosis/detail/rank_evidence.ipp>
 #endif

@@ -53,5 +53,5 @@ class rank_set {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/rank_set.ipp>
+#include <elastic/diagnosis/detail/rank_set.ipp>
 #endif

@@ -34,5 +34,5 @@ ELASTIC_DECL std::vector<std::string> read_left_recorders(const std::string& soc
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/recorder_client.ipp>
+#include <elastic/diagnosis/detail/recorder_client.ipp>
 #endif

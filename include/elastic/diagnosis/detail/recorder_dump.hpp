@@ -28,5 +28,5 @@ ELASTIC_DECL std::vector<group_position> parse_recorder_dump(std::string_view te
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/recorder_dump.ipp>
+#include <elastic/diagnosis/detail/recorder_dump.ipp>
 #endif

@@ -31,5 +31,5 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/recorder_pickle.ipp>
+#include <elastic/diagnosis/detail/recorder_pickle.ipp>
 #endif

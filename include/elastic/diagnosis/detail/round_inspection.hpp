@@ -83,5 +83,5 @@ class round_inspection {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/round_inspection.ipp>
+#include <elastic/diagnosis/detail/round_inspection.ipp>
 #endif

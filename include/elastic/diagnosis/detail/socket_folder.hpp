@@ -47,5 +47,5 @@ ELASTIC_DECL void remove_left_folders(const std::string& place);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/socket_folder.ipp>
+#include <elastic/diagnosis/detail/socket_folder.ipp>
 #endif

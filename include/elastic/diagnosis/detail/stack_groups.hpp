@@ -39,5 +39,5 @@ ELASTIC_DECL std::string to_string(const stack_group& group);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/stack_groups.ipp>
+#include <elastic/diagnosis/detail/stack_groups.ipp>
 #endif

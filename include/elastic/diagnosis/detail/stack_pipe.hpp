@@ -47,5 +47,5 @@ class stack_pipe {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/stack_pipe.ipp>
+#include <elastic/diagnosis/detail/stack_pipe.ipp>
 #endif

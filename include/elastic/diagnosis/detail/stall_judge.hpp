@@ -34,5 +34,5 @@ ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidenc
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/stall_judge.ipp>
+#include <elastic/diagnosis/detail/stall_judge.ipp>
 #endif

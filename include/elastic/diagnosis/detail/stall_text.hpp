@@ -93,5 +93,5 @@ ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/stall_text.ipp>
+#include <elastic/diagnosis/detail/stall_text.ipp>
 #endif

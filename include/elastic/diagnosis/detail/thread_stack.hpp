@@ -38,5 +38,5 @@ ELASTIC_DECL std::vector<stack_frame> parse_main_stack(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/thread_stack.ipp>
+#include <elastic/diagnosis/detail/thread_stack.ipp>
 #endif

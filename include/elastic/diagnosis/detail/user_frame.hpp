@@ -31,5 +31,5 @@ ELASTIC_DECL std::string_view ending_of(std::string_view text, std::size_t most)
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/user_frame.ipp>
+#include <elastic/diagnosis/detail/user_frame.ipp>
 #endif

@@ -109,5 +109,5 @@ ELASTIC_DECL awaited_operation operation_of(const rank_group& group, std::int64_
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/wait_graph.ipp>
+#include <elastic/diagnosis/detail/wait_graph.ipp>
 #endif

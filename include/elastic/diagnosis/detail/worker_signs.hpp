@@ -88,5 +88,5 @@ ELASTIC_DECL std::string reported_exception(const std::string& error_file, wall_
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/diagnosis/detail/impl/worker_signs.ipp>
+#include <elastic/diagnosis/detail/worker_signs.ipp>
 #endif

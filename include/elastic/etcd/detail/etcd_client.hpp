@@ -180,5 +180,5 @@ class etcd_client {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/etcd/detail/impl/etcd_client.ipp>
+#include <elastic/etcd/detail/etcd_client.ipp>
 #endif

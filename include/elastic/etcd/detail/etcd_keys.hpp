@@ -62,5 +62,5 @@ class etcd_keys final : public versioned_keys {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/etcd/detail/impl/etcd_keys.ipp>
+#include <elastic/etcd/detail/etcd_keys.ipp>
 #endif

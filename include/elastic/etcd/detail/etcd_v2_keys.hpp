@@ -116,5 +116,5 @@ class etcd_v2_keys final : public leased_keys {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/etcd/detail/impl/etcd_v2_keys.ipp>
+#include <elastic/etcd/detail/etcd_v2_keys.ipp>
 #endif

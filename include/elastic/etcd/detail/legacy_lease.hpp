@@ -71,5 +71,5 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/etcd/detail/impl/legacy_lease.ipp>
+#include <elastic/etcd/detail/legacy_lease.ipp>
 #endif

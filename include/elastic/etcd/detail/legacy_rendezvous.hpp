@@ -128,5 +128,5 @@ class legacy_rendezvous final : public rendezvous_handler {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/etcd/detail/impl/legacy_rendezvous.ipp>
+#include <elastic/etcd/detail/legacy_rendezvous.ipp>
 #endif

@@ -92,5 +92,5 @@ class legacy_round {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/etcd/detail/impl/legacy_round.ipp>
+#include <elastic/etcd/detail/legacy_round.ipp>
 #endif

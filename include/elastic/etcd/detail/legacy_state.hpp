@@ -59,5 +59,5 @@ ELASTIC_DECL std::string to_text(const legacy_state& state);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/etcd/detail/impl/legacy_state.ipp>
+#include <elastic/etcd/detail/legacy_state.ipp>
 #endif

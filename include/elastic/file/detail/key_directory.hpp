@@ -87,5 +87,5 @@ class key_directory {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/file/detail/impl/key_directory.ipp>
+#include <elastic/file/detail/key_directory.ipp>
 #endif

@@ -45,5 +45,5 @@ struct key_file {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/file/detail/impl/key_file.ipp>
+#include <elastic/file/detail/key_file.ipp>
 #endif

@@ -32,5 +32,5 @@ ELASTIC_DECL nlohmann::json arguments_of(const function_call& call);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/functions/detail/impl/call_value.ipp>
+#include <elastic/functions/detail/call_value.ipp>
 #endif

@@ -25,5 +25,5 @@ inline const bool has_own_functions = (prepare_own_function = run_own_function, 
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/functions/detail/impl/own_functions.ipp>
+#include <elastic/functions/detail/own_functions.ipp>
 #endif

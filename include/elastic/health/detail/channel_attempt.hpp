@@ -218,5 +218,5 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/impl/channel_attempt.ipp>
+#include <elastic/health/detail/channel_attempt.ipp>
 #endif

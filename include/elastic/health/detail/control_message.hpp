@@ -33,5 +33,5 @@ ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/impl/control_message.ipp>
+#include <elastic/health/detail/control_message.ipp>
 #endif

@@ -148,5 +148,5 @@ class worker_liveness {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/impl/worker_liveness.ipp>
+#include <elastic/health/detail/worker_liveness.ipp>
 #endif

@@ -21,5 +21,5 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/detail/impl/gpu_nodes.ipp>
+#include <elastic/launch/detail/gpu_nodes.ipp>
 #endif

@@ -20,5 +20,5 @@ ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_paramet
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/detail/impl/node_journal.ipp>
+#include <elastic/launch/detail/node_journal.ipp>
 #endif

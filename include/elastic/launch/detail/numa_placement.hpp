@@ -33,5 +33,5 @@ ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_b
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/detail/impl/numa_placement.ipp>
+#include <elastic/launch/detail/numa_placement.ipp>
 #endif

@@ -36,5 +36,5 @@ ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys =
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/detail/impl/processor_topology.ipp>
+#include <elastic/launch/detail/processor_topology.ipp>
 #endif

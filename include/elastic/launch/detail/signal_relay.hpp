@@ -31,5 +31,5 @@ ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/detail/impl/signal_relay.ipp>
+#include <elastic/launch/detail/signal_relay.ipp>
 #endif

@@ -25,5 +25,5 @@ ELASTIC_DECL prepared_workers prepare_workers(const launch_config& config, agent
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/detail/impl/worker_preparation.ipp>
+#include <elastic/launch/detail/worker_preparation.ipp>
 #endif

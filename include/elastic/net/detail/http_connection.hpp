@@ -80,5 +80,5 @@ class http_connection {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/http_connection.ipp>
+#include <elastic/net/detail/http_connection.ipp>
 #endif

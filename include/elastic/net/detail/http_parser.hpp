@@ -136,5 +136,5 @@ ELASTIC_DECL std::string http_lower_case(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/http_parser.ipp>
+#include <elastic/net/detail/http_parser.ipp>
 #endif

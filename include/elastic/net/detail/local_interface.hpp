@@ -41,5 +41,5 @@ ELASTIC_DECL std::string local_address_named(const std::string& text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/local_interface.ipp>
+#include <elastic/net/detail/local_interface.ipp>
 #endif

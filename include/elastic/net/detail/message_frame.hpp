@@ -50,5 +50,5 @@ class frame_reader {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/message_frame.ipp>
+#include <elastic/net/detail/message_frame.ipp>
 #endif

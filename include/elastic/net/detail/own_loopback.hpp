@@ -25,5 +25,5 @@ ELASTIC_DECL std::string own_loopback(const asio::any_io_executor& executor,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/own_loopback.ipp>
+#include <elastic/net/detail/own_loopback.ipp>
 #endif

@@ -44,5 +44,5 @@ ELASTIC_DECL port_lease lease_port();
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/port_lease.ipp>
+#include <elastic/net/detail/port_lease.ipp>
 #endif

@@ -106,5 +106,5 @@ ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/secure_session.ipp>
+#include <elastic/net/detail/secure_session.ipp>
 #endif

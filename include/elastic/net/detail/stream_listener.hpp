@@ -88,5 +88,5 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/stream_listener.ipp>
+#include <elastic/net/detail/stream_listener.ipp>
 #endif

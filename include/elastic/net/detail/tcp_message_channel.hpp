@@ -85,5 +85,5 @@ class tcp_message_connector final : public message_connector {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/tcp_message_channel.ipp>
+#include <elastic/net/detail/tcp_message_channel.ipp>
 #endif

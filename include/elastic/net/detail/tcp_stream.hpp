@@ -43,5 +43,5 @@ class tcp_stream final : public byte_stream {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/tcp_stream.ipp>
+#include <elastic/net/detail/tcp_stream.ipp>
 #endif

@@ -32,5 +32,5 @@ ELASTIC_DECL void check_tls_options(const tls_options& options);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/detail/impl/tls_stream.ipp>
+#include <elastic/net/detail/tls_stream.ipp>
 #endif

@@ -169,5 +169,5 @@ class c10d_rendezvous final : public rendezvous_handler {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/c10d_rendezvous.ipp>
+#include <elastic/nodes/detail/c10d_rendezvous.ipp>
 #endif

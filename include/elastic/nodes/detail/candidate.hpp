@@ -197,5 +197,5 @@ class candidate final : public store_extension {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/candidate.ipp>
+#include <elastic/nodes/detail/candidate.ipp>
 #endif

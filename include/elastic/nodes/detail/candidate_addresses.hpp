@@ -34,5 +34,5 @@ ELASTIC_DECL std::string objection_to_local_addr(
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/candidate_addresses.ipp>
+#include <elastic/nodes/detail/candidate_addresses.ipp>
 #endif

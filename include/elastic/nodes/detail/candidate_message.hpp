@@ -155,5 +155,5 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/candidate_message.ipp>
+#include <elastic/nodes/detail/candidate_message.ipp>
 #endif

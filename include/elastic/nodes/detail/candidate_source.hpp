@@ -93,5 +93,5 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_candidate_rendezvous(
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/candidate_source.ipp>
+#include <elastic/nodes/detail/candidate_source.ipp>
 #endif

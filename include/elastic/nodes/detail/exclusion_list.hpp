@@ -75,5 +75,5 @@ ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/exclusion_list.ipp>
+#include <elastic/nodes/detail/exclusion_list.ipp>
 #endif

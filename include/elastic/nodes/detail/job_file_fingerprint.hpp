@@ -31,5 +31,5 @@ ELASTIC_DECL std::string_view job_of_role(std::string_view run_id);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/job_file_fingerprint.ipp>
+#include <elastic/nodes/detail/job_file_fingerprint.ipp>
 #endif

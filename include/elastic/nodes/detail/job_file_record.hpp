@@ -48,5 +48,5 @@ ELASTIC_DECL job_file_record parse_job_file_record(std::string_view text, const 
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/job_file_record.ipp>
+#include <elastic/nodes/detail/job_file_record.ipp>
 #endif

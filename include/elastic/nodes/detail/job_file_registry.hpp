@@ -50,5 +50,5 @@ class job_file_registry {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/job_file_registry.ipp>
+#include <elastic/nodes/detail/job_file_registry.ipp>
 #endif

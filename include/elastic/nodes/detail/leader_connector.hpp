@@ -98,5 +98,5 @@ class leader_connector final : public message_connector {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/leader_connector.ipp>
+#include <elastic/nodes/detail/leader_connector.ipp>
 #endif

@@ -60,5 +60,5 @@ class tcp_leader_network final : public leader_network {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/leader_network.ipp>
+#include <elastic/nodes/detail/leader_network.ipp>
 #endif

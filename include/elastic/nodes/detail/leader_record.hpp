@@ -63,5 +63,5 @@ ELASTIC_DECL loss_claim parse_loss_claim(std::string_view text, const std::strin
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/leader_record.ipp>
+#include <elastic/nodes/detail/leader_record.ipp>
 #endif

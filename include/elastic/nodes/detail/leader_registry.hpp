@@ -61,5 +61,5 @@ class leader_registry {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/leader_registry.ipp>
+#include <elastic/nodes/detail/leader_registry.ipp>
 #endif

@@ -62,5 +62,5 @@ class leader_visitor : public store_extension::conversation {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/leader_visitor.ipp>
+#include <elastic/nodes/detail/leader_visitor.ipp>
 #endif

@@ -37,5 +37,5 @@ ELASTIC_DECL void patience_rows(record_rows& rows, rendezvous_settings& settings
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/message_rows.ipp>
+#include <elastic/nodes/detail/message_rows.ipp>
 #endif

@@ -152,5 +152,5 @@ class registered_leader final : public store_extension,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/registered_leader.ipp>
+#include <elastic/nodes/detail/registered_leader.ipp>
 #endif

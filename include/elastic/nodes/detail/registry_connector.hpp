@@ -150,5 +150,5 @@ class registry_connector final : public message_connector {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/registry_connector.ipp>
+#include <elastic/nodes/detail/registry_connector.ipp>
 #endif

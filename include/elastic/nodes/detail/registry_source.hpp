@@ -49,5 +49,5 @@ class registry_source final : public leader_source {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/registry_source.ipp>
+#include <elastic/nodes/detail/registry_source.ipp>
 #endif

@@ -46,5 +46,5 @@ class registry_watch {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/registry_watch.ipp>
+#include <elastic/nodes/detail/registry_watch.ipp>
 #endif

@@ -6,11 +6,11 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/nodes/detail/exclusion_list.hpp>
-#include <elastic/nodes/detail/previous_membership.hpp>
 #include <elastic/nodes/detail/member_queue.hpp>
 #include <elastic/nodes/detail/newest_round.hpp>
 #include <elastic/nodes/detail/node_contact.hpp>
 #include <elastic/nodes/detail/own_fence.hpp>
+#include <elastic/nodes/detail/previous_membership.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/nodes/detail/report_collector.hpp>
 #include <elastic/nodes/detail/roster_book.hpp>
@@ -471,5 +471,5 @@ class rendezvous_coordinator {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/rendezvous_coordinator.ipp>
+#include <elastic/nodes/detail/rendezvous_coordinator.ipp>
 #endif

@@ -107,5 +107,5 @@ ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const 
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/rendezvous_host.ipp>
+#include <elastic/nodes/detail/rendezvous_host.ipp>
 #endif

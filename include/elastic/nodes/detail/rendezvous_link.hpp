@@ -323,5 +323,5 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/rendezvous_link.ipp>
+#include <elastic/nodes/detail/rendezvous_link.ipp>
 #endif

@@ -229,5 +229,5 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/rendezvous_message.ipp>
+#include <elastic/nodes/detail/rendezvous_message.ipp>
 #endif

@@ -220,5 +220,5 @@ class rendezvous_service final : public store_extension,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/rendezvous_service.ipp>
+#include <elastic/nodes/detail/rendezvous_service.ipp>
 #endif

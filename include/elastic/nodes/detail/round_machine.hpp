@@ -96,5 +96,5 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/round_machine.ipp>
+#include <elastic/nodes/detail/round_machine.ipp>
 #endif

@@ -63,5 +63,5 @@ ELASTIC_DECL void describe(round_register& value, record_rows& rows);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/round_register.ipp>
+#include <elastic/nodes/detail/round_register.ipp>
 #endif

@@ -60,5 +60,5 @@ class static_rendezvous final : public fixed_membership {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/static_rendezvous.ipp>
+#include <elastic/nodes/detail/static_rendezvous.ipp>
 #endif

@@ -271,5 +271,5 @@ class vote_machine {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/nodes/detail/impl/vote_machine.ipp>
+#include <elastic/nodes/detail/vote_machine.ipp>
 #endif

@@ -74,5 +74,5 @@ class console_target {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/console_target.ipp>
+#include <elastic/process/detail/console_target.ipp>
 #endif

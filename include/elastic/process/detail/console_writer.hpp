@@ -59,5 +59,5 @@ class console_writer final : public output_sink {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/console_writer.ipp>
+#include <elastic/process/detail/console_writer.ipp>
 #endif

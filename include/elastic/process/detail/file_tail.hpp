@@ -15,5 +15,5 @@ ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/file_tail.ipp>
+#include <elastic/process/detail/file_tail.ipp>
 #endif

@@ -80,5 +80,5 @@ class fork_launcher final : public process_launcher {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/fork_launcher.ipp>
+#include <elastic/process/detail/fork_launcher.ipp>
 #endif

@@ -45,5 +45,5 @@ class guard_sources {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/guard_file.ipp>
+#include <elastic/process/detail/guard_file.ipp>
 #endif

@@ -126,5 +126,5 @@ class guarded_child final : public child {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/guarded_child.ipp>
+#include <elastic/process/detail/guarded_child.ipp>
 #endif

@@ -21,5 +21,5 @@ ELASTIC_DECL std::string limit_reached(int number, const std::string& root = "")
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/limit_reached.ipp>
+#include <elastic/process/detail/limit_reached.ipp>
 #endif

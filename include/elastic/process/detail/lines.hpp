@@ -187,5 +187,5 @@ class line_tail {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/lines.ipp>
+#include <elastic/process/detail/lines.ipp>
 #endif

@@ -25,5 +25,5 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/memory_room.ipp>
+#include <elastic/process/detail/memory_room.ipp>
 #endif

@@ -25,5 +25,5 @@ ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view c
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/oom_kills.ipp>
+#include <elastic/process/detail/oom_kills.ipp>
 #endif

@@ -158,5 +158,5 @@ class pidfd_child final : public child {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/pidfd_child.ipp>
+#include <elastic/process/detail/pidfd_child.ipp>
 #endif

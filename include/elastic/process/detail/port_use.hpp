@@ -49,5 +49,5 @@ ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port, std:
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/port_use.ipp>
+#include <elastic/process/detail/port_use.ipp>
 #endif

@@ -32,5 +32,5 @@ ELASTIC_DECL std::vector<pid_t> numbered_entries(const std::string& path);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/proc_file.ipp>
+#include <elastic/process/detail/proc_file.ipp>
 #endif

@@ -41,5 +41,5 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/proc_snapshot.ipp>
+#include <elastic/process/detail/proc_snapshot.ipp>
 #endif

@@ -40,5 +40,5 @@ class process_handle {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/process_handle.ipp>
+#include <elastic/process/detail/process_handle.ipp>
 #endif

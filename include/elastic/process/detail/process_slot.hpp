@@ -117,5 +117,5 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/process_slot.ipp>
+#include <elastic/process/detail/process_slot.ipp>
 #endif

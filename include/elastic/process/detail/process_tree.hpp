@@ -75,5 +75,5 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/process_tree.ipp>
+#include <elastic/process/detail/process_tree.ipp>
 #endif

@@ -31,5 +31,5 @@ ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/program_path.ipp>
+#include <elastic/process/detail/program_path.ipp>
 #endif

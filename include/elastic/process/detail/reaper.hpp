@@ -65,5 +65,5 @@ class reaper final : public asio::execution_context::service {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/reaper.ipp>
+#include <elastic/process/detail/reaper.ipp>
 #endif

@@ -20,5 +20,5 @@ ELASTIC_DECL void signal_session_but_leader(pid_t leader, int leader_pidfd, int 
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/session_signal.ipp>
+#include <elastic/process/detail/session_signal.ipp>
 #endif

@@ -27,5 +27,5 @@ ELASTIC_DECL void require_signal(int number, std::string_view what);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/signal_number.ipp>
+#include <elastic/process/detail/signal_number.ipp>
 #endif

@@ -139,5 +139,5 @@ class tee {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/tee.ipp>
+#include <elastic/process/detail/tee.ipp>
 #endif

@@ -35,5 +35,5 @@ ELASTIC_DECL std::optional<tree_usage> look_at_tree(pid_t root, std::size_t most
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/process/detail/impl/tree_usage.ipp>
+#include <elastic/process/detail/tree_usage.ipp>
 #endif

@@ -37,5 +37,5 @@ class hook_archive {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/hook_archive.ipp>
+#include <elastic/python/detail/hook_archive.ipp>
 #endif

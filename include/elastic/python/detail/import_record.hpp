@@ -46,5 +46,5 @@ class import_record {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/import_record.ipp>
+#include <elastic/python/detail/import_record.ipp>
 #endif

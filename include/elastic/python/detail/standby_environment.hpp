@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/python/detail/standby_message.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/process/process_spec.hpp>
+#include <elastic/python/detail/standby_message.hpp>
 
 #include <cstddef>
 #include <set>
@@ -63,5 +63,5 @@ ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& so
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/standby_environment.ipp>
+#include <elastic/python/detail/standby_environment.ipp>
 #endif

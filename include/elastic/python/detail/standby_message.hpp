@@ -86,5 +86,5 @@ inline constexpr std::string_view standby_go = "go";
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/standby_message.ipp>
+#include <elastic/python/detail/standby_message.ipp>
 #endif

@@ -56,5 +56,5 @@ class standby_part final : public agent_part {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/standby_part.ipp>
+#include <elastic/python/detail/standby_part.ipp>
 #endif

@@ -140,5 +140,5 @@ class standby_plan {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/standby_plan.ipp>
+#include <elastic/python/detail/standby_plan.ipp>
 #endif

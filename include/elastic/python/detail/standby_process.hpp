@@ -82,5 +82,5 @@ class standby_process {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/python/detail/impl/standby_process.ipp>
+#include <elastic/python/detail/standby_process.ipp>
 #endif

@@ -34,5 +34,5 @@ class fixed_membership : public rendezvous_handler {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/fixed_membership.ipp>
+#include <elastic/rendezvous/detail/fixed_membership.ipp>
 #endif

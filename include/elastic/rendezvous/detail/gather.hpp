@@ -40,5 +40,5 @@ ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/gather.ipp>
+#include <elastic/rendezvous/detail/gather.ipp>
 #endif

@@ -38,5 +38,5 @@ ELASTIC_DECL task<listen_point> find_listen_point(std::string host);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/listen_point.ipp>
+#include <elastic/rendezvous/detail/listen_point.ipp>
 #endif

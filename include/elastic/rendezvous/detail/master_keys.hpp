@@ -30,5 +30,5 @@ ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/master_keys.ipp>
+#include <elastic/rendezvous/detail/master_keys.ipp>
 #endif

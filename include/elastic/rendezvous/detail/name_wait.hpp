@@ -31,5 +31,5 @@ ELASTIC_DECL task<void> wait_for_name(std::string host, duration patience,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/name_wait.ipp>
+#include <elastic/rendezvous/detail/name_wait.ipp>
 #endif

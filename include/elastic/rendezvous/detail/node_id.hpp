@@ -74,5 +74,5 @@ ELASTIC_DECL bool is_node_name(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/node_id.ipp>
+#include <elastic/rendezvous/detail/node_id.ipp>
 #endif

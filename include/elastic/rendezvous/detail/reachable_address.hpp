@@ -20,5 +20,5 @@ ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/reachable_address.ipp>
+#include <elastic/rendezvous/detail/reachable_address.ipp>
 #endif

@@ -66,5 +66,5 @@ class solo_rendezvous : public fixed_membership {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/solo_rendezvous.ipp>
+#include <elastic/rendezvous/detail/solo_rendezvous.ipp>
 #endif

@@ -44,5 +44,5 @@ class stored_rendezvous final : public solo_rendezvous {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/stored_rendezvous.ipp>
+#include <elastic/rendezvous/detail/stored_rendezvous.ipp>
 #endif

@@ -107,5 +107,5 @@ class worker_store_host {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/rendezvous/detail/impl/worker_store_host.ipp>
+#include <elastic/rendezvous/detail/worker_store_host.ipp>
 #endif

@@ -60,5 +60,5 @@ class moving_rendezvous final : public rendezvous_handler {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/moving_rendezvous.ipp>
+#include <elastic/roles/detail/moving_rendezvous.ipp>
 #endif

@@ -34,5 +34,5 @@ ELASTIC_DECL task<void> await_served_port(served_port port, std::shared_ptr<time
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/port_probe.ipp>
+#include <elastic/roles/detail/port_probe.ipp>
 #endif

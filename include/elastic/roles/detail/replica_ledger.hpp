@@ -46,5 +46,5 @@ class replica_ledger {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/replica_ledger.ipp>
+#include <elastic/roles/detail/replica_ledger.ipp>
 #endif

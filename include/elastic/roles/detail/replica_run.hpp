@@ -120,5 +120,5 @@ class replica_run final : public worker_run {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/replica_run.ipp>
+#include <elastic/roles/detail/replica_run.ipp>
 #endif

@@ -81,5 +81,5 @@ class role_board : public std::enable_shared_from_this<role_board> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_board.ipp>
+#include <elastic/roles/detail/role_board.ipp>
 #endif

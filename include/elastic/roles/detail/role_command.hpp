@@ -56,5 +56,5 @@ class role_command {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_command.ipp>
+#include <elastic/roles/detail/role_command.ipp>
 #endif

@@ -46,5 +46,5 @@ class role_journal : public std::enable_shared_from_this<role_journal> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_journal.ipp>
+#include <elastic/roles/detail/role_journal.ipp>
 #endif

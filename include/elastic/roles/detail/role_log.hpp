@@ -15,5 +15,5 @@ ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_log.ipp>
+#include <elastic/roles/detail/role_log.ipp>
 #endif

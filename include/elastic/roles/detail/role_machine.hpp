@@ -154,5 +154,5 @@ class role_machine {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_machine.ipp>
+#include <elastic/roles/detail/role_machine.ipp>
 #endif

@@ -34,5 +34,5 @@ ELASTIC_DECL std::optional<int> node_bound(const std::vector<role>& roles, const
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_places.ipp>
+#include <elastic/roles/detail/role_places.ipp>
 #endif

@@ -97,5 +97,5 @@ class role_plan {
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_plan.ipp>
+#include <elastic/roles/detail/role_plan.ipp>
 #endif

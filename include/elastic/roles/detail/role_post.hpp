@@ -91,5 +91,5 @@ class role_post final : public role_link, public std::enable_shared_from_this<ro
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_post.ipp>
+#include <elastic/roles/detail/role_post.ipp>
 #endif

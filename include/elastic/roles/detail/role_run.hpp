@@ -158,5 +158,5 @@ class role_run : public std::enable_shared_from_this<role_run> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/role_run.ipp>
+#include <elastic/roles/detail/role_run.ipp>
 #endif

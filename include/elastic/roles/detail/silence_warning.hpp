@@ -26,5 +26,5 @@ ELASTIC_DECL task<void> warn_of_silence(std::string role, std::string waiting,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/roles/detail/impl/silence_warning.ipp>
+#include <elastic/roles/detail/silence_warning.ipp>
 #endif

@@ -41,5 +41,5 @@ ELASTIC_DECL status_answer command_answer(const http_head& request,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/command_request.ipp>
+#include <elastic/status/detail/command_request.ipp>
 #endif

@@ -25,5 +25,5 @@ ELASTIC_DECL std::string span_words(double seconds);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/event_sentence.ipp>
+#include <elastic/status/detail/event_sentence.ipp>
 #endif

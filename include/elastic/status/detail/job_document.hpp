@@ -43,5 +43,5 @@ ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/job_document.ipp>
+#include <elastic/status/detail/job_document.ipp>
 #endif

@@ -55,5 +55,5 @@ ELASTIC_DECL std::string metrics_text(const std::vector<role_metrics>& roles,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/job_metrics.ipp>
+#include <elastic/status/detail/job_metrics.ipp>
 #endif

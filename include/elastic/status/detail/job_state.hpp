@@ -398,5 +398,5 @@ ELASTIC_DECL job_state state_of(const std::vector<journal_record>& records);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/job_state.ipp>
+#include <elastic/status/detail/job_state.ipp>
 #endif

@@ -41,5 +41,5 @@ ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/journal_reader.ipp>
+#include <elastic/status/detail/journal_reader.ipp>
 #endif

@@ -45,5 +45,5 @@ ELASTIC_DECL node_report parse_node_report(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/node_report.ipp>
+#include <elastic/status/detail/node_report.ipp>
 #endif

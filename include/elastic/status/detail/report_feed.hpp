@@ -51,5 +51,5 @@ class report_feed {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/report_feed.ipp>
+#include <elastic/status/detail/report_feed.ipp>
 #endif

@@ -31,5 +31,5 @@ ELASTIC_DECL std::string why_not_ready(const viewed_roles& roles, const role_vie
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/roles_overview.ipp>
+#include <elastic/status/detail/roles_overview.ipp>
 #endif

@@ -111,5 +111,5 @@ ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/status_answer.ipp>
+#include <elastic/status/detail/status_answer.ipp>
 #endif

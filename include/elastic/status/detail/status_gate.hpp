@@ -50,5 +50,5 @@ ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_vi
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/status_gate.ipp>
+#include <elastic/status/detail/status_gate.ipp>
 #endif

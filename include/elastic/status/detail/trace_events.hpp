@@ -66,5 +66,5 @@ class trace_events {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/trace_events.ipp>
+#include <elastic/status/detail/trace_events.ipp>
 #endif

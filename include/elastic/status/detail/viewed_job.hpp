@@ -92,5 +92,5 @@ class viewed_job {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/status/detail/impl/viewed_job.ipp>
+#include <elastic/status/detail/viewed_job.ipp>
 #endif

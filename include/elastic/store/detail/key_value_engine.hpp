@@ -220,5 +220,5 @@ class key_value_engine {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/key_value_engine.ipp>
+#include <elastic/store/detail/key_value_engine.ipp>
 #endif

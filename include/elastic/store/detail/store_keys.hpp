@@ -36,5 +36,5 @@ ELASTIC_DECL std::optional<std::int64_t> leading_number(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/store_keys.ipp>
+#include <elastic/store/detail/store_keys.ipp>
 #endif

@@ -52,5 +52,5 @@ class store_meter {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/store_meter.ipp>
+#include <elastic/store/detail/store_meter.ipp>
 #endif

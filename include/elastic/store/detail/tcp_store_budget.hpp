@@ -44,5 +44,5 @@ class tcp_store_budget {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/tcp_store_budget.ipp>
+#include <elastic/store/detail/tcp_store_budget.ipp>
 #endif

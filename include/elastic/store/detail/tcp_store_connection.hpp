@@ -179,5 +179,5 @@ class tcp_store_connection : public key_value_engine::listener,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/tcp_store_connection.ipp>
+#include <elastic/store/detail/tcp_store_connection.ipp>
 #endif

@@ -95,5 +95,5 @@ class tcp_store_link {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/tcp_store_link.ipp>
+#include <elastic/store/detail/tcp_store_link.ipp>
 #endif

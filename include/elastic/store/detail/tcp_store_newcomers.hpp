@@ -87,5 +87,5 @@ class tcp_store_newcomers {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/tcp_store_newcomers.ipp>
+#include <elastic/store/detail/tcp_store_newcomers.ipp>
 #endif

@@ -222,5 +222,5 @@ ELASTIC_DECL first_bytes classify(std::string_view input);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/tcp_store_protocol.ipp>
+#include <elastic/store/detail/tcp_store_protocol.ipp>
 #endif

@@ -59,5 +59,5 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/tcp_store_reactor_connection.ipp>
+#include <elastic/store/detail/tcp_store_reactor_connection.ipp>
 #endif

@@ -175,5 +175,5 @@ class tcp_store_session {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/detail/impl/tcp_store_session.ipp>
+#include <elastic/store/detail/tcp_store_session.ipp>
 #endif

@@ -19,5 +19,5 @@ class event_handler_registry : public detail::named_factories<std::shared_ptr<ev
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/telemetry/detail/impl/event_handler_registry.ipp>
+#include <elastic/telemetry/detail/event_handler_registry.ipp>
 #endif

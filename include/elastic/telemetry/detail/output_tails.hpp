@@ -65,5 +65,5 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/telemetry/detail/impl/output_tails.ipp>
+#include <elastic/telemetry/detail/output_tails.ipp>
 #endif

@@ -86,5 +86,5 @@ ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, lo
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/telemetry/detail/impl/record_writer.ipp>
+#include <elastic/telemetry/detail/record_writer.ipp>
 #endif

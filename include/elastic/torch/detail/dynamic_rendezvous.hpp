@@ -256,5 +256,5 @@ class dynamic_rendezvous final : public rendezvous_handler {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/dynamic_rendezvous.ipp>
+#include <elastic/torch/detail/dynamic_rendezvous.ipp>
 #endif

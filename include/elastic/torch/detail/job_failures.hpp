@@ -105,5 +105,5 @@ class job_failures {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/job_failures.ipp>
+#include <elastic/torch/detail/job_failures.ipp>
 #endif

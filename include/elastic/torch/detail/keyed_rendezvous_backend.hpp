@@ -61,5 +61,5 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/keyed_rendezvous_backend.ipp>
+#include <elastic/torch/detail/keyed_rendezvous_backend.ipp>
 #endif

@@ -75,5 +75,5 @@ ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/life_sign.ipp>
+#include <elastic/torch/detail/life_sign.ipp>
 #endif

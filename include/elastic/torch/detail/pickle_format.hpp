@@ -88,5 +88,5 @@ ELASTIC_DECL bool is_pickle_text(std::string_view bytes);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/pickle_format.ipp>
+#include <elastic/torch/detail/pickle_format.ipp>
 #endif

@@ -135,5 +135,5 @@ class pickle_reader {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/pickle_reader.ipp>
+#include <elastic/torch/detail/pickle_reader.ipp>
 #endif

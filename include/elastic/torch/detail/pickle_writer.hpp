@@ -81,5 +81,5 @@ class pickle_writer {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/pickle_writer.ipp>
+#include <elastic/torch/detail/pickle_writer.ipp>
 #endif

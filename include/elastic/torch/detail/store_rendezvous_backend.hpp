@@ -64,5 +64,5 @@ class store_rendezvous_backend final : public rendezvous_backend {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/store_rendezvous_backend.ipp>
+#include <elastic/torch/detail/store_rendezvous_backend.ipp>
 #endif

@@ -49,5 +49,5 @@ class torch_agent_watch final : public key_value_engine::listener,
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/torch_agent_watch.ipp>
+#include <elastic/torch/detail/torch_agent_watch.ipp>
 #endif

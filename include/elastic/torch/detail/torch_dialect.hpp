@@ -42,5 +42,5 @@ ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/torch_dialect.ipp>
+#include <elastic/torch/detail/torch_dialect.ipp>
 #endif

@@ -77,5 +77,5 @@ class torch_exit {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/torch_exit.ipp>
+#include <elastic/torch/detail/torch_exit.ipp>
 #endif

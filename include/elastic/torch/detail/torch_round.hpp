@@ -202,5 +202,5 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/torch_round.ipp>
+#include <elastic/torch/detail/torch_round.ipp>
 #endif

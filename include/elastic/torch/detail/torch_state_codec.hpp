@@ -42,5 +42,5 @@ ELASTIC_DECL std::string_view host_attribute(torch_dialect dialect);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/torch_state_codec.ipp>
+#include <elastic/torch/detail/torch_state_codec.ipp>
 #endif

@@ -92,5 +92,5 @@ class pmi_node {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/wire/detail/impl/pmi_node.ipp>
+#include <elastic/wire/detail/pmi_node.ipp>
 #endif

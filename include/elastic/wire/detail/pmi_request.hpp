@@ -64,5 +64,5 @@ class pmi_space {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/wire/detail/impl/pmi_request.ipp>
+#include <elastic/wire/detail/pmi_request.ipp>
 #endif

@@ -74,5 +74,5 @@ class pmi_session {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/wire/detail/impl/pmi_session.ipp>
+#include <elastic/wire/detail/pmi_session.ipp>
 #endif

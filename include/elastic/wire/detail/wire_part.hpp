@@ -60,5 +60,5 @@ class wire_part final : public agent_part {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/wire/detail/impl/wire_part.ipp>
+#include <elastic/wire/detail/wire_part.ipp>
 #endif

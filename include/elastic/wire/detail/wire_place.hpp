@@ -61,5 +61,5 @@ ELASTIC_DECL std::vector<std::string> misleading_variables(const environment_map
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/wire/detail/impl/wire_place.ipp>
+#include <elastic/wire/detail/wire_place.ipp>
 #endif
