@@ -5,7 +5,7 @@
 
 #include "target.hpp"
 
-#include <elastic/agent/detail/line_template.hpp>
+#include <elastic/agent/detail/workers/line_template.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/command_line.hpp>

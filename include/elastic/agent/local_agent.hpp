@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/agent/detail/async_run.hpp>
+#include <elastic/agent/detail/run/async_run.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>

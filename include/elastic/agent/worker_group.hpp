@@ -4,14 +4,14 @@
 
 #include <elastic/agent/agent_part.hpp>
 #include <elastic/agent/agent_services.hpp>
-#include <elastic/agent/detail/attempt_verdict.hpp>
-#include <elastic/agent/detail/agent_parts.hpp>
-#include <elastic/agent/detail/hang_hooks.hpp>
-#include <elastic/agent/detail/process_builder.hpp>
-#include <elastic/agent/detail/role_link.hpp>
-#include <elastic/agent/detail/survivors.hpp>
-#include <elastic/agent/detail/worker_leftovers.hpp>
-#include <elastic/agent/detail/worker_watch.hpp>
+#include <elastic/agent/detail/rounds/survivors.hpp>
+#include <elastic/agent/detail/run/agent_parts.hpp>
+#include <elastic/agent/detail/run/role_link.hpp>
+#include <elastic/agent/detail/workers/attempt_verdict.hpp>
+#include <elastic/agent/detail/workers/hang_hooks.hpp>
+#include <elastic/agent/detail/workers/process_builder.hpp>
+#include <elastic/agent/detail/workers/worker_leftovers.hpp>
+#include <elastic/agent/detail/workers/worker_watch.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/agent/rank_assignment.hpp>

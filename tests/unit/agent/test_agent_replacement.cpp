@@ -3,8 +3,8 @@
 
 // What an agent reports about workers that are replaced while others continue.
 
-#include <elastic/agent/detail/replacement_line.hpp>
-#include <elastic/agent/detail/round_agreement.hpp>
+#include <elastic/agent/detail/rounds/replacement_line.hpp>
+#include <elastic/agent/detail/rounds/round_agreement.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/launch/job_outcome.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/agent_step.hpp>
-#include <elastic/agent/detail/attempt_verdict.hpp>
+#include <elastic/agent/detail/run/agent_step.hpp>
+#include <elastic/agent/detail/workers/attempt_verdict.hpp>
 
 #include <support/catch.hpp>
 

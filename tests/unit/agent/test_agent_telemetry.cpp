@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/agent_telemetry.hpp>
+#include <elastic/agent/detail/run/agent_telemetry.hpp>
 
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/console_event_handler.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/arrivals.hpp>
+#include <elastic/agent/detail/rounds/arrivals.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/epoch_exchange.hpp>
+#include <elastic/agent/detail/rounds/epoch_exchange.hpp>
 
 #include <elastic/agent/rank_exchange.hpp>
 #include <elastic/base/error.hpp>

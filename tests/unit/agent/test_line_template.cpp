@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/line_template.hpp>
+#include <elastic/agent/detail/workers/line_template.hpp>
 #include <elastic/base/error.hpp>
 
 #include <support/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/default_logs_specs.hpp>
+#include <elastic/agent/detail/workers/default_logs_specs.hpp>
 #include <elastic/agent/logs_specs.hpp>
 
 #include <elastic/agent/logs_specs_registry.hpp>

@@ -3,7 +3,7 @@
 
 // The command that checks, before each attempt, whether a node is healthy.
 
-#include <elastic/agent/detail/node_checker.hpp>
+#include <elastic/agent/detail/workers/node_checker.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/shell_command.hpp>
 #include <elastic/base/error.hpp>

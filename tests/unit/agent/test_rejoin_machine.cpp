@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/rejoin_machine.hpp>
+#include <elastic/agent/detail/rounds/rejoin_machine.hpp>
 
 #include <elastic/base/detail/random.hpp>
 #include <support/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/survivors.hpp>
+#include <elastic/agent/detail/rounds/survivors.hpp>
 
 #include <elastic/health/worker_channels.hpp>
 #include <support/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/uninterruptible_watch.hpp>
+#include <elastic/agent/detail/workers/uninterruptible_watch.hpp>
 
 #include <support/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/agent/detail/worker_watch.hpp>
+#include <elastic/agent/detail/workers/worker_watch.hpp>
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>

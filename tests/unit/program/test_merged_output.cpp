@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <program/output/merged_output.hpp>
 
-#include <elastic/agent/detail/default_logs_specs.hpp>
+#include <elastic/agent/detail/workers/default_logs_specs.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/base/race.hpp>

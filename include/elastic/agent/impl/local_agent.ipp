@@ -4,11 +4,11 @@
 
 #include <elastic/agent/local_agent.hpp>
 
-#include <elastic/agent/detail/agent_parts.hpp>
-#include <elastic/agent/detail/agent_run.hpp>
-#include <elastic/agent/detail/command_reply.hpp>
-#include <elastic/agent/detail/inbox_service.hpp>
-#include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/detail/run/agent_parts.hpp>
+#include <elastic/agent/detail/run/agent_run.hpp>
+#include <elastic/agent/detail/run/command_reply.hpp>
+#include <elastic/agent/detail/run/inbox_service.hpp>
+#include <elastic/agent/detail/run/request_inbox.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>

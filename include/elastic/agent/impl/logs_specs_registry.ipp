@@ -4,7 +4,7 @@
 
 #include <elastic/agent/logs_specs_registry.hpp>
 
-#include <elastic/agent/detail/default_logs_specs.hpp>
+#include <elastic/agent/detail/workers/default_logs_specs.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 
 #include <memory>

@@ -4,9 +4,9 @@
 
 #include <elastic/agent/worker_group.hpp>
 
-#include <elastic/agent/detail/default_logs_specs.hpp>
-#include <elastic/agent/detail/program_environment.hpp>
-#include <elastic/agent/detail/uninterruptible_watch.hpp>
+#include <elastic/agent/detail/workers/default_logs_specs.hpp>
+#include <elastic/agent/detail/workers/program_environment.hpp>
+#include <elastic/agent/detail/workers/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/new_shared.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/agent/worker_spec.hpp>
 
-#include <elastic/agent/detail/line_template.hpp>
+#include <elastic/agent/detail/workers/line_template.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>

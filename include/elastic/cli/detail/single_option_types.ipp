@@ -4,8 +4,7 @@
 
 #include <elastic/cli/detail/single_option_types.hpp>
 
-#include <elastic/agent/detail/line_template.hpp>
-#include <elastic/python/warm_standby.hpp>
+#include <elastic/agent/detail/workers/line_template.hpp>
 #include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -13,8 +12,9 @@
 #include <elastic/cli/detail/option_types.hpp>
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/status/status_address.hpp>
 #include <elastic/process/processor_set.hpp>
+#include <elastic/python/warm_standby.hpp>
+#include <elastic/status/status_address.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/detail/run/request_inbox.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/task.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/launch/job.hpp>
 
-#include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/detail/run/request_inbox.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/shielded_run.hpp>

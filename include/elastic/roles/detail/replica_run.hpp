@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/agent/agent_part.hpp>
-#include <elastic/agent/detail/pending_command.hpp>
-#include <elastic/agent/detail/worker_run.hpp>
+#include <elastic/agent/detail/run/pending_command.hpp>
+#include <elastic/agent/detail/run/worker_run.hpp>
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>

@@ -4,7 +4,7 @@
 
 #include <elastic/roles/detail/replica_run.hpp>
 
-#include <elastic/agent/detail/role_link.hpp>
+#include <elastic/agent/detail/run/role_link.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/detail/role_link.hpp>
+#include <elastic/agent/detail/run/role_link.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/contract/detail/roles_document.hpp>

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/detail/pending_command.hpp>
-#include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/detail/run/pending_command.hpp>
+#include <elastic/agent/detail/run/request_inbox.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/run_result.hpp>

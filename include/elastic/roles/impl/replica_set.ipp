@@ -4,9 +4,9 @@
 
 #include <elastic/roles/replica_set.hpp>
 
-#include <elastic/agent/detail/command_reply.hpp>
-#include <elastic/agent/detail/inbox_service.hpp>
-#include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/detail/run/command_reply.hpp>
+#include <elastic/agent/detail/run/inbox_service.hpp>
+#include <elastic/agent/detail/run/request_inbox.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/process/detail/port_use.hpp>
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// How long workers may take to reach `init_process_group` before the log names the missing ones.
+inline constexpr std::chrono::seconds arrival_patience{30};
+
+/// A running worker of this node.
+struct worker_arrival {
+  std::int64_t rank = 0;
+  pid_t pid = 0;
+  /// Whether it is connected to the workers' store; empty: unknown.
+  std::optional<port_use> use = {};
+};
+
+/// Which workers have connected to the workers' store.
+struct arrivals {
+  /// The workers of this node, by rank.
+  std::vector<worker_arrival> own = {};
+  /// Whether all workers of this node still run.
+  bool do_all_run = true;
+  /// How many ranks of the job have connected; empty: this node does not serve the store.
+  std::optional<std::int64_t> come = {};
+  std::int64_t world = 1;
+  /// "10.0.0.7:29500".
+  std::string store = {};
+};
+
+/// Inspects the connections of workers to a port, on a separate thread.
+///
+/// @param workers  without `use`
+/// Cancellation: all types.
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port);
+
+/// Names the missing workers in one sentence. Empty if no worker is missing, if none has connected
+/// (so that the job may not use the store), or if nothing is known.
+ELASTIC_DECL std::string missing_workers(const arrivals& seen);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/rounds/arrivals.ipp>
+#endif

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/rounds/arrivals.hpp>
+
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/joined_text.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// "rank 3", "ranks 3, 5 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more".
+inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
+  constexpr std::size_t most = 8;
+  const std::span<const std::int64_t> all(ranks);
+  if (all.size() == 1) return fmt::format("rank {}", all.front());
+  if (all.size() > most) {
+    return fmt::format("ranks {} and {} more", joined_text(all.first(most), ", "),
+                       all.size() - most);
+  }
+  return fmt::format("ranks {} and {}", joined_text(all.first(all.size() - 1), ", "), all.back());
+}
+
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port) {
+  std::function<std::vector<worker_arrival>()> look = [workers = std::move(workers), port] {
+    std::vector<worker_arrival> seen = workers;
+    const std::size_t share = limits::watched_files / std::max<std::size_t>(seen.size(), 1);
+    for (worker_arrival& worker : seen) worker.use = look_at_port_use(worker.pid, port, share);
+    return seen;
+  };
+  task<std::vector<worker_arrival>> looking = run_blocking<std::vector<worker_arrival>>(look);
+  co_return co_await std::move(looking);
+}
+
+/// Where the missing ranks may be, as the end of a sentence.
+inline std::string_view place_of_missing(const arrivals& seen, std::size_t connected) {
+  if (!seen.do_all_run) return "; workers of this node have ended, and may not have come";
+  const auto is_seen = [](const worker_arrival& each) { return each.use.has_value(); };
+  const bool is_known = std::any_of(seen.own.begin(), seen.own.end(), is_seen);
+  if (connected == 0 && is_known) {
+    return "; no process of this node's workers has a connection to it";
+  }
+  if (connected < seen.own.size()) return "";
+  return "; all of this node have, and the logs of the other nodes name those that are missing "
+         "there";
+}
+
+ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
+  if (seen.come && *seen.come >= seen.world) return {};
+  std::vector<std::int64_t> missing;
+  std::vector<std::int64_t> connecting;
+  std::size_t connected = 0;
+  for (const worker_arrival& worker : seen.own) {
+    if (worker.use == port_use::connected) ++connected;
+    if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
+    if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
+  }
+  const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
+  if (!is_used) return {};
+  const std::string count =
+      seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
+  if (missing.empty() && count.empty()) return {};
+  // Workers that run where this node cannot inspect them, for example in a container, may have
+  // connected.
+  const bool sees_none = connected == 0 && connecting.empty();
+  if (missing.empty() || sees_none) {
+    return fmt::format("after {} s {} to init_process_group at {}{}", arrival_patience.count(),
+                       count, seen.store, place_of_missing(seen, connected));
+  }
+  const bool is_one = missing.size() == 1;
+  std::string text = fmt::format(
+      "{} {} not come to init_process_group after {} s: {} no connection to the store of the "
+      "workers at {}{}",
+      rank_list(missing), is_one ? "has" : "have", arrival_patience.count(),
+      is_one ? "it has" : "they have", seen.store,
+      count.empty() ? std::string() : fmt::format(" ({})", count));
+  if (connecting.empty()) return text;
+  const bool is_one_connecting = connecting.size() == 1;
+  return text + fmt::format(
+                    "; {} {} to connect and {} no answer: does a firewall let the port through, "
+                    "and does local_addr of the node there name an address that others reach?",
+                    rank_list(connecting), is_one_connecting ? "tries" : "try",
+                    is_one_connecting ? "gets" : "get");
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_part.hpp>
+#include <elastic/agent/rank_assignment.hpp>
+#include <elastic/agent/restart_ledger.hpp>
+#include <elastic/agent/worker_group.hpp>
+#include <elastic/agent/worker_spec.hpp>
+#include <elastic/agent/worker_starts.hpp>
+#include <elastic/agent/worker_state.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/health/checkpoint_outcome.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/process/stop_plan.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/telemetry/job_event.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace elastic::detail {
+
+/// Writes each decision of an agent to the journal, with its round and attempt.
+///
+/// Thread-safety: the agent's strand.
+class agent_journal {
+ public:
+  /// All arguments must outlive this object.
+  ELASTIC_DECL agent_journal(job_journal& journal, const worker_spec& spec,
+                             const worker_group& group, time_source& time);
+
+  agent_journal(const agent_journal&) = delete;
+  agent_journal& operator=(const agent_journal&) = delete;
+
+  /// The name of this node, for people.
+  std::string node() const { return journal_.node().empty() ? host_name() : journal_.node(); }
+
+  // ---- context of later events ------------------------------------------------------------------
+
+  ELASTIC_DECL void begin_round(std::int64_t round);
+  /// @param attempt  how often workers had failed when the attempt began
+  void begin_attempt(std::int64_t attempt) { attempt_ = attempt; }
+  void leave_rounds() { round_.reset(); }
+
+  // ---- the run ----------------------------------------------------------------------------------
+
+  /// Notes an event that has only a kind and a reason.
+  ELASTIC_DECL void note(job_event::type kind, std::string reason = {});
+
+  ELASTIC_DECL void note_start(std::string run_id, std::string backend);
+  ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
+  ELASTIC_DECL void note_stop_request(std::string reason, int signal);
+  ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
+
+  // ---- attempts ---------------------------------------------------------------------------------
+
+  ELASTIC_DECL void note_round(const rendezvous_round& round, const assigned_ranks& ranks,
+                               time_point began);
+  /// @param starts  how the workers were started; empty: not counted
+  ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
+                                 const std::optional<worker_starts>& starts, time_point began);
+  /// @param stepped  when the workers last reported another step in this epoch; empty: never
+  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures,
+                                   std::optional<time_point> stepped);
+
+  /// Notes that workers of the last round continue in this one.
+  /// @param change  what ended the last round
+  /// @param start   how many workers of this node stayed, and which ranks were replaced
+  /// @param ended   when this node learned of the end
+  ELASTIC_DECL void note_replacement(const rendezvous_change& change,
+                                     const agent_part::started_workers& start,
+                                     time_point ended);
+  /// Notes that the workers have reported their first step of an epoch, which an earlier worker of
+  /// this node had reported before.
+  ELASTIC_DECL void note_rollback(std::int64_t step);
+  /// Notes that the workers have reached the furthest step of any earlier worker of this node.
+  ELASTIC_DECL void note_step(std::int64_t step, time_point since);
+
+  /// Notes how the workers of a round ended, once for each round.
+  ELASTIC_DECL void note_verdict();
+  /// @param replaces  the other workers keep their processes, as far as this node knows
+  ELASTIC_DECL void note_decision(const restart_ledger::decision& decision, int failures,
+                                  bool replaces);
+  /// Notes what was left by the worker whose failure ended the attempt, if it ran on this node.
+  ELASTIC_DECL void note_cause();
+
+  ELASTIC_DECL void note_checkpoint(const checkpoint_outcome& outcome, time_point began);
+  ELASTIC_DECL void note_exit_barrier(std::string state, std::string reason, time_point began);
+
+  /// Awaits `stopping`, which stops the workers, and notes how long it takes; notes nothing if no
+  /// worker runs. Errors and cancellation: those of `stopping`.
+  ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
+
+ private:
+  ELASTIC_DECL job_event about(job_event::type kind) const;
+  ELASTIC_DECL job_event about_ranks(job_event::type kind, const rendezvous_round& round,
+                                     const assigned_ranks& ranks, time_point began) const;
+  ELASTIC_DECL double seconds_since(time_point then) const;
+
+  job_journal& journal_;
+  const worker_spec& spec_;
+  const worker_group& group_;
+  time_source& time_;
+  /// Empty before the first round and after the last.
+  std::optional<std::int64_t> round_;
+  std::int64_t attempt_ = 0;
+  bool is_judged_ = false;
+  /// The end of the attempt's workers has been noted.
+  bool is_stopped_ = true;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/run/agent_journal.ipp>
+#endif

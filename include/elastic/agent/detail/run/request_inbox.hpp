@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/run/pending_command.hpp>
+#include <elastic/agent/stop_request.hpp>
+#include <elastic/agent/worker_request.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
+#include <elastic/base/task.hpp>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace elastic::detail {
+
+/// Passes a signal on to the workers. It need not end them.
+struct signal_request {
+  int number = 0;
+};
+
+/// Sends a signal to one worker of the job, if that runs on this node.
+struct rank_signal_request {
+  int rank = 0;
+  int number = 0;
+  /// Logged with it; empty: logged at debug level only.
+  std::string reason = {};
+};
+
+using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
+                                   worker_request, std::shared_ptr<pending_command>>;
+
+/// Carries requests from any thread to the strand of an agent. Requests that arrive before the
+/// agent runs are kept for it; requests that arrive after it are dropped.
+class request_inbox : public std::enable_shared_from_this<request_inbox> {
+ public:
+  /// From any thread.
+  ELASTIC_DECL void push(agent_request request);
+
+  /// On the strand: passes each request to `take` from now on, there.
+  ELASTIC_DECL void open(asio::any_io_executor strand,
+                         std::function<void(const agent_request&)> take);
+
+  /// On the strand, or if the inbox was never opened: accepts no more requests and releases the
+  /// strand, whose context may then end.
+  ELASTIC_DECL void close();
+
+ private:
+  ELASTIC_DECL void deliver();
+
+  std::mutex mutex_;
+  std::deque<agent_request> waiting_;
+  bool closed_ = false;
+  std::optional<asio::any_io_executor> strand_;
+  std::function<void(const agent_request&)> take_;
+};
+
+/// The end of an inbox that belongs to a run. It closes the inbox when the run has ended, when it
+/// is destroyed with its context, and when it never begins.
+class inbox_reader {
+ public:
+  explicit inbox_reader(std::shared_ptr<request_inbox> inbox) : inbox_(std::move(inbox)) {}
+  inbox_reader(inbox_reader&&) noexcept = default;
+  inbox_reader& operator=(inbox_reader&&) = delete;
+  ~inbox_reader() {
+    if (inbox_) inbox_->close();
+  }
+
+  const std::shared_ptr<request_inbox>& inbox() const { return inbox_; }
+
+ private:
+  std::shared_ptr<request_inbox> inbox_;
+};
+
+/// Reaches the inbox of an object whose run may outlive the object.
+struct inbox_access {
+  template <class Runner>
+  static std::shared_ptr<request_inbox> of(const Runner& runner) {
+    return runner.inbox_;
+  }
+};
+
+/// The stop that a cancellation requests: that of its gentlest type.
+ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
+
+/// The stop that the destructor of an object requests for its run.
+ELASTIC_DECL stop_request stop_by_destructor(const char* type);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/run/request_inbox.ipp>
+#endif
