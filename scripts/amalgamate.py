@@ -102,7 +102,7 @@ PARTS = [
     ["agent", "telemetry", "status", "wire"],
     ["rendezvous", "nodes", "etcd", "cli"],
     ["base", "net", "store", "worker", "file", "torch", "roles"],
-    ["contract", "health", "launch", "process", "python", "functions", "diagnosis", "testing"],
+    ["contract", "control", "launch", "process", "python", "functions", "diagnosis", "testing"],
 ]
 ALL_PARTS = frozenset(range(1, len(PARTS) + 1))
 assert sorted(itertools.chain(*PARTS)) == sorted(ALL_LAYERS), "PARTS lists each module once"

@@ -5,7 +5,7 @@
 #include <elastic/agent.hpp>
 #include <elastic/base.hpp>
 #include <elastic/contract.hpp>
-#include <elastic/health.hpp>
+#include <elastic/control.hpp>
 #include <elastic/launch.hpp>
 #include <elastic/net.hpp>
 #include <elastic/process.hpp>

@@ -13,9 +13,9 @@
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/contract/error_file.hpp>
+#include <elastic/control/detail/control_message.hpp>
+#include <elastic/control/detail/timer_request.hpp>
 #include <elastic/functions/detail/call_value.hpp>
-#include <elastic/health/detail/control_message.hpp>
-#include <elastic/health/detail/timer_request.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/nodes/detail/leader_record.hpp>
 #include <elastic/python/detail/standby_message.hpp>

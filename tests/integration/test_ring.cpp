@@ -6,7 +6,7 @@
 
 #include <elastic/base/detail/ring.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/health/detail/control_message.hpp>
+#include <elastic/control/detail/control_message.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/nodes/detail/rendezvous_message.hpp>
 #include <elastic/process/detail/spawn.hpp>

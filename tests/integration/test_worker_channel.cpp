@@ -6,7 +6,7 @@
 
 #include <elastic/base/event_flag.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/control/worker_channels.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
 #include <support/asio.hpp>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/asio.hpp>
-#include <elastic/health/detail/control_message.hpp>
+#include <elastic/control/detail/control_message.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 

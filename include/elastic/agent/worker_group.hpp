@@ -29,9 +29,9 @@
 #include <elastic/contract/detail/call_memfd.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/error_file.hpp>
-#include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/worker_channels.hpp>
-#include <elastic/health/worker_message.hpp>
+#include <elastic/control/checkpoint_outcome.hpp>
+#include <elastic/control/worker_channels.hpp>
+#include <elastic/control/worker_message.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>

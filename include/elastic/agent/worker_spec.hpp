@@ -11,7 +11,7 @@
 #include <elastic/contract/environment.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/contract/stream_selection.hpp>
-#include <elastic/health/liveness_settings.hpp>
+#include <elastic/control/liveness_settings.hpp>
 #include <elastic/process/processor_set.hpp>
 #include <elastic/process/stop_plan.hpp>
 

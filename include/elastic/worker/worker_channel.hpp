@@ -7,8 +7,8 @@
 #include <elastic/base/time.hpp>
 #include <elastic/contract/detail/roles_document.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/health/agent_message.hpp>
-#include <elastic/health/detail/line_intake.hpp>
+#include <elastic/control/agent_message.hpp>
+#include <elastic/control/detail/line_intake.hpp>
 
 #include <sys/types.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/detail/rounds/survivors.hpp>
 
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/control/worker_channels.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
 #include <support/log_recorder.hpp>

@@ -4,8 +4,8 @@
 
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
-#include <elastic/health/detail/control_message.hpp>
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/control/detail/control_message.hpp>
+#include <elastic/control/worker_channels.hpp>
 #include <support/asio.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>

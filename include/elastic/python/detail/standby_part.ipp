@@ -5,7 +5,7 @@
 #include <elastic/python/detail/standby_part.hpp>
 
 #include <elastic/base/detail/new_shared.hpp>
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
 #include <elastic/python/detail/planned_restart.hpp>
 #include <elastic/python/detail/standby_plan.hpp>
 #include <elastic/telemetry/job_event.hpp>

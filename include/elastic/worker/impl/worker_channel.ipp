@@ -9,7 +9,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
-#include <elastic/health/detail/control_message.hpp>
+#include <elastic/control/detail/control_message.hpp>
 
 #include <fcntl.h>
 #include <poll.h>

@@ -9,9 +9,9 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/health/agent_message.hpp>
-#include <elastic/health/worker_channels.hpp>
-#include <elastic/health/worker_message.hpp>
+#include <elastic/control/agent_message.hpp>
+#include <elastic/control/worker_channels.hpp>
+#include <elastic/control/worker_message.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/health/checkpoint_outcome.hpp>
+#include <elastic/control/checkpoint_outcome.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>

@@ -18,7 +18,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/detail/signal_number.hpp>

@@ -5,7 +5,7 @@
 #include <elastic/agent/detail/run/worker_run.hpp>
 
 #include <elastic/base/detail/quantity.hpp>
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/process/detail/signal_number.hpp>
 

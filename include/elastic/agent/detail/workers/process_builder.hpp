@@ -7,7 +7,7 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/control/worker_channels.hpp>
 #include <elastic/process/process_spec.hpp>
 
 #include <memory>

@@ -6,8 +6,8 @@
 
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/control/checkpoint_outcome.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
 
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/detail/timer_fifo.hpp>
+#include <elastic/control/detail/timer_fifo.hpp>
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
@@ -41,7 +41,7 @@ struct stat status_of(const std::string& path) {
 }
 
 TEST_CASE("timer fifo: nobody but its user may read or write it, whatever the umask",
-          "[health]") {
+          "[control]") {
   for (const mode_t mask : {0000, 0022, 0077}) {
     const temporary_directory folder;
     const umask_scope scope(mask);
@@ -54,7 +54,7 @@ TEST_CASE("timer fifo: nobody but its user may read or write it, whatever the um
   }
 }
 
-TEST_CASE("timer fifo: it is closed at an exec, never ends and never blocks", "[health]") {
+TEST_CASE("timer fifo: it is closed at an exec, never ends and never blocks", "[control]") {
   const temporary_directory folder;
   const unique_fd fifo(open_timer_fifo(folder / "timers"));
   CHECK((::fcntl(fifo.get(), F_GETFD) & FD_CLOEXEC) != 0);
@@ -67,7 +67,7 @@ TEST_CASE("timer fifo: it is closed at an exec, never ends and never blocks", "[
   CHECK(errno == EAGAIN);
 }
 
-TEST_CASE("timer fifo: an existing FIFO is replaced", "[health]") {
+TEST_CASE("timer fifo: an existing FIFO is replaced", "[control]") {
   const temporary_directory folder;
   REQUIRE(::mkfifo((folder / "timers").c_str(), 0666) == 0);
   REQUIRE(::chmod((folder / "timers").c_str(), 0666) == 0);
@@ -80,7 +80,7 @@ TEST_CASE("timer fifo: an existing FIFO is replaced", "[health]") {
   CHECK((made.st_mode & 07777) == 0600);
 }
 
-TEST_CASE("timer fifo: a file of another kind stays, and the error names it", "[health]") {
+TEST_CASE("timer fifo: a file of another kind stays, and the error names it", "[control]") {
   const temporary_directory folder;
   std::ofstream(folder / "file") << "text";
   REQUIRE(::symlink((folder / "file").c_str(), (folder / "link").c_str()) == 0);
@@ -100,7 +100,7 @@ TEST_CASE("timer fifo: a file of another kind stays, and the error names it", "[
   CHECK(S_ISLNK(status_of(folder / "link").st_mode));
 }
 
-TEST_CASE("timer fifo: a missing folder is an error that names the file", "[health]") {
+TEST_CASE("timer fifo: a missing folder is an error that names the file", "[control]") {
   const temporary_directory folder;
   try {
     open_timer_fifo(folder / "missing/timers");

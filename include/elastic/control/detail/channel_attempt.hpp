@@ -10,11 +10,11 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/detail/control_message.hpp>
-#include <elastic/health/detail/line_intake.hpp>
-#include <elastic/health/detail/worker_liveness.hpp>
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/control/checkpoint_outcome.hpp>
+#include <elastic/control/detail/control_message.hpp>
+#include <elastic/control/detail/line_intake.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
+#include <elastic/control/worker_channels.hpp>
 
 #include <cstdint>
 #include <list>
@@ -218,5 +218,5 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/channel_attempt.ipp>
+#include <elastic/control/detail/channel_attempt.ipp>
 #endif

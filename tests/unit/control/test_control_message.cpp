@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/detail/control_message.hpp>
+#include <elastic/control/detail/control_message.hpp>
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/health/detail/line_intake.hpp>
-#include <elastic/health/detail/timer_request.hpp>
+#include <elastic/control/detail/line_intake.hpp>
+#include <elastic/control/detail/timer_request.hpp>
 #include <support/catch.hpp>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ Message agent_round_trip(const Message& message) {
   return std::get<Message>(*parse_agent_message(line.substr(0, line.size() - 1)));
 }
 
-TEST_CASE("control message: what a worker says arrives", "[health]") {
+TEST_CASE("control message: what a worker says arrives", "[control]") {
   messages::hello hello;
   hello.local_rank = 3;
   hello.checkpoints = true;
@@ -95,7 +95,7 @@ TEST_CASE("control message: what a worker says arrives", "[health]") {
 }
 
 TEST_CASE("control message: each kind has its bytes, which workers of other releases read",
-          "[health]") {
+          "[control]") {
   messages::hello hello;
   hello.local_rank = 3;
   hello.checkpoints = true;
@@ -152,7 +152,7 @@ TEST_CASE("control message: each kind has its bytes, which workers of other rele
   }
 }
 
-TEST_CASE("control message: times beyond what is allowed are said as near as can be", "[health]") {
+TEST_CASE("control message: times beyond what is allowed are said as near as can be", "[control]") {
   messages::expires expires;
   expires.timer = "t";
   expires.after = -5s;
@@ -164,7 +164,7 @@ TEST_CASE("control message: times beyond what is allowed are said as near as can
   CHECK(worker_round_trip(beat).timeout == elastic::duration(1ms));
 }
 
-TEST_CASE("control message: what the agent says arrives", "[health]") {
+TEST_CASE("control message: what the agent says arrives", "[control]") {
   messages::checkpoint checkpoint;
   checkpoint.id = 4;
   checkpoint.within = 30s;
@@ -180,12 +180,12 @@ TEST_CASE("control message: what the agent says arrives", "[health]") {
 }
 
 TEST_CASE("control message: a kind that a later agent may say is nothing for a worker",
-          "[health]") {
+          "[control]") {
   CHECK_FALSE(parse_agent_message(R"({"kind": "dance"})"));
 }
 
 TEST_CASE("control message: the environment of a new epoch arrives unchanged or is refused",
-          "[health]") {
+          "[control]") {
   messages::rejoin rejoin{3, {{"RANK", "1"}, {"ROLE_NAME", "a\tb\x1b[0m"}, {"EMPTY", ""}}};
   CHECK(agent_round_trip(rejoin).environment == rejoin.environment);
   rejoin.environment["ROLE_NAME"] = std::string(1025, 'x');
@@ -216,12 +216,12 @@ TEST_CASE("control message: the environment of a new epoch arrives unchanged or 
   }
 }
 
-TEST_CASE("control message: fields that are not known are passed over", "[health]") {
+TEST_CASE("control message: fields that are not known are passed over", "[control]") {
   const auto message = parse_worker_message(R"({"kind":"heartbeat","timeout":null,"mood":[1,{}]})");
   CHECK(std::holds_alternative<messages::heartbeat>(message));
 }
 
-TEST_CASE("control message: what is not of the protocol is refused by name", "[health]") {
+TEST_CASE("control message: what is not of the protocol is refused by name", "[control]") {
   const std::string long_name(200, 'n');
   const std::vector<std::pair<std::string, std::string>> refusals{
       {"", "not a JSON object"},
@@ -263,7 +263,7 @@ TEST_CASE("control message: what is not of the protocol is refused by name", "[h
   }
 }
 
-TEST_CASE("control message: what people are shown has nothing that a terminal obeys", "[health]") {
+TEST_CASE("control message: what people are shown has nothing that a terminal obeys", "[control]") {
   messages::bad_node bad_node;
   bad_node.reason =
       "a\x1b[2J\nb\x7f\xc2\x9b"
@@ -271,7 +271,7 @@ TEST_CASE("control message: what people are shown has nothing that a terminal ob
   CHECK(worker_round_trip(bad_node).reason == "a [2J b  c");
 }
 
-TEST_CASE("control message: texts that are too long are cut between characters", "[health]") {
+TEST_CASE("control message: texts that are too long are cut between characters", "[control]") {
   messages::bad_node bad_node;
   for (int i = 0; i < 2000; ++i) bad_node.reason += "ü";
   const std::string text = worker_round_trip(bad_node).reason;
@@ -280,7 +280,7 @@ TEST_CASE("control message: texts that are too long are cut between characters",
 }
 
 TEST_CASE("control message: progress with too many metrics, or none that JSON can say, arrives",
-          "[health]") {
+          "[control]") {
   messages::progress progress;
   progress.step = 1;
   progress.text = std::string(3000, '"');
@@ -301,7 +301,7 @@ std::vector<std::string> lines_of(line_intake& intake) {
   return lines;
 }
 
-TEST_CASE("line intake: lines come whole, however their bytes do", "[health]") {
+TEST_CASE("line intake: lines come whole, however their bytes do", "[control]") {
   line_intake intake;
   intake.append("on");
   CHECK(lines_of(intake).empty());
@@ -313,7 +313,7 @@ TEST_CASE("line intake: lines come whole, however their bytes do", "[health]") {
 }
 
 TEST_CASE("line intake: a line that is too long is told of once, and what follows it is read",
-          "[health]") {
+          "[control]") {
   line_intake intake;
   std::vector<std::string> lines;
   for (int i = 0; i < 1000; ++i) {
@@ -330,7 +330,7 @@ TEST_CASE("line intake: a line that is too long is told of once, and what follow
 
 // ---- PyTorch's timers -----------------------------------------------------------------------
 
-TEST_CASE("timer request: a line of PyTorch's client", "[health]") {
+TEST_CASE("timer request: a line of PyTorch's client", "[control]") {
   const auto request = parse_timer_request(
       R"({"version": 1, "pid": 123, "scope_id": "train.py#7", "expiration_time": 1767225600.5,)"
       R"( "signal": 9})");
@@ -344,7 +344,7 @@ TEST_CASE("timer request: a line of PyTorch's client", "[health]") {
   CHECK_FALSE(release.expiry);
 }
 
-TEST_CASE("timer request: what is not one is refused", "[health]") {
+TEST_CASE("timer request: what is not one is refused", "[control]") {
   for (const std::string line :
        {"x", R"({"pid": 0, "scope_id": "a", "expiration_time": 1, "signal": 9})",
         R"({"pid": 1, "scope_id": "a", "expiration_time": 1e300, "signal": 9})",
@@ -360,7 +360,7 @@ TEST_CASE("timer request: what is not one is refused", "[health]") {
 // ---- anything -----------------------------------------------------------------------------------
 
 TEST_CASE("line intake: whatever comes, in whatever pieces, its lines are those of the whole",
-          "[health]") {
+          "[control]") {
   constexpr std::size_t bound = elastic::limits::control_line_bytes;
   elastic::detail::random_source random(20'261'122);
   for (int round = 0; round < 300; ++round) {
@@ -392,7 +392,7 @@ TEST_CASE("line intake: whatever comes, in whatever pieces, its lines are those 
   }
 }
 
-TEST_CASE("control message: a line is taken up to the last byte that is allowed", "[health]") {
+TEST_CASE("control message: a line is taken up to the last byte that is allowed", "[control]") {
   constexpr std::size_t longest = elastic::limits::control_line_bytes - 1;
   const std::string nested_text = std::string(longest / 2, '[') + std::string(longest / 2, ']');
   const auto pad = [](const std::string& line, std::size_t length) {
@@ -413,7 +413,7 @@ TEST_CASE("control message: a line is taken up to the last byte that is allowed"
 }
 
 TEST_CASE("control message: whatever comes is a message or refused in one printable line",
-          "[health]") {
+          "[control]") {
   const std::vector<std::string> seeds{
       R"({"kind": "hello", "version": 1, "local_rank": 0, "checkpoints": true})",
       R"({"kind": "progress", "step": 12, "total": 100, "text": "é", "metrics": {"loss": 0.25}})",

@@ -6,10 +6,10 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/health/agent_message.hpp>
-#include <elastic/health/checkpoint_outcome.hpp>
-#include <elastic/health/liveness_settings.hpp>
-#include <elastic/health/worker_message.hpp>
+#include <elastic/control/agent_message.hpp>
+#include <elastic/control/checkpoint_outcome.hpp>
+#include <elastic/control/liveness_settings.hpp>
+#include <elastic/control/worker_message.hpp>
 
 #include <sys/types.h>
 
@@ -168,5 +168,5 @@ class worker_channels {
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/impl/worker_channels.ipp>
+#include <elastic/control/impl/worker_channels.ipp>
 #endif

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/detail/control_message.hpp>
+#include <elastic/control/detail/control_message.hpp>
 
 #include <elastic/base/detail/json.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/health/detail/printable.hpp>
+#include <elastic/control/detail/printable.hpp>
 
 #include <chrono>
 #include <cmath>

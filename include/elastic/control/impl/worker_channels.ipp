@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/control/worker_channels.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/health/detail/channel_attempt.hpp>
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/control/detail/channel_attempt.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
 
 #include <cstddef>
 

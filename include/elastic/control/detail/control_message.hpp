@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/health/agent_message.hpp>
-#include <elastic/health/worker_message.hpp>
+#include <elastic/control/agent_message.hpp>
+#include <elastic/control/worker_message.hpp>
 
 #include <optional>
 #include <string>
@@ -33,5 +33,5 @@ ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/control_message.ipp>
+#include <elastic/control/detail/control_message.ipp>
 #endif

@@ -39,5 +39,5 @@ class line_intake {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/line_intake.ipp>
+#include <elastic/control/detail/line_intake.ipp>
 #endif

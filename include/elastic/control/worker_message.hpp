@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/time.hpp>
-#include <elastic/health/agent_message.hpp>
+#include <elastic/control/agent_message.hpp>
 
 #include <cstdint>
 #include <map>

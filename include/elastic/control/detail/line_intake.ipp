@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/detail/line_intake.hpp>
+#include <elastic/control/detail/line_intake.hpp>
 
 #include <elastic/base/limits.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/worker_channels.hpp>
+#include <elastic/control/worker_channels.hpp>
 
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/health/detail/control_message.hpp>
+#include <elastic/control/detail/control_message.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
 #include <support/log_recorder.hpp>
@@ -146,7 +146,7 @@ struct checkpoint_request {
 
 // ---- opening and closing -----------------------------------------------------------------------
 
-TIME_TEST("channels: a worker is welcomed at the address that its environment names", "[health]") {
+TIME_TEST("channels: a worker is welcomed at the address that its environment names", "[control]") {
   stage stage(time);
   stage.open();
   CHECK(stage.variable("TORCHELASTIC_TIMER_FILE").empty());
@@ -159,7 +159,7 @@ TIME_TEST("channels: a worker is welcomed at the address that its environment na
 }
 
 TIME_TEST("channels: each attempt has an address of its own, and nothing is due when idle",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   stage.open();
   const std::string first_address = stage.variable("ELASTIC_CONTROL");
@@ -171,7 +171,7 @@ TIME_TEST("channels: each attempt has an address of its own, and nothing is due 
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: workers that the channel does not have are refused", "[health]") {
+TIME_TEST("channels: workers that the channel does not have are refused", "[control]") {
   stage stage(time);
   worker_channels& channels = stage.channels();
   for (const int count : {-1, 0, elastic::limits::local_world_size + 1}) {
@@ -191,7 +191,7 @@ TIME_TEST("channels: workers that the channel does not have are refused", "[heal
 }
 
 TIME_TEST("channels: a close that was prepared before the channel was opened closes it",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   task<void> closing = stage.channels().close();
   stage.open();
@@ -200,7 +200,7 @@ TIME_TEST("channels: a close that was prepared before the channel was opened clo
   CHECK(worker.is_closed());
 }
 
-TIME_TEST("channels: destroyed while open, they leave nothing", "[health]") {
+TIME_TEST("channels: destroyed while open, they leave nothing", "[control]") {
   stage stage(time);
   stage.open();
   peer worker(stage, 0);
@@ -213,7 +213,7 @@ TIME_TEST("channels: destroyed while open, they leave nothing", "[health]") {
 
 // ---- what workers say --------------------------------------------------------------------------
 
-TIME_TEST("channels: what workers say is passed on", "[health]") {
+TIME_TEST("channels: what workers say is passed on", "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0);
@@ -230,7 +230,7 @@ TIME_TEST("channels: what workers say is passed on", "[health]") {
 }
 
 TIME_TEST("channels: every message is passed on, one about an epoch only after survive",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   texts heard;
   stage.options.message = [&heard](int rank, const messages::worker_message& message) {
@@ -265,7 +265,7 @@ TIME_TEST("channels: every message is passed on, one about an epoch only after s
   CHECK_FALSE(channels.survives(0));
 }
 
-TIME_TEST("channels: nothing is due of a worker that rests", "[health]") {
+TIME_TEST("channels: nothing is due of a worker that rests", "[control]") {
   stage stage(time);
   stage.options.liveness.heartbeat_timeout = 10s;
   stage.open();
@@ -284,7 +284,7 @@ TIME_TEST("channels: nothing is due of a worker that rests", "[health]") {
 }
 
 TIME_TEST("channels: a worker that stops beating is hung, once, and the others are not",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   stage.options.liveness.heartbeat_timeout = 10s;
   stage.open();
@@ -301,7 +301,7 @@ TIME_TEST("channels: a worker that stops beating is hung, once, and the others a
 }
 
 TIME_TEST("channels: an error of the watch is logged, and hung workers are noticed all the same",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   stage.options.liveness.heartbeat_timeout = 10s;
   stage.channels();
@@ -327,7 +327,7 @@ TIME_TEST("channels: an error of the watch is logged, and hung workers are notic
 }
 
 TIME_TEST("channels: a heartbeat costs no timer: the watch wakes once in each time-out",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0);
@@ -345,7 +345,7 @@ TIME_TEST("channels: a heartbeat costs no timer: the watch wakes once in each ti
 }
 
 TIME_TEST("channels: a connection that is lost ends no expectation, one that says bye does",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   stage.open();
   {
@@ -361,7 +361,7 @@ TIME_TEST("channels: a connection that is lost ends no expectation, one that say
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: who comes back after its bye is watched again", "[health]") {
+TIME_TEST("channels: who comes back after its bye is watched again", "[control]") {
   stage stage(time);
   stage.open();
   peer first_peer(stage, 0);
@@ -374,7 +374,7 @@ TIME_TEST("channels: who comes back after its bye is watched again", "[health]")
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: nothing is due of a worker that has ended", "[health]") {
+TIME_TEST("channels: nothing is due of a worker that has ended", "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0);
@@ -387,7 +387,7 @@ TIME_TEST("channels: nothing is due of a worker that has ended", "[health]") {
 }
 
 TIME_TEST("channels: a watch that stood still itself gives the workers their whole time again",
-          "[health]") {
+          "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0);
@@ -402,7 +402,8 @@ TIME_TEST("channels: a watch that stood still itself gives the workers their who
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: the last words of a worker count, also if its end is seen first", "[health]") {
+TIME_TEST("channels: the last words of a worker count, also if its end is seen first",
+          "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0, true);
@@ -426,7 +427,7 @@ TIME_TEST("channels: the last words of a worker count, also if its end is seen f
 // ---- what is not of the protocol ----------------------------------------------------------------
 
 TIME_TEST("channels: what is not of the protocol ends that connection, with the reason",
-          "[health]") {
+          "[control]") {
   const std::vector<std::pair<std::string, std::string>> refusals{
       {"GET / HTTP/1.1", "not a JSON object: 'GET / HTTP/1.1'"},
       {R"({"kind":"heartbeat"})", "comes before hello"},
@@ -457,7 +458,7 @@ TIME_TEST("channels: what is not of the protocol ends that connection, with the 
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: a line without end is refused before it is kept", "[health]") {
+TIME_TEST("channels: a line without end is refused before it is kept", "[control]") {
   stage stage(time);
   stage.open();
   peer bad_peer(stage, 0);
@@ -468,7 +469,7 @@ TIME_TEST("channels: a line without end is refused before it is kept", "[health]
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: more than a bounded number of complaints is not logged", "[health]") {
+TIME_TEST("channels: more than a bounded number of complaints is not logged", "[control]") {
   stage stage(time);
   stage.open();
   for (int i = 0; i < 100; ++i) {
@@ -481,7 +482,7 @@ TIME_TEST("channels: more than a bounded number of complaints is not logged", "[
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: who does not read what it is sent is disconnected", "[health]") {
+TIME_TEST("channels: who does not read what it is sent is disconnected", "[control]") {
   stage stage(time);
   stage.open();
   peer deaf_peer(stage, 0);
@@ -499,7 +500,7 @@ TIME_TEST("channels: who does not read what it is sent is disconnected", "[healt
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: connections are bounded, and room is made by those that leave", "[health]") {
+TIME_TEST("channels: connections are bounded, and room is made by those that leave", "[control]") {
   stage stage(time, 1);
   stage.open();
   std::vector<std::unique_ptr<peer>> peers;
@@ -519,7 +520,8 @@ TIME_TEST("channels: connections are bounded, and room is made by those that lea
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: who writes without end is read slowly, and the others are heard", "[health]") {
+TIME_TEST("channels: who writes without end is read slowly, and the others are heard",
+          "[control]") {
   stage stage(time);
   stage.open();
   peer loud_peer(stage, 0);
@@ -543,7 +545,7 @@ TIME_TEST("channels: who writes without end is read slowly, and the others are h
 // ---- checkpoints -------------------------------------------------------------------------------
 
 TIME_TEST("channels: a checkpoint waits for the answer of each worker that wants to be asked",
-          "[health]") {
+          "[control]") {
   stage stage(time, 3);
   stage.open();
   peer worker_0(stage, 0, true);
@@ -570,7 +572,7 @@ TIME_TEST("channels: a checkpoint waits for the answer of each worker that wants
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: a checkpoint waits no longer than it was told", "[health]") {
+TIME_TEST("channels: a checkpoint waits no longer than it was told", "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0, true);
@@ -585,7 +587,7 @@ TIME_TEST("channels: a checkpoint waits no longer than it was told", "[health]")
 }
 
 TIME_TEST("channels: a checkpoint does not wait for who has ended, left, or was stopped",
-          "[health]") {
+          "[control]") {
   stage stage(time, 3);
   stage.open();
   peer worker_0(stage, 0, true);
@@ -606,7 +608,7 @@ TIME_TEST("channels: a checkpoint does not wait for who has ended, left, or was 
                                            "local rank 2 was stopped before it answered"});
 }
 
-TIME_TEST("channels: a checkpoint that nobody wants to be asked for is over at once", "[health]") {
+TIME_TEST("channels: a checkpoint that nobody wants to be asked for is over at once", "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0);
@@ -616,7 +618,7 @@ TIME_TEST("channels: a checkpoint that nobody wants to be asked for is over at o
   co_await stage.channels().close();
 }
 
-TIME_TEST("channels: pause and resume are told, and nothing is due between them", "[health]") {
+TIME_TEST("channels: pause and resume are told, and nothing is due between them", "[control]") {
   stage stage(time);
   stage.open();
   peer worker_0(stage, 0);
@@ -649,7 +651,7 @@ std::string timer_line(int pid, const std::string& scope, double expiry, int sig
       pid, scope, expiry, signal);
 }
 
-TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[health]") {
+TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[control]") {
   const temporary_directory folder;
   stage stage(time);
   stage.options.timer_file = true;
@@ -678,7 +680,7 @@ TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[he
   CHECK(::stat(path.c_str(), &file_status) != 0);
 }
 
-TIME_TEST("channels: a timer file that is not a FIFO is left alone, and named", "[health]") {
+TIME_TEST("channels: a timer file that is not a FIFO is left alone, and named", "[control]") {
   const temporary_directory folder;
   std::ofstream(folder / "precious") << "data";
   stage stage(time);
@@ -695,7 +697,7 @@ TIME_TEST("channels: a timer file that is not a FIFO is left alone, and named", 
   CHECK(elastic::test::file_text(folder / "precious") == "data");
 }
 
-TIME_TEST("channels: a timer file that cannot be made is named", "[health]") {
+TIME_TEST("channels: a timer file that cannot be made is named", "[control]") {
   stage stage(time);
   stage.options.timer_file = true;
   stage.options.timer_path = "/nonexistent/timers";
@@ -734,7 +736,7 @@ std::string random_bytes(elastic::detail::random_source& random) {
   }
 }
 
-TIME_TEST("channels: whatever is written to them, the agent goes on", "[health]") {
+TIME_TEST("channels: whatever is written to them, the agent goes on", "[control]") {
   const temporary_directory folder;
   elastic::detail::random_source random(20'261'121);
   stage stage(time, 3);

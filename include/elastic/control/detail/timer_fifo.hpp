@@ -16,5 +16,5 @@ ELASTIC_DECL int open_timer_fifo(const std::string& path);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/timer_fifo.ipp>
+#include <elastic/control/detail/timer_fifo.ipp>
 #endif

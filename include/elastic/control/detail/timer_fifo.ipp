@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/detail/timer_fifo.hpp>
+#include <elastic/control/detail/timer_fifo.hpp>
 
 #include <elastic/base/error.hpp>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
 
 #include <elastic/base/limits.hpp>
 

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/detail/timer_request.hpp>
+#include <elastic/control/detail/timer_request.hpp>
 
 #include <elastic/base/detail/json_fields.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/health/detail/printable.hpp>
+#include <elastic/control/detail/printable.hpp>
 
 #include <chrono>
 #include <limits>

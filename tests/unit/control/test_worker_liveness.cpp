@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/control/detail/worker_liveness.hpp>
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/limits.hpp>
@@ -54,7 +54,7 @@ liveness_settings beats_within(duration timeout) {
   return settings;
 }
 
-TEST_CASE("liveness: nothing is expected of a worker that was promised nothing", "[health]") {
+TEST_CASE("liveness: nothing is expected of a worker that was promised nothing", "[control]") {
   stage stage;
   stage.pass(24h);
   CHECK(stage.verdict().empty());
@@ -63,7 +63,7 @@ TEST_CASE("liveness: nothing is expected of a worker that was promised nothing",
   CHECK_FALSE(stage.remaining());
 }
 
-TEST_CASE("liveness: if no rule counts, the worker's own do not either", "[health]") {
+TEST_CASE("liveness: if no rule counts, the worker's own do not either", "[control]") {
   liveness_settings settings = beats_within(duration::max());
   settings.first_heartbeat_timeout = 1s;
   settings.learn_timeouts = 2;
@@ -77,7 +77,7 @@ TEST_CASE("liveness: if no rule counts, the worker's own do not either", "[healt
   CHECK_FALSE(stage.remaining());
 }
 
-TEST_CASE("liveness: heartbeats are expected from the first one on", "[health]") {
+TEST_CASE("liveness: heartbeats are expected from the first one on", "[control]") {
   stage stage(beats_within(10s));
   stage.pass(1h);
   CHECK_FALSE(stage.remaining());
@@ -92,7 +92,7 @@ TEST_CASE("liveness: heartbeats are expected from the first one on", "[health]")
   CHECK(stage.verdict() == "no heartbeat for 12.3 s (allowed 10 s)");
 }
 
-TEST_CASE("liveness: the first heartbeat may be due, too", "[health]") {
+TEST_CASE("liveness: the first heartbeat may be due, too", "[control]") {
   liveness_settings settings;
   settings.first_heartbeat_timeout = 60s;
   stage stage(settings);
@@ -103,7 +103,7 @@ TEST_CASE("liveness: the first heartbeat may be due, too", "[health]") {
   CHECK_FALSE(stage.remaining());
 }
 
-TEST_CASE("liveness: what the worker names itself comes before the settings", "[health]") {
+TEST_CASE("liveness: what the worker names itself comes before the settings", "[control]") {
   stage stage(beats_within(10s));
   stage.beat(2s);
   CHECK(stage.remaining() == 2s);
@@ -112,7 +112,7 @@ TEST_CASE("liveness: what the worker names itself comes before the settings", "[
   CHECK(stage.remaining() == 2s);
 }
 
-TEST_CASE("liveness: a section without a time-out says where a worker hangs", "[health]") {
+TEST_CASE("liveness: a section without a time-out says where a worker hangs", "[control]") {
   stage stage(beats_within(10s));
   stage.beat();
   stage.pass(5s);
@@ -124,7 +124,7 @@ TEST_CASE("liveness: a section without a time-out says where a worker hangs", "[
   CHECK(stage.remaining() == 10s);
 }
 
-TEST_CASE("liveness: times below a second are said as they are", "[health]") {
+TEST_CASE("liveness: times below a second are said as they are", "[control]") {
   struct row {
     std::chrono::microseconds span;
     std::string text;
@@ -140,7 +140,7 @@ TEST_CASE("liveness: times below a second are said as they are", "[health]") {
   CHECK(stage.verdict() == "section 's1' took 0.025 s (allowed 0.02 s)");
 }
 
-TEST_CASE("liveness: a section with a time-out takes the place of heartbeats", "[health]") {
+TEST_CASE("liveness: a section with a time-out takes the place of heartbeats", "[control]") {
   stage stage(beats_within(10s));
   stage.beat();
   stage.liveness.enter(stage.now, "save", 300s);
@@ -154,7 +154,7 @@ TEST_CASE("liveness: a section with a time-out takes the place of heartbeats", "
   CHECK(stage.remaining() == 10s);
 }
 
-TEST_CASE("liveness: a section is watched without any heartbeat", "[health]") {
+TEST_CASE("liveness: a section is watched without any heartbeat", "[control]") {
   stage stage;
   stage.liveness.enter(stage.now, "load", 5s);
   CHECK(stage.remaining() == 5s);
@@ -164,7 +164,7 @@ TEST_CASE("liveness: a section is watched without any heartbeat", "[health]") {
   CHECK_FALSE(stage.remaining());
 }
 
-TEST_CASE("liveness: sections nest, and one that is entered again begins anew", "[health]") {
+TEST_CASE("liveness: sections nest, and one that is entered again begins anew", "[control]") {
   stage stage;
   stage.liveness.enter(stage.now, "epoch", 100s);
   stage.liveness.enter(stage.now, "step", 5s);
@@ -176,7 +176,7 @@ TEST_CASE("liveness: sections nest, and one that is entered again begins anew", 
   CHECK(stage.remaining() == 96s);
 }
 
-TEST_CASE("liveness: sections and timers are bounded", "[health]") {
+TEST_CASE("liveness: sections and timers are bounded", "[control]") {
   stage stage;
   int sections = 0;
   while (sections < 10'000 &&
@@ -190,7 +190,7 @@ TEST_CASE("liveness: sections and timers are bounded", "[health]") {
   CHECK(stage.liveness.arm(stage.now, "0", 2s));
 }
 
-TEST_CASE("liveness: a timer expires unless it is released", "[health]") {
+TEST_CASE("liveness: a timer expires unless it is released", "[control]") {
   stage stage;
   stage.liveness.arm(stage.now, "step #1", 2500ms);
   stage.liveness.arm(stage.now, "step #2", 1h, SIGTERM);
@@ -204,7 +204,7 @@ TEST_CASE("liveness: a timer expires unless it is released", "[health]") {
   CHECK(stage.liveness.judge(stage.now)->signal == SIGTERM);
 }
 
-TEST_CASE("liveness: a timer said again starts anew", "[health]") {
+TEST_CASE("liveness: a timer said again starts anew", "[control]") {
   stage stage;
   stage.liveness.arm(stage.now, "t", 2s);
   stage.pass(1s);
@@ -212,7 +212,7 @@ TEST_CASE("liveness: a timer said again starts anew", "[health]") {
   CHECK(stage.remaining() == 2s);
 }
 
-TEST_CASE("liveness: of several that are over, the first is named", "[health]") {
+TEST_CASE("liveness: of several that are over, the first is named", "[control]") {
   stage stage(beats_within(10s));
   stage.beat();
   stage.liveness.arm(stage.now, "t", 9s);
@@ -220,7 +220,7 @@ TEST_CASE("liveness: of several that are over, the first is named", "[health]") 
   CHECK(stage.verdict() == "timer 't' expired after 9 s");
 }
 
-TEST_CASE("liveness: clocks stand still while a worker is paused", "[health]") {
+TEST_CASE("liveness: clocks stand still while a worker is paused", "[control]") {
   stage stage(beats_within(10s));
   stage.beat();
   stage.liveness.arm(stage.now, "t", 30s);
@@ -242,7 +242,7 @@ TEST_CASE("liveness: clocks stand still while a worker is paused", "[health]") {
   CHECK(stage.remaining() == 8s);
 }
 
-TEST_CASE("liveness: after a watch that stood still, everything has its whole time", "[health]") {
+TEST_CASE("liveness: after a watch that stood still, everything has its whole time", "[control]") {
   stage stage(beats_within(10s));
   stage.beat();
   stage.liveness.enter(stage.now, "save", 20s);
@@ -257,7 +257,7 @@ TEST_CASE("liveness: after a watch that stood still, everything has its whole ti
 }
 
 TEST_CASE("liveness: nothing is due after the end, and a new start knows nothing of before",
-          "[health]") {
+          "[control]") {
   stage stage(beats_within(10s));
   stage.beat(1s);
   stage.liveness.arm(stage.now, "t", 1s);
@@ -279,7 +279,8 @@ liveness_settings learning_settings(double factor) {
   return settings;
 }
 
-TEST_CASE("liveness: the longest time between heartbeats times the factor is learned", "[health]") {
+TEST_CASE("liveness: the longest time between heartbeats times the factor is learned",
+          "[control]") {
   stage stage(learning_settings(3));
   stage.beat();
   for (const duration span : {1s, 2s, 4s, 1s}) {
@@ -295,7 +296,7 @@ TEST_CASE("liveness: the longest time between heartbeats times the factor is lea
 }
 
 TEST_CASE("liveness: what one attempt has learned counts for the next, and for other workers",
-          "[health]") {
+          "[control]") {
   stage stage(learning_settings(2));
   for (int i = 0; i <= learned_timeouts::enough; ++i) {
     stage.beat();
@@ -310,7 +311,7 @@ TEST_CASE("liveness: what one attempt has learned counts for the next, and for o
   CHECK(second_worker.next_expiry() == stage.now + 10s);
 }
 
-TEST_CASE("liveness: the durations of each section are learned by its name", "[health]") {
+TEST_CASE("liveness: the durations of each section are learned by its name", "[control]") {
   stage stage(learning_settings(2));
   for (int i = 0; i < learned_timeouts::enough; ++i) {
     stage.liveness.enter(stage.now, "save", std::nullopt);
@@ -326,7 +327,7 @@ TEST_CASE("liveness: the durations of each section are learned by its name", "[h
   CHECK(stage.remaining() == 10s);
 }
 
-TEST_CASE("liveness: what is learned is never less than the least", "[health]") {
+TEST_CASE("liveness: what is learned is never less than the least", "[control]") {
   stage stage(learning_settings(2));
   for (int i = 0; i <= learned_timeouts::enough; ++i) {
     stage.pass(1ms);
@@ -336,7 +337,7 @@ TEST_CASE("liveness: what is learned is never less than the least", "[health]") 
 }
 
 TEST_CASE("liveness: time in a section with a time-out, or paused, is none between heartbeats",
-          "[health]") {
+          "[control]") {
   stage stage(learning_settings(2));
   stage.beat();
   stage.liveness.enter(stage.now, "save", 1h);
@@ -354,7 +355,7 @@ TEST_CASE("liveness: time in a section with a time-out, or paused, is none betwe
 }
 
 TEST_CASE("liveness: a boundless number of sections teaches a bounded number of names",
-          "[health]") {
+          "[control]") {
   learned_timeouts timeouts(learning_settings(2));
   for (int i = 0; i < 100'000; ++i) {
     for (int times = 0; times < learned_timeouts::enough; ++times) {
@@ -365,7 +366,7 @@ TEST_CASE("liveness: a boundless number of sections teaches a bounded number of 
   CHECK_FALSE(timeouts.of("section 99999"));
 }
 
-TEST_CASE("liveness: times beyond all bounds are no trouble", "[health]") {
+TEST_CASE("liveness: times beyond all bounds are no trouble", "[control]") {
   stage stage(learning_settings(1e6));
   stage.liveness.arm(stage.now, "t", duration::max());
   CHECK_FALSE(stage.remaining());
@@ -380,7 +381,7 @@ TEST_CASE("liveness: times beyond all bounds are no trouble", "[health]") {
 }
 
 TEST_CASE("liveness: whatever happens, the verdict comes exactly when something is due",
-          "[health]") {
+          "[control]") {
   elastic::detail::random_source random(7);
   for (int round = 0; round < 200; ++round) {
     liveness_settings settings;

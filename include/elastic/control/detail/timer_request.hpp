@@ -34,5 +34,5 @@ ELASTIC_DECL timer_request parse_timer_request(std::string_view line);
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/timer_request.ipp>
+#include <elastic/control/detail/timer_request.ipp>
 #endif

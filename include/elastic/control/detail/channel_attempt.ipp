@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/health/detail/channel_attempt.hpp>
+#include <elastic/control/detail/channel_attempt.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/temporary_folder.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/health/detail/timer_fifo.hpp>
-#include <elastic/health/detail/timer_request.hpp>
+#include <elastic/control/detail/timer_fifo.hpp>
+#include <elastic/control/detail/timer_request.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -4,7 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/health/liveness_settings.hpp>
+#include <elastic/control/liveness_settings.hpp>
 
 #include <map>
 #include <optional>
@@ -148,5 +148,5 @@ class worker_liveness {
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/health/detail/worker_liveness.ipp>
+#include <elastic/control/detail/worker_liveness.ipp>
 #endif
