@@ -33,6 +33,7 @@ namespace elasticrun {
 
 namespace detail = elastic::detail;
 using command_line_option = elastic::command_line::option;
+using detail::option_scope;
 using elastic::errc;
 using elastic::error;
 using role_policy = elastic::role::policy;
@@ -41,85 +42,21 @@ using names = std::vector<std::string>;
 
 namespace {
 
-/// The options that a role can have, by their names in --help.
-constexpr std::array options_of_role{
-    "--nproc-per-node",         "--env",
-    "--wire",                   "--wrap",
-    "--wrap-ranks",
-    "--virtual-local-rank",     "--numa-binding",
-    "--cpu-affinity",           "--nnodes",
-    "--max-restarts",           "--restart-delay",
-    "--restart-delay-max",      "--restart-healthy-uptime",
-    "--restart-window",         "--restart-while-progress",
-    "--restart-never-after",    "--restart-only-after",
-    "--rejoin-timeout",         "--shutdown-timeout",
-    "--linger",                 "--signal-scope",
-    "--exit-barrier-timeout",   "--preempt-grace",
-    "--node-check",             "--node-check-timeout",
-    "--heartbeat-timeout",      "--first-heartbeat-timeout",
-    "--learn-timeouts",         "--hang-hook",
-    "--hang-hook-timeout",      "--redirects",
-    "--tee",                    "--log-line-prefix-template",
-    "--log-format",             "--local-ranks-filter",
-    "--duplicate-stdout-filters", "--duplicate-stderr-filters",
-    "--log-max-size",           "--log-max-files",
-    "--monitor-interval",       "--diagnose",
-    "--stall-after",            "--on-stall",
-    "--end-after-error",
-    "--warm-standby",           "--standbys",
-    "--standby-delay",          "--preload",
-    "--chaos",
-    "--merge-output",           "--logs-specs"};
-
-/// The options among these that do not apply to replicas.
-constexpr std::array options_of_world{"--nproc-per-node",           "--nnodes",
-                                      "--wire",
-                                      "--rejoin-timeout",           "--exit-barrier-timeout",
-                                      "--node-check",               "--node-check-timeout",
-                                      "--duplicate-stdout-filters", "--duplicate-stderr-filters",
-                                      "--stall-after",              "--on-stall",
-                                      "--warm-standby",             "--standbys",
-                                      "--standby-delay",            "--preload",
-                                      "--monitor-interval",         "--end-after-error"};
-
-/// The options among these that apply only to Python scripts.
-constexpr std::array options_of_python{"--warm-standby", "--standbys", "--standby-delay",
-                                       "--preload"};
-
 /// The key for the number of replicas of a role on each node.
 constexpr const char* replicas_key = "processes_per_node";
 
-/// The options that apply to the whole job.
-constexpr std::array options_of_job{
-    "--standalone",    "--scale-up-delay",    "--rdzv-backend",    "--rdzv-endpoint",
-    "--rdzv-conf",     "--local-addr",        "--exclude-for",     "--node-name",
-    "--guard",         "--signals-to-handle", "--forward-signals", "--preempt-signal",
-    "--event-log-handler", "--status",            "--status-token-file",
-    "--drain-file",        "--trace"};
+/// Where a job file may set an option, by its name in --help.
+option_scope scope_of(std::string_view option) { return detail::option_named(option).scope; }
 
-/// Options that exclude --job, and what to use instead.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> options_elsewhere{{
-    {"--on-failure", "each role has its own policy: set on_failure in the file, or use --set "
-                     "ROLE.on_failure=POLICY"},
-    {"--chaos", "its ranks are those of one role: set chaos in the table of that role, or use "
-                "--set ROLE.chaos=PLAN"},
-    {"--rdzv-id", "the job's name is its run id: set name in the file, or use --set name=NAME"},
-    {"--role", "each role has the name of its table in the file"},
-    {"--module", "the file has the command of each role"},
-    {"--no-python", "the file has the command of each role"},
-    {"--run-path", "the file has the command of each role"},
-    {"--node-rank", "with a job file, the rendezvous assigns node ranks: use c10d, etcd or file"},
-    {"--master-addr", "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint"},
-    {"--master-port", "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint"},
-    {"--start-method", "elasticrun starts each worker as a process of its own"},
-}};
+/// Whether an option is for workers that form a world.
+bool needs_world(option_scope scope) {
+  return scope == option_scope::world || scope == option_scope::python;
+}
 
 /// Why an option excludes --job.
 std::string_view place_of_option(std::string_view option) {
-  for (const auto& [name, place] : options_elsewhere) {
-    if (name == option) return place;
-  }
-  return "it applies only to a job of one role";
+  const char* const instead = detail::option_named(option).instead;
+  return instead ? instead : "it applies only to a job of one role";
 }
 
 /// The key for an option: "nproc_per_node" for "--nproc-per-node".
@@ -143,10 +80,11 @@ bool contains(const List& list, std::string_view word) {
 /// Whether an option of the whole job does not apply to a role.
 bool is_left_out(const role_entry& role, std::string_view option) {
   const bool is_python = role.command.empty() || role.command[0] != "--no-python";
-  if (!is_python && contains(options_of_python, option)) return true;
+  const option_scope scope = scope_of(option);
+  if (!is_python && scope == option_scope::python) return true;
   // Replicas need the options of the rendezvous, too: their addresses depend on them.
   const bool is_shared = option == "--nproc-per-node" || option == "--nnodes";
-  return !role.has_world && !is_shared && contains(options_of_world, option);
+  return !role.has_world && !is_shared && needs_world(scope);
 }
 
 /// A digest of a TOML value. It does not depend on the layout of the file.
@@ -271,11 +209,13 @@ class job_file_reader {
   job_file_reader(const std::string& source, const std::vector<command_line_option>& outer,
                   const elastic::command_line_facts& facts)
       : source_(source == "-" ? standard_input : source), facts_(facts) {
-    for (const char* const option : options_of_role) role_options_.push_back(option);
-    job_options_ = role_options_;
-    // The ranks of a fault plan are those of one role.
-    std::erase(job_options_, "--chaos");
-    for (const char* const option : options_of_job) job_options_.push_back(option);
+    for (const detail::option_row& row : detail::option_rows()) {
+      const bool is_of_role = detail::is_of_role(row.scope);
+      if (is_of_role) role_options_.push_back(row.long_name());
+      // The ranks of a fault plan are those of one role.
+      const bool is_of_job = is_of_role && !row.instead;
+      if (is_of_job || row.scope == option_scope::job) job_options_.push_back(row.long_name());
+    }
     take_outer(outer);
   }
 
@@ -302,8 +242,8 @@ class job_file_reader {
         roles = value.as_table();
         if (roles == nullptr) refuse(value, "role: must be a table such as [role.trainer]");
       } else {
-        add_option(name, key.source(), value, job_options_, names(keys_of_job.begin(),
-                   keys_of_job.end()), options);
+        add_option(name, key.source(), value, job_options_,
+                   names(keys_of_job.begin(), keys_of_job.end()), options);
       }
     }
     if (job.log_dir.empty()) job.log_dir = outer_log_dir_;
@@ -345,9 +285,8 @@ class job_file_reader {
 
   toml::table parse(std::string_view text) const {
     if (const toml::source_index line = line_of_deep_key(text)) {
-      throw error(errc::invalid_argument,
-                  fmt::format("{}:{}: a key has more than {} parts", source_, line,
-                              limits::key_parts));
+      throw error(errc::invalid_argument, fmt::format("{}:{}: a key has more than {} parts",
+                                                      source_, line, limits::key_parts));
     }
     try {
       return toml::parse(text);
@@ -375,9 +314,8 @@ class job_file_reader {
       const bool is_known =
           std::find(job_options_.begin(), job_options_.end(), given.name) != job_options_.end();
       if (!is_known) {
-        throw error(errc::invalid_argument,
-                    fmt::format("{} and --job exclude each other: {}", given.source,
-                                place_of_option(given.name)));
+        throw error(errc::invalid_argument, fmt::format("{} and --job exclude each other: {}",
+                                                        given.source, place_of_option(given.name)));
       }
       outer_.push_back(given);
       if (given.source == given.name) outer_arguments_.push_back(argument(given.name, given.text));
@@ -497,9 +435,8 @@ class job_file_reader {
   /// Adds the option of a key to the arguments.
   void add_option(const std::string& key, const toml::source_region& place, const toml::node& value,
                   const names& allowed, names other_keys, names& arguments) const {
-    const auto option = std::find_if(allowed.begin(), allowed.end(), [&](const std::string& each) {
-      return key_of(each) == key;
-    });
+    const auto option = std::find_if(allowed.begin(), allowed.end(),
+                                     [&](const std::string& each) { return key_of(each) == key; });
     if (option == allowed.end()) {
       for (const std::string& each : allowed) other_keys.push_back(key_of(each));
       refuse(place, elastic::printable_text(
@@ -530,8 +467,7 @@ class job_file_reader {
                       names& arguments) const {
     for (const command_line_option& given : outer_) {
       if (given.name != option || given.source != given.name) continue;
-      refuse(value,
-             fmt::format("{} = false contradicts {}: {}", key, given.source, remedy(value)));
+      refuse(value, fmt::format("{} = false contradicts {}: {}", key, given.source, remedy(value)));
     }
     std::erase(arguments, option);
   }
@@ -622,8 +558,9 @@ class job_file_reader {
 
   /// Refuses options that need a world, because replicas have none.
   void check_replicas(const toml::table& table) const {
-    for (const char* const option : options_of_world) {
-      const std::string key = key_of(option);
+    for (const detail::option_row& row : detail::option_rows()) {
+      if (!needs_world(row.scope)) continue;
+      const std::string key = key_of(row.long_name());
       const toml::node* const found = table.get(key);
       if (found == nullptr) continue;
       refuse(*found, fmt::format("{} needs workers with a world, and replicas ({}) have none", key,
@@ -634,8 +571,7 @@ class job_file_reader {
   /// A script, -m and a module, or --no-python and a program, followed by the arguments.
   names command_in(const toml::node& value) const {
     names command = texts_in("command", value);
-    const bool has_option =
-        !command.empty() && (command[0] == "-m" || command[0] == "--no-python");
+    const bool has_option = !command.empty() && (command[0] == "-m" || command[0] == "--no-python");
     const std::size_t script = has_option ? 1 : 0;
     if (command.size() <= script || command[script].empty() || command[script][0] == '-') {
       refuse(value,
@@ -675,8 +611,8 @@ class job_file_reader {
       role.ready_port = word.substr(port.size());
       return;
     }
-    refuse(value, elastic::printable_text(fmt::format(
-                      "readiness '{}': must be progress, start or port.NAME", word)));
+    refuse(value, elastic::printable_text(
+                      fmt::format("readiness '{}': must be progress, start or port.NAME", word)));
   }
 
   /// Conditions such as "trainer:ready" and "trainer:success".
@@ -774,9 +710,9 @@ std::string read_job_file(const std::string& path) {
   const std::unique_ptr<std::FILE, closer> file(path == "-" ? stdin
                                                             : std::fopen(path.c_str(), "rbe"));
   const auto refuse = [&](int number) {
-    throw error(errc::file_access, fmt::format("the job file {} cannot be read: {}",
-                                               elastic::in_quotes(path),
-                                               elastic::errno_text(number)));
+    throw error(errc::file_access,
+                fmt::format("the job file {} cannot be read: {}", elastic::in_quotes(path),
+                            elastic::errno_text(number)));
   };
   if (!file) refuse(errno);
   std::string text(limits::job_file_bytes + 1, '\0');
@@ -796,13 +732,14 @@ std::string text_of(const job_file& job) {
   if (!job.journal.empty()) text += fmt::format("journal = {}\n", quoted(job.journal));
   // Every role has the options of the whole job, so the first one shows them.
   for (const auto& [option, value] : values_of(job.roles.front())) {
-    if (contains(options_of_job, option)) text += fmt::format("{} = {}\n", key_of(option), value);
+    if (scope_of(option) == option_scope::job)
+      text += fmt::format("{} = {}\n", key_of(option), value);
   }
   for (const role_entry& role : job.roles) {
     text += fmt::format("\n[role.{}]\ncommand = {}\n", role.name, quoted(role.command));
     for (const auto& [option, value] : values_of(role)) {
       const bool is_of_world = option == "--nnodes" && !role.has_world;
-      if (contains(options_of_job, option) || is_of_world) continue;
+      if (scope_of(option) == option_scope::job || is_of_world) continue;
       const bool counts_replicas = option == "--nproc-per-node" && !role.has_world;
       text += fmt::format("{} = {}\n", counts_replicas ? replicas_key : key_of(option), value);
     }

@@ -11,6 +11,10 @@
 
 namespace elastic::detail {
 
+/// Where a job file may set an option: not at all, for the whole job, for each role, or only for a
+/// role that has a world, or a Python script in it.
+enum class option_scope { one_job, job, role, world, python };
+
 /// All of one option of elasticrun: another option is another row.
 struct option_row {
   /// "-t,--tee".
@@ -19,6 +23,9 @@ struct option_row {
   const char* value;
   /// The heading under which --help lists it.
   const char* heading;
+  option_scope scope = option_scope::one_job;
+  /// What to do where the option excludes a job file; null: it is for a job of one role alone.
+  const char* instead = nullptr;
   const char* help;
   option_type type;
   /// What the value is if none is given, in words, if `type` cannot show it.
@@ -42,6 +49,11 @@ struct option_row {
   /// "30", or "TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30"; empty: nothing to be said of it.
   ELASTIC_DECL std::string default_value() const;
 };
+
+/// Whether a role can have options of a scope; a role whose workers form a world has all of these.
+inline bool is_of_role(option_scope scope) {
+  return scope != option_scope::one_job && scope != option_scope::job;
+}
 
 /// The options in the order of --help.
 ELASTIC_DECL const std::vector<option_row>& option_rows();

@@ -73,6 +73,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--nproc-per-node",
        .value = "N",
        .heading = heading_workers,
+       .scope = option_scope::world,
        .help = "Number of workers on this node: a number, cpu (one for each processor), gpu (one "
                "for each GPU) or auto (gpu if there is one, else cpu). GPUs are counted by their "
                "device files and CUDA_VISIBLE_DEVICES.",
@@ -80,21 +81,25 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--role",
        .value = "NAME",
        .heading = heading_workers,
+       .instead = "each role has the name of its table in the file",
        .help = "Name of the workers' role, used in ROLE_NAME, line prefixes, events and metrics.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::role))},
       {.names = "-m,--module",
        .value = nullptr,
        .heading = heading_workers,
+       .instead = "the file has the command of each role",
        .help = "Run the script as a module, like python -m.",
        .type = flag_type([](option_target& target) -> bool& { return target.module; })},
       {.names = "--no-python",
        .value = nullptr,
        .heading = heading_workers,
+       .instead = "the file has the command of each role",
        .help = "Run the script directly, without Python. It is looked up in PATH.",
        .type = flag_type([](option_target& target) -> bool& { return target.no_python; })},
       {.names = "--run-path",
        .value = nullptr,
        .heading = heading_workers,
+       .instead = "the file has the command of each role",
        .help = "Run the script with Python even if --no-python is given. Same as the default: "
                "every worker is a separate Python process (python -u script); none runs inside "
                "elasticrun.",
@@ -102,6 +107,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--env",
        .value = "NAME=VALUE",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Set a variable in the environment of the workers. ${local_rank}, ${rank}, "
                "${local_world_size}, ${world_size}, ${node_rank}, ${master_addr}, ${master_port} "
                "and ${role_name} in the value are replaced for each worker. May be given several "
@@ -113,6 +119,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--wire",
        .value = "NAMES",
        .heading = heading_workers,
+       .scope = option_scope::world,
        .help = "Also give the workers what other libraries need to find each other, separated by "
                "commas: jax (jax.distributed.initialize() without arguments), mpi (PMI-1, for "
                "MPICH and its relatives) or tf (TF_CONFIG). Needed on all nodes; jax and mpi "
@@ -123,6 +130,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--wrap",
        .value = "COMMAND",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Run each worker under this command of the shell, such as 'nsys profile -o "
                "r${rank}'; the program and its arguments are added to it. Fields as for --env.",
        .type = wrap_type(),
@@ -131,6 +139,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--wrap-ranks",
        .value = "RANKS",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Only these ranks run under the command of --wrap, such as 0,8-15.",
        .type = wrap_ranks_type(),
        .default_text = "all",
@@ -156,12 +165,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--virtual-local-rank",
        .value = nullptr,
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Show each worker only its own GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has "
                "one entry, as has HIP_VISIBLE_DEVICES if it is set.",
        .type = flag_type(in_job(&launch_config::workers, &worker_spec::virtual_local_rank))},
       {.names = "--numa-binding",
        .value = "KIND",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Bind each worker to processors: node (the NUMA node of its GPU, or of its share "
                "of the nodes), socket, exclusive (cores of that node that no other worker uses), "
                "core-complex (cores that share a cache).",
@@ -175,6 +186,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--cpu-affinity",
        .value = "LISTS",
        .heading = heading_workers,
+       .scope = option_scope::role,
        .help = "Bind workers to these processors by local rank: lists separated by colons, such "
                "as 0-3:4-7.",
        .type = affinity_type(),
@@ -207,6 +219,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--standalone",
        .value = nullptr,
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Run a job of one node, with a fresh run id and without an address or port to "
                "agree on. Any number of such jobs can run on one machine. --rdzv-backend, "
                "--rdzv-endpoint and --rdzv-id are ignored. This is also the default for a job of "
@@ -215,6 +228,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--nnodes",
        .value = "N|MIN:MAX|N,N,...",
        .heading = heading_nodes,
+       .scope = option_scope::world,
        .help = "Number of nodes, or the range within which the job may run. With a range, the "
                "first round waits 30 s for further nodes once it has MIN (--rdzv-conf "
                "last_call_timeout); later rounds begin as soon as all remaining and waiting nodes "
@@ -224,6 +238,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--scale-up-delay",
        .value = "SECONDS",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "How long a node that joins a running job, and could make it larger, stands by "
                "before the workers are stopped for it, so that further nodes can join at the same "
                "time. 0: no delay. For c10d, etcd-v3 and file; the value of the node that serves "
@@ -234,6 +249,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rdzv-backend",
        .value = "NAME",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at "
                "--master-addr), c10d (at a server that the node at --rdzv-endpoint hosts; nodes "
                "may join and leave, and wait for a lost server for 60 s or for --rdzv-conf "
@@ -246,6 +262,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Where nodes meet. For etcd: HOST[:PORT] of one or more members, separated by "
                "commas. For file: a directory. For c10d: one host, or several separated by "
                "commas; with several, the job continues as long as more than half of them are "
@@ -256,17 +273,20 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rdzv-id",
        .value = "ID",
        .heading = heading_nodes,
+       .instead = "the job's name is its run id: set name in the file, or use --set name=NAME",
        .help = "Name of the job: nodes with the same id meet. Workers see it as "
                "TORCHELASTIC_RUN_ID.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::run_id))},
       {.names = "--rdzv-conf",
        .value = "KEY=VALUE,...",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Further settings of the rendezvous backend.",
        .type = settings_type()},
       {.names = "--node-rank",
        .value = "RANK",
        .heading = heading_nodes,
+       .instead = "with a job file, the rendezvous assigns node ranks: use c10d, etcd or file",
        .help = "Rank of this node, for the backend static only.",
        .type =
            number_type<int>(0, limits::nodes - 1,
@@ -274,16 +294,19 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--master-addr",
        .value = "HOST",
        .heading = heading_nodes,
+       .instead = "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint",
        .help = "Address at which the node of rank 0 serves, for the backend static only.",
        .type = host_type(in_job(&launch_config::master_addr))},
       {.names = "--master-port",
        .value = "PORT",
        .heading = heading_nodes,
+       .instead = "with a job file, nodes meet by c10d, etcd or file: use --rdzv-endpoint",
        .help = "Port at which the node of rank 0 serves, for the backend static only.",
        .type = number_type<std::uint16_t>(0, 65535, in_job(&launch_config::master_port))},
       {.names = "--local-addr",
        .value = "ADDRESS",
        .heading = heading_nodes,
+       .scope = option_scope::job,
        .help = "Address of this node that workers and other nodes use, for backends such as c10d: "
                "an address, an interface such as ib0, or a network such as 10.1.0.0/16 in which "
                "this host has one address.",
@@ -293,6 +316,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--max-restarts",
        .value = "N",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How often the workers may be restarted after a failure. All workers restart "
                "together, unless --on-failure says otherwise.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
@@ -300,6 +324,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-delay",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long to wait before a restart. The wait doubles before each further restart, "
                "up to --restart-delay-max. 0: no wait.",
        .type = seconds_type(in_restart(&restart_terms::delay)),
@@ -307,12 +332,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-delay-max",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "The longest wait before a restart.",
        .type = seconds_type(in_restart(&restart_terms::delay_max)),
        .is_own = true},
       {.names = "--restart-healthy-uptime",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "If the workers ran for at least this long, the wait after their failure is "
                "--restart-delay again.",
        .type = seconds_type(in_restart(&restart_terms::healthy_uptime)),
@@ -320,12 +347,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-window",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Count only the failures of the last SECONDS against --max-restarts. 0: count all.",
        .type = seconds_type(in_restart(&restart_terms::window)),
        .is_own = true},
       {.names = "--restart-while-progress",
        .value = "N",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Do not restart after N failures in a row without a new step, as reported over the "
                "control channel; the exit code is then 93. 0: ignore progress.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
@@ -334,6 +363,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-never-after",
        .value = "ENDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Do not restart after these ends of a worker: exit codes and signals, such as "
                "93,SIGABRT.",
        .type = ends_type(in_restart(&restart_terms::never_after)),
@@ -342,6 +372,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-only-after",
        .value = "ENDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Restart only after these ends of a worker: exit codes and signals.",
        .type = ends_type(in_restart(&restart_terms::only_after)),
        .default_text = "any",
@@ -349,6 +380,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--warm-standby",
        .value = nullptr,
        .heading = heading_failure,
+       .scope = option_scope::python,
        .help = "Keep Python interpreters that have already imported the modules of the workers, "
                "so that the script begins at once after a failure. It takes the memory of these "
                "interpreters.",
@@ -357,6 +389,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preload",
        .value = "MODULES|auto",
        .heading = heading_failure,
+       .scope = option_scope::python,
        .help = "Modules that these interpreters import, such as torch,pandas. auto: the installed "
                "modules that the script imports first, and those parts of them that workers have "
                "imported later.",
@@ -366,6 +399,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--standbys",
        .value = "K",
        .heading = heading_failure,
+       .scope = option_scope::python,
        .help = "How many of these interpreters there are on each node while workers run, at most "
                "one for each worker. Each serves any worker of the node if it can.",
        .type = number_type<std::size_t>(1, std::numeric_limits<int>::max(),
@@ -375,6 +409,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--standby-delay",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::python,
        .help = "How long after the start of the workers these interpreters are started, one by "
                "one, unless all workers report a step before.",
        .type = seconds_type(in_config(&program_config::standby, &warm_standby::delay)),
@@ -382,6 +417,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--on-failure",
        .value = "restart|replace",
        .heading = heading_failure,
+       .instead = "each role has its own policy: set on_failure in the file, or use --set "
+                  "ROLE.on_failure=POLICY",
        .help = "What happens to the other workers if one fails, or a node joins or leaves: "
                "restart restarts all; with replace, those that can rejoin (elasticrun.survive) "
                "keep their processes.",
@@ -392,6 +429,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rejoin-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "With --on-failure replace: how long a worker may take to leave its epoch. After "
                "that, all workers restart.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::rejoin_timeout)),
@@ -399,6 +437,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--shutdown-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long workers may take to end after SIGTERM, or the signal that elasticrun "
                "got, before they are killed.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::shutdown_timeout)),
@@ -406,6 +445,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--linger",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long processes that a worker has left behind may take to end by themselves "
                "before they are killed, such as a logger that writes its last lines. 0: only "
                "helpers that unlink shared memory get time.",
@@ -416,6 +456,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--signal-scope",
        .value = "worker|group",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Whom the signal that stops the workers reaches: worker, each worker alone, so that "
                "its data loaders work on while it saves (what it has started gets the signal "
                "after half of --shutdown-timeout); or group, at once all that it has started, "
@@ -427,6 +468,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--exit-barrier-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "How long a node whose workers have succeeded waits for the workers of the other "
                "nodes before it leaves.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::exit_barrier_timeout)),
@@ -434,6 +476,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--signals-to-handle",
        .value = "SIGNALS",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Signals that stop the job and are passed on to the workers, such as "
                "SIGTERM,SIGINT.",
        .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::stop)),
@@ -442,6 +485,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--forward-signals",
        .value = "SIGNALS",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Signals that are passed on to the workers while the job runs, such as "
                "SIGUSR1,SIGUSR2.",
        .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::forward)),
@@ -451,6 +495,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preempt-grace",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "On SIGTERM, how long workers that use the control channel (ELASTIC_CONTROL) may "
                "take to save a checkpoint before they are told to end. 0: do not ask them.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::preempt_grace)),
@@ -458,6 +503,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preempt-signal",
        .value = "SIGNAL",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "A signal that acts as SIGTERM, such as SIGUSR1, which schedulers can send in "
                "advance. Workers start with it ignored.",
        .type = with_words(signals_type(in_job(&launch_config::signals, &signal_plan::preempt)),
@@ -467,6 +513,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--drain-file",
        .value = "PATH",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "When this file appears or exists, this node leaves the job as on SIGTERM. Its "
                "text is the reason. Its directory must exist, on this host.",
        .type = text_type(in_config(&program_config::program, &program_options::drain_file)),
@@ -475,6 +522,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--exclude-for",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "How long this node stays out of the job after it was called bad by a worker or "
                "its check, or was drained. An agent that is started again there waits; if there "
                "are too few nodes without it, it is readmitted. At most 30 days; 0: it is not "
@@ -485,6 +533,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-name",
        .value = "NAME",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Name of this node, used in logs, lists of nodes, the journal and the status page.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
@@ -492,6 +541,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-check",
        .value = "COMMAND",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "Run /bin/sh -c COMMAND before this node takes part in the job and before each "
                "restart. If it fails, the node leaves the job.",
        .type = command_type(
@@ -501,6 +551,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-check-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "How long the check may take. After that it is killed and counts as failed.",
        .type = bounded_seconds_type(
            limits::shell_command_timeout,
@@ -509,6 +560,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Kill a worker as hung if it has sent a heartbeat over the control channel and "
                "sends no further one for this long. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
@@ -517,6 +569,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--first-heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "The same for the time from a worker's start to its first heartbeat. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
                                    &liveness_settings::first_heartbeat_timeout)),
@@ -524,6 +577,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--learn-timeouts",
        .value = "FACTOR",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "If no time-out is set for heartbeats or a section of work, use the longest time "
                "observed times this factor. 0: do not learn.",
        .type = factor_type(),
@@ -539,15 +593,16 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--end-after-error",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "Kill a worker as hung if it has reported an exception, does not end, and has done "
                "nothing at all for this long: no step, output or heartbeat, and neither computing "
                "nor reading or writing. 0: never.",
-       .type = seconds_type(
-           in_config(&program_config::diagnosis, &job_diagnosis::end_after_error)),
+       .type = seconds_type(in_config(&program_config::diagnosis, &job_diagnosis::end_after_error)),
        .is_own = true},
       {.names = "--hang-hook",
        .value = "COMMAND",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "Run /bin/sh -c COMMAND for each hung worker before any worker is killed because "
                "of it, to collect its stack. ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON, "
                "_VERDICT and _LOG_DIR are in its environment.",
@@ -558,6 +613,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--hang-hook-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "How long these commands together may take before they are killed.",
        .type = bounded_seconds_type(
            limits::shell_command_timeout,
@@ -566,6 +622,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--diagnose",
        .value = nullptr,
        .heading = heading_failure,
+       .scope = option_scope::role,
        .help = "When the job stalls, or before hung workers are killed, find out which rank the "
                "others wait for, and where it is, from PyTorch's flight recorder (2.13 or later) "
                "and the stacks of Python workers.",
@@ -574,6 +631,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--stall-after",
        .value = "SECONDS",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "With --diagnose: how long the job must make no progress before it is diagnosed.",
        .type = stall_time_type(),
        .default_text = "30, or 5 times the longest step",
@@ -581,6 +639,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--on-stall",
        .value = "POLICY",
        .heading = heading_failure,
+       .scope = option_scope::world,
        .help = "What to do after a stall: warn; restart, which kills the rank that the others "
                "certainly wait for; or replace, the same with --on-failure replace.",
        .type = choice_type<job_diagnosis::policy>(
@@ -592,6 +651,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--guard",
        .value = "POLICY",
        .heading = heading_failure,
+       .scope = option_scope::job,
        .help = "Whether each worker has a guard process, which kills everything that the worker "
                "leaves behind, daemons included, even if elasticrun is killed: required, "
                "best-effort (if guards are not possible, a warning says what is lost) or none.",
@@ -603,6 +663,9 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--chaos",
        .value = "PLAN",
        .heading = heading_failure,
+       .scope = option_scope::role,
+       .instead = "its ranks are those of one role: set chaos in the table of that role, or use "
+                  "--set ROLE.chaos=PLAN",
        .help = "Inject faults to test recovery, separated by commas: kill=rank:3@20s (20 s after "
                "the workers started), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (at a "
                "tenth of its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the "
@@ -622,6 +685,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "-r,--redirects",
        .value = "STREAMS",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), "
                "3 (both), or by local rank, such as 0:3,1:0.",
        .type = with_words(streams_type(in_job(&launch_config::workers, &worker_spec::redirects)),
@@ -629,6 +693,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "-t,--tee",
        .value = "STREAMS",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Write streams to files and, with a prefix before each line, to the console. Same "
                "values as --redirects.",
        .type = with_words(streams_type(in_job(&launch_config::workers, &worker_spec::tee)),
@@ -636,6 +701,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-line-prefix-template",
        .value = "TEXT",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "The prefix of teed lines, with ${role_name}, ${rank}, ${local_rank}, ${pid}, "
                "${hostname} and ${time}.",
        .type = line_prefix_type(),
@@ -644,6 +710,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-format",
        .value = "FORMAT",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "How output is shown: text, or json, which shows each line, teed or not, as an "
                "object with time, host, role, rank, local_rank, attempt, stream and text. Log "
                "files are not changed.",
@@ -654,6 +721,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--merge-output",
        .value = nullptr,
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Show a line that several workers of this node write within 0.3 s once, as "
                "[default0-7,9]:text. Log files are not changed.",
        .type = flag_type(in_config(&program_config::merges_output)),
@@ -661,6 +729,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--local-ranks-filter",
        .value = "RANKS",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Show only the output of these local ranks, such as 0,1. Log files are not "
                "filtered.",
        .type = ranks_type(),
@@ -668,6 +737,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--duplicate-stdout-filters",
        .value = "TEXTS",
        .heading = heading_output,
+       .scope = option_scope::world,
        .help = "Also write each line of any worker's stdout that contains one of these texts, "
                "such as loss,error, to filtered_stdout.log in the attempt's log directory, with "
                "its prefix. Write a comma in a text twice.",
@@ -676,12 +746,14 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--duplicate-stderr-filters",
        .value = "TEXTS",
        .heading = heading_output,
+       .scope = option_scope::world,
        .help = "The same for stderr and filtered_stderr.log.",
        .type = texts_type(in_logs(&log_options::duplicate_stderr_filters)),
        .default_text = "none"},
       {.names = "--log-max-size",
        .value = "SIZE",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Rotate a log file at this size, such as 500k, 100M or 2G: stdout.log.1 is the "
                "previous file. Redirected output then passes through elasticrun.",
        .type = log_size_type(),
@@ -690,6 +762,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-max-files",
        .value = "N",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "How many files of a log to keep, including the current one.",
        .type = number_type<int>(1, limits::log_files,
                                 in_logs(&log_options::rotation, &log_file::rotation::max_files)),
@@ -705,6 +778,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--trace",
        .value = "FILE",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "Write what this node's agent and workers did to this file, as a Chrome trace for "
                "Perfetto. It is readable at any time, even if elasticrun was killed.",
        .type = text_type(in_config(&program_config::program, &program_options::trace)),
@@ -713,6 +787,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--logs-specs",
        .value = "NAME",
        .heading = heading_output,
+       .scope = option_scope::role,
        .help = "Name of the component that decides where output goes. default follows the options "
                "above; programs that embed the library can add others.",
        .type = text_type(in_job(&launch_config::logs_specs))},
@@ -726,6 +801,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--status",
        .value = "ADDRESS",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "Serve the status of the job over HTTP (a page, JSON, metrics and probes), at "
                "[ADDRESS:]PORT (without ADDRESS for this host only, otherwise with a token) or at "
                "a Unix socket, unix:PATH, which also takes commands. 'elasticrun status ADDRESS' "
@@ -736,6 +812,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--status-token-file",
        .value = "FILE",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "File with the token that clients of --status on other hosts need, readable only "
                "by this user. Without it, a token is generated and printed if --status is open to "
                "other hosts.",
@@ -745,16 +822,19 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--event-log-handler",
        .value = "NAME",
        .heading = heading_output,
+       .scope = option_scope::job,
        .help = "Where events go: null (nowhere) or console (JSON lines on stderr).",
        .type = text_type(in_job(&launch_config::event_log_handler))},
       {.names = "--monitor-interval",
        .value = "SECONDS",
        .heading = heading_ignored,
+       .scope = option_scope::world,
        .help = "elasticrun does not poll its workers: it is told of an exit when it happens.",
        .type = interval_type()},
       {.names = "--start-method",
        .value = "METHOD",
        .heading = heading_ignored,
+       .instead = "elasticrun starts each worker as a process of its own",
        .help = "How torchrun starts functions: spawn, fork or forkserver. A script always runs in "
                "a new process.",
        .type = ignored_choice_type({"spawn", "fork", "forkserver"})},
