@@ -171,7 +171,7 @@ TEST_CASE("etcd: a restart that waits for a silent etcd says so, though all node
 
 TEST_CASE("etcd: something else at its port is told at once", "[integration][etcd]") {
   const auto [answer, text] = GENERATE(table<std::string, std::string>(
-      {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP?'"},
+      {{"220 smtp.example ESMTP\r\n", "it begins with '220 smtp.example ESMTP'"},
        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
         "is not etcd: HTTP status 200, 'hello'"},
        {"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "is not etcd: HTTP status 404"}}));
