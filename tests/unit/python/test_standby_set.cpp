@@ -846,6 +846,7 @@ TEST_CASE("standby_set: variables that differ between processes are set at the s
     CHECK(job.log->has("each standby serves only one local rank: the workers differ in"));
     job.keep_warm();
     REQUIRE(make_standbys(job).size() == 1);
+    CHECK(job.log->has("local rank 0 has a standby: process 1005"));
     end_attempt(job);
     job.set.begin_replacement();
     job.launch(spec_of(2, "OMP_PLACES"));

@@ -70,8 +70,10 @@ ELASTIC_DECL std::string standby_set::name_of(const process_spec& spec) {
 }
 
 ELASTIC_DECL std::string standby_set::name_of(const standby& entry) const {
-  const bool is_for_one = slots_.size() <= 1 || is_bound(entry);
-  return is_for_one ? name_of(entry.made_for) : "any local rank";
+  const auto users = std::count_if(slots_.begin(), slots_.end(), [&](const auto& each) {
+    return serves(entry, each.first, each.second.pool);
+  });
+  return users > 1 ? "any local rank" : name_of(entry.made_for);
 }
 
 // ---- pools --------------------------------------------------------------------------------------
