@@ -113,7 +113,7 @@ class node {
   }
 
   void note(const notice& said) {
-    std::string text = said.line;
+    std::string text = said.line + said.guess;
     if (said.ended) text = fmt::format("rank {} is ended: {}", *said.ended, said.line);
     for (const int place : said.places) text += fmt::format(" [place of {}]", place);
     lines_.push_back(fmt::format("> {:.1f} {}", to_seconds(now_ - start), text));

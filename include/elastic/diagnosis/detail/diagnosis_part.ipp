@@ -143,7 +143,8 @@ ELASTIC_DECL task<std::vector<std::string>> diagnosis_part::find_places(
   for (const inspected_rank& each : seen.ranks) {
     const bool is_wanted = std::find(local_ranks.begin(), local_ranks.end(),
                                      each.evidence.local_rank) != local_ranks.end();
-    if (is_wanted) places.push_back(place_of(each.evidence));
+    std::string place = is_wanted ? place_of(each.evidence) : std::string();
+    if (!place.empty()) places.push_back(std::move(place));
   }
   co_return places;
 }

@@ -18,9 +18,10 @@ namespace elastic::detail {
 
 /// What a node says about workers that cannot go on.
 struct notice {
-  /// One printable line. Its end says where the main threads of some workers are, if that is known.
+  /// One printable line, and what it may mean, if nobody knows where the workers are.
   std::string line;
-  /// The local ranks of these workers.
+  std::string guess = {};
+  /// The local ranks of workers of which the end of the line says where they are.
   std::vector<int> places = {};
   /// The worker to end, and why; empty: none. There is no line then.
   std::optional<int> ended = {};

@@ -167,6 +167,12 @@ ELASTIC_DECL void notice_judge::judge_rest(const records& ended, const records& 
   told_at_ = now;
   if (are_idle) wake_at_ = now + rest_reminder;
   notice told{line_about(rest, are_idle, now)};
+  if (are_idle && !rest.are_done) {
+    told.guess = running.size() == 1 ? ": it waits for one that has ended, or its interpreter does "
+                                       "not end"
+                                     : ": they wait for one that has ended, or their interpreters "
+                                       "do not end";
+  }
   constexpr std::size_t most_places = 3;
   for (const record* const each : running) {
     if (told.places.size() < most_places) told.places.push_back(each->last.local_rank);
@@ -183,9 +189,7 @@ ELASTIC_DECL std::string notice_judge::line_about(const remainder& rest, bool ar
   if (rest.are_done) {
     state = fmt::format("{} done the last step and {} not end", have, is_one ? "does" : "do");
   } else if (are_idle) {
-    state = fmt::format("{} done nothing for {}: {} for a rank that has ended, or {} not end",
-                        have, quiet, is_one ? "it waits" : "they wait",
-                        is_one ? "its interpreter does" : "their interpreters do");
+    state = fmt::format("{} done nothing for {}", have, quiet);
   }
   return fmt::format("{} {} {} ago (exit code 0), and {} {}", ranks_of(rest.ended),
                      rest.ended.size() == 1 ? "ended" : "have ended, the last one",

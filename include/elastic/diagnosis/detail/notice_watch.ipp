@@ -152,12 +152,13 @@ ELASTIC_DECL task<void> notice_watch::report(notice said) {
     agent_.end_hung(*said.ended, said.line);
     co_return;
   }
-  if (!places_) {
-    agent_.log.warning("{}; start with --diagnose to see where", said.line);
-    co_return;
+  std::vector<std::string> found;
+  if (places_) {
+    task<std::vector<std::string>> finding = places_(std::move(said.places));
+    found = co_await std::move(finding);
   }
-  task<std::vector<std::string>> finding = places_(std::move(said.places));
-  const std::vector<std::string> found = co_await std::move(finding);
+  if (found.empty()) found.push_back(said.guess);
+  if (!places_) found.emplace_back("; start with --diagnose to see where");
   agent_.log.warning("{}{}", said.line, fmt::join(found, ""));
 }
 

@@ -199,13 +199,27 @@ ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack) {
   });
 }
 
-/// The module whose code Python calls at its end: an installed one by its name, another one by its
+/// The module of Python's library that a file is: "concurrent.futures.thread"; empty for another.
+inline std::string library_module(std::string_view file) {
+  constexpr std::string_view library = "/lib/python";
+  const std::size_t begin = file.find(library);
+  if (begin == file.npos) return {};
+  file.remove_prefix(begin + library.size());
+  file.remove_prefix(std::min(file.find('/') + 1, file.size()));
+  std::string module(file.substr(0, file.rfind('.')));
+  std::replace(module.begin(), module.end(), '/', '.');
+  return module;
+}
+
+/// What Python calls at its end: an installed package, a module of its library, or else the user's
 /// file. Empty if the stack does not show that.
 inline std::string holder_at_end(const std::vector<stack_frame>& stack) {
   if (stack.empty() || stack.size() >= limits::stack_frames) return {};
   // `_shutdown` of threading waits for threads, and calls what was registered there.
-  const bool is_shutdown = stack.back().function == "_shutdown" && stack.size() > 1;
-  const stack_frame& called = is_shutdown ? stack[stack.size() - 2] : stack.back();
+  const bool is_shutdown = stack.back().function == "_shutdown" &&
+                           stack.back().file.ends_with("/threading.py");
+  const bool calls_other = is_shutdown && stack.size() > 1;
+  const stack_frame& called = calls_other ? stack[stack.size() - 2] : stack.back();
   if (called.function == "<module>" || called.function == "_run_module_as_main") return {};
   if (is_shutdown && called.file == stack.back().file) return "a thread that is not a daemon";
   std::string_view file = called.file;
@@ -215,7 +229,8 @@ inline std::string holder_at_end(const std::vector<stack_frame>& stack) {
     file.remove_prefix(package + installed.size());
     return printable_line(file.substr(0, file.find('/')));
   }
-  return printable_line(file.substr(file.rfind('/') + 1));
+  const std::string module = library_module(file);
+  return printable_line(module.empty() ? file.substr(file.rfind('/') + 1) : module);
 }
 
 ELASTIC_DECL std::string place_of(const rank_evidence& rank) {
