@@ -12,9 +12,11 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace port_use_tests {
 
@@ -103,6 +105,26 @@ TEST_CASE("port use: a socket has data that its peer has not received", "[proces
   asio::read(peer, asio::buffer(received));
   CHECK(elastic::test::comes_true(
       [] { return elastic::detail::has_unsent_data(::getpid(), many) == false; }));
+}
+
+TEST_CASE("port use: the peer of a connection that nobody answers is named", "[process]") {
+  asio::io_context context;
+  const bool is_v6 = GENERATE(false, true);
+  const std::string name = is_v6 ? "[::1]" : "127.0.0.1";
+  const asio::ip::address host = asio::ip::make_address(is_v6 ? "::1" : "127.0.0.1");
+  tcp::acceptor server(context, tcp::endpoint(host, 0).protocol());
+  server.bind(tcp::endpoint(host, 0));
+  server.listen(0);
+  CHECK(elastic::detail::silent_peers(::getpid(), many).empty());
+  // The kernel answers as many as it can queue.
+  std::list<tcp::socket> clients;
+  for (int each = 0; each < 8; ++each) {
+    clients.emplace_back(context).async_connect(server.local_endpoint(), [](const auto&) {});
+  }
+  const std::string peer = name + ":" + std::to_string(server.local_endpoint().port());
+  CHECK(elastic::detail::silent_peers(::getpid(), many) == std::vector<std::string>{peer});
+  CHECK(elastic::detail::silent_peers(::getpid(), 0).empty());
+  CHECK(elastic::detail::is_listened_at(::getpid(), server.local_endpoint().port()));
 }
 
 TEST_CASE("port use: connections of descendants count, and a process that has gone has none",

@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace elastic::detail {
 
@@ -41,6 +43,13 @@ ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t 
 /// Whether a socket of a process, or of one of its descendants, has data that its peer has not
 /// received yet. Parameters and result: as above.
 ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_files);
+
+/// The peers, such as "10.0.0.9:29500", to which a process and its descendants make connections
+/// that are not answered yet; none if that is not known. Parameters: as above.
+ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files);
+
+/// Whether anybody listens at a port in the network of a process.
+ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port);
 
 /// Whether a process, or one of its descendants, listens at a port. Parameters and result: as
 /// above.

@@ -8,9 +8,14 @@
 #include <elastic/process/detail/proc_file.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -160,6 +165,59 @@ ELASTIC_DECL std::optional<bool> has_unsent_data(pid_t root, std::size_t most_fi
     return is_found;
   });
   return is_seen ? std::optional(is_found) : std::nullopt;
+}
+
+/// "10.0.0.9:29500" for "0900000A:733C": the digits are those of 32-bit words in memory.
+inline std::string peer_of(std::string_view end) {
+  const std::size_t colon = end.find(':');
+  if (colon == end.npos || colon % 8 != 0) return {};
+  const auto port = number_in(end.substr(colon + 1), 16);
+  std::array<std::uint32_t, 4> words{};
+  if (!port || colon > 8 * words.size()) return {};
+  for (std::size_t word = 0; word < colon / 8; ++word) {
+    words[word] = static_cast<std::uint32_t>(number_in(end.substr(8 * word, 8), 16).value_or(0));
+  }
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool is_v4 = colon == 8;
+  ::inet_ntop(is_v4 ? AF_INET : AF_INET6, words.data(), text.data(), text.size());
+  return fmt::format(fmt::runtime(is_v4 ? "{}:{}" : "[{}]:{}"), text.data(), *port);
+}
+
+/// The peers of the sockets in a table that have sent a SYN, by their inodes.
+inline std::map<std::uint64_t, std::string> syn_peers(std::string_view table) {
+  std::map<std::uint64_t, std::string> peers;
+  while (!table.empty()) {
+    std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    // Slot number and own end.
+    for (int skipped = 0; skipped < 2; ++skipped) take_word(line);
+    const std::string_view peer = take_word(line);
+    if (take_word(line) != "02") continue;
+    // Queues, timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
+    if (const auto inode = number_in(take_word(line), 10)) peers[*inode] = peer_of(peer);
+  }
+  return peers;
+}
+
+ELASTIC_DECL std::vector<std::string> silent_peers(pid_t root, std::size_t most_files) {
+  std::map<std::uint64_t, std::string> known;
+  for (const char* table : {"tcp", "tcp6"}) {
+    const std::string path = fmt::format("/proc/{}/net/{}", root, table);
+    known.merge(syn_peers(read_proc_file(path, limits::socket_table_bytes)));
+  }
+  std::set<std::string> peers;
+  if (known.empty()) return {};
+  look_at_sockets_of_tree(root, most_files, [&](std::uint64_t inode) {
+    const auto peer = known.find(inode);
+    if (peer != known.end()) peers.insert(peer->second);
+    return false;
+  });
+  return {peers.begin(), peers.end()};
+}
+
+ELASTIC_DECL bool is_listened_at(pid_t pid, std::uint16_t port) {
+  return !sockets_of(pid, port).listening.empty();
 }
 
 ELASTIC_DECL std::optional<bool> listens_at(pid_t root, std::uint16_t port,
