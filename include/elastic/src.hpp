@@ -81,6 +81,7 @@
 #include <elastic/agent/detail/workers/line_template.ipp>
 #include <elastic/agent/detail/workers/node_checker.ipp>
 #include <elastic/agent/detail/workers/process_builder.ipp>
+#include <elastic/agent/detail/workers/unserved_store.ipp>
 #include <elastic/agent/detail/workers/worker_leftovers.ipp>
 #include <elastic/agent/detail/workers/worker_orders.ipp>
 #include <elastic/agent/detail/workers/worker_stop.ipp>

@@ -2,15 +2,22 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/detail/rounds/arrivals.hpp>
 
+#include <elastic/base/race.hpp>
 #include <support/catch.hpp>
+#include <support/log_recorder.hpp>
+#include <support/manual_time.hpp>
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace arrivals_tests {
 
+using namespace std::chrono_literals;
 using elastic::detail::arrivals;
 using elastic::detail::missing_workers;
 using elastic::detail::port_use;
@@ -90,6 +97,99 @@ TEST_CASE("arrivals: no warning if all have come, or if the job may not use the 
   // Of whom /proc shows nothing nobody can say that it is missing.
   CHECK(missing_workers(seen({std::nullopt}, 7)) ==
         "after 30 s 7 of 8 ranks have come to init_process_group at 10.0.0.7:29500");
+}
+
+TEST_CASE("arrivals: what a missing worker seeks instead ends the sentence", "[agent]") {
+  arrivals found = seen({connected, none}, 7);
+  found.sought.script = "train.py";
+  found.sought.silent = {"10.0.0.9:29500"};
+  const std::string sought = "; train.py tries to connect to 10.0.0.9:29500 and gets no answer";
+  CHECK(missing_workers(found) ==
+        "rank 1 has not come to init_process_group after 30 s: it has no connection to the store "
+        "of the workers at 10.0.0.7:29500 (7 of 8 ranks have come)" +
+            sought);
+  // The job seems not to use the store, but it seeks another one in vain.
+  found = seen({none, none}, 0);
+  found.sought.script = "train.py";
+  found.sought.silent = {"10.0.0.9:29500"};
+  CHECK(missing_workers(found) ==
+        "after 30 s no rank of this node has come to init_process_group at 10.0.0.7:29500" +
+            sought);
+}
+
+// ---- when they are looked for -------------------------------------------------------------------
+
+using come_count = std::optional<std::int64_t>;
+
+/// A job of two ranks that nobody can inspect.
+elastic::detail::arrival_source source_of(std::shared_ptr<come_count> come) {
+  return [come = std::move(come)] {
+    arrivals found;
+    found.come = *come;
+    found.world = 2;
+    found.store = "10.0.0.7:29500";
+    return found;
+  };
+}
+
+/// Lets workers come at their times, and then nobody any more.
+elastic::task<void> let_come(std::shared_ptr<elastic::time_source> time,
+                             std::shared_ptr<come_count> come,
+                             std::vector<std::pair<elastic::duration, std::int64_t>> plan) {
+  const elastic::time_point began = time->now();
+  for (const auto& [after, count] : plan) {
+    co_await time->sleep_until(began + after);
+    *come = count;
+  }
+  co_await time->sleep_until(elastic::time_point::max());
+}
+
+/// When the reporter has said what is missing, in seconds after the start; its line.
+elastic::task<std::string> reported(
+    std::shared_ptr<elastic::time_source> time, come_count at_first,
+    std::vector<std::pair<elastic::duration, std::int64_t>> plan) {
+  const auto come = std::make_shared<come_count>(at_first);
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  const elastic::logger logger(log, elastic::log_level::warning);
+  const elastic::time_point began = time->now();
+  elastic::task<void> reporting =
+      elastic::detail::report_arrivals(time, logger, source_of(come), 1);
+  elastic::task<void> coming = let_come(time, come, std::move(plan));
+  co_await elastic::race(std::move(reporting), std::move(coming));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time->now() - began);
+  const bool is_said = log->has("1 of 2 ranks have come to init_process_group");
+  co_return std::to_string(seconds.count()) + (is_said ? " said" : " silent");
+}
+
+TIME_TEST("arrivals: the missing are named 30 s after the first has come", "[agent]") {
+  std::vector<std::pair<elastic::duration, std::int64_t>> plan{{3s, 1}};
+  elastic::task<std::string> early = reported(time.share(), 0, plan);
+  const std::string early_end = co_await std::move(early);
+  CHECK(early_end == "30 said");
+  // A script that loads its data for ten minutes first.
+  plan = {{601s, 1}};
+  elastic::task<std::string> late = reported(time.share(), 0, plan);
+  const std::string late_end = co_await std::move(late);
+  CHECK(late_end == "635 said");
+}
+
+TIME_TEST("arrivals: nothing is said of a job that has come, or does not", "[agent]") {
+  std::vector<std::pair<elastic::duration, std::int64_t>> plan{{3s, 2}};
+  elastic::task<std::string> all = reported(time.share(), 0, plan);
+  const std::string all_end = co_await std::move(all);
+  CHECK(all_end == "30 silent");
+  plan = {{601s, 1}, {604s, 2}};
+  elastic::task<std::string> late = reported(time.share(), 0, plan);
+  const std::string late_end = co_await std::move(late);
+  CHECK(late_end == "635 silent");
+  // It uses no store: the agent looks for half an hour.
+  elastic::task<std::string> never = reported(time.share(), 0, {});
+  const std::string never_end = co_await std::move(never);
+  CHECK(never_end == "1830 silent");
+  // Another node serves the store.
+  elastic::task<std::string> elsewhere = reported(time.share(), std::nullopt, {});
+  const std::string elsewhere_end = co_await std::move(elsewhere);
+  CHECK(elsewhere_end == "30 silent");
 }
 
 }  // namespace arrivals_tests

@@ -2,21 +2,27 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/detail/workers/unserved_store.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/process/detail/port_use.hpp>
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace elastic::detail {
 
-/// How long workers may take to reach `init_process_group` before the log names the missing ones.
+/// How long workers may take to reach `init_process_group` before the log names the missing ones:
+/// from their start, or from the arrival of the first if that is later.
 inline constexpr std::chrono::seconds arrival_patience{30};
 
 /// A running worker of this node.
@@ -38,7 +44,19 @@ struct arrivals {
   std::int64_t world = 1;
   /// "10.0.0.7:29500".
   std::string store = {};
+  /// What a worker of this node seeks that has not come.
+  sought_stores sought = {};
 };
+
+/// The workers of a job of which nothing is known yet but that they run.
+using arrival_source = std::function<arrivals()>;
+
+/// Logs once which workers have not come.
+///
+/// @param port  of the store
+/// Cancellation: all types. Returns when everything is said, or all have come.
+ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                        arrival_source source, std::uint16_t port);
 
 /// Inspects the connections of workers to a port, on a separate thread.
 ///
@@ -48,7 +66,7 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
     std::vector<worker_arrival> workers, std::uint16_t port);
 
 /// Names the missing workers in one sentence. Empty if no worker is missing, if none has connected
-/// (so that the job may not use the store), or if nothing is known.
+/// (so that the job may not use the store) nor seeks another store in vain, or if nothing is known.
 ELASTIC_DECL std::string missing_workers(const arrivals& seen);
 
 }  // namespace elastic::detail

@@ -32,6 +32,7 @@ inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
 
 ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
     std::vector<worker_arrival> workers, std::uint16_t port) {
+  if (workers.empty()) co_return workers;
   std::function<std::vector<worker_arrival>()> look = [workers = std::move(workers), port] {
     std::vector<worker_arrival> seen = workers;
     const std::size_t share = limits::watched_files / std::max<std::size_t>(seen.size(), 1);
@@ -40,6 +41,54 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
   };
   task<std::vector<worker_arrival>> looking = run_blocking<std::vector<worker_arrival>>(look);
   co_return co_await std::move(looking);
+}
+
+/// The first running worker of this node that is not at the store.
+inline pid_t first_missing(const arrivals& seen) {
+  const auto is_missing = [](const worker_arrival& each) { return each.use == port_use::none; };
+  const auto first = std::find_if(seen.own.begin(), seen.own.end(), is_missing);
+  return first == seen.own.end() ? 0 : first->pid;
+}
+
+inline task<std::string> look_for_missing(arrival_source source, std::uint16_t port) {
+  arrivals seen = source();
+  task<std::vector<worker_arrival>> looking = look_for_arrivals(seen.own, port);
+  seen.own = co_await std::move(looking);
+  const bool are_all_there = seen.come && *seen.come >= seen.world;
+  if (const pid_t missing = are_all_there ? 0 : first_missing(seen)) {
+    task<sought_stores> seeking = look_for_stores(missing);
+    seen.sought = co_await std::move(seeking);
+  }
+  co_return missing_workers(seen);
+}
+
+/// Waits until a worker of the job has come. Whoever does not come in half an hour uses no store.
+inline task<bool> wait_for_first(std::shared_ptr<time_source> time, arrival_source source) {
+  constexpr std::chrono::seconds between(5);
+  constexpr int most = 360;
+  for (int look = 0; look < most; ++look) {
+    const std::optional<std::int64_t> come = source().come;
+    if (come.value_or(1) > 0) co_return come.has_value();
+    co_await time->sleep_until(deadline_after(time->now(), between));
+  }
+  co_return false;
+}
+
+ELASTIC_DECL task<void> report_arrivals(std::shared_ptr<time_source> time, logger log,
+                                        arrival_source source, std::uint16_t port) {
+  co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
+  const bool had_come = source().come != 0;
+  task<std::string> looking = look_for_missing(source, port);
+  std::string missing = co_await std::move(looking);
+  if (missing.empty() && !had_come) {
+    task<bool> waiting = wait_for_first(time, source);
+    const bool has_come = co_await std::move(waiting);
+    if (!has_come) co_return;
+    co_await time->sleep_until(deadline_after(time->now(), arrival_patience));
+    task<std::string> again = look_for_missing(source, port);
+    missing = co_await std::move(again);
+  }
+  if (!missing.empty()) log.warning("{}", missing);
 }
 
 /// Where the missing ranks may be, as the end of a sentence.
@@ -66,7 +115,12 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
     if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
   }
   const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
-  if (!is_used) return {};
+  const std::string sought = to_text(seen.sought);
+  if (!is_used) {
+    if (sought.empty()) return {};
+    return fmt::format("after {} s no rank of this node has come to init_process_group at {}{}",
+                       arrival_patience.count(), seen.store, sought);
+  }
   const std::string count =
       seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
   if (missing.empty() && count.empty()) return {};
@@ -84,7 +138,7 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
       rank_list(missing), is_one ? "has" : "have", arrival_patience.count(),
       is_one ? "it has" : "they have", seen.store,
       count.empty() ? std::string() : fmt::format(" ({})", count));
-  if (connecting.empty()) return text;
+  if (connecting.empty()) return text + sought;
   const bool is_one_connecting = connecting.size() == 1;
   return text + fmt::format(
                     "; {} {} to connect and {} no answer: does a firewall let the port through, "

@@ -565,20 +565,20 @@ ELASTIC_DECL task<void> agent_run::watch() {
 ELASTIC_DECL task<void> agent_run::report_missing() {
   const rendezvous_round::master_endpoint master = attempt_->round.master;
   if (master.served_by_agent) {
-    co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
-    arrivals seen;
-    seen.store = to_text(endpoint{master.address, master.port});
-    std::vector<worker_arrival> running;
-    for (const worker_group::worker& each : group_.workers()) {
-      seen.world = each.identity.world_size;
-      seen.do_all_run = seen.do_all_run && !each.end;
-      if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
-    }
-    task<std::vector<worker_arrival>> looking = look_for_arrivals(std::move(running), master.port);
-    seen.own = co_await std::move(looking);
-    seen.come = rendezvous_->arrived_workers();
-    const std::string missing = missing_workers(seen);
-    if (!missing.empty()) log_.warning("{}", missing);
+    arrival_source source = [this, master] {
+      arrivals seen;
+      seen.store = to_text(endpoint{master.address, master.port});
+      for (const worker_group::worker& each : group_.workers()) {
+        seen.world = each.identity.world_size;
+        seen.do_all_run = seen.do_all_run && !each.end;
+        if (!each.end && each.pid != 0) seen.own.push_back({each.identity.rank, each.pid, {}});
+      }
+      seen.come = rendezvous_->arrived_workers();
+      return seen;
+    };
+    task<void> reporting =
+        report_arrivals(services_.time, log_, std::move(source), master.port);
+    co_await std::move(reporting);
   }
   co_await group_.wait_for_outcome();
 }
