@@ -41,8 +41,8 @@ class diagnosis_part final : public agent_part {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL void progressed(const worker_progress& made) override;
-  void ended(const attempt_worker&) override { notices_.evidence(); }
-  void failing(int) override { notices_.evidence(); }
+  void ended(const attempt_worker&) override { notices_.ended(); }
+  void failing(int) override { notices_.failing(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL task<std::optional<job_command::outcome>> carry_out(job_command command) override;
   bool wants_last_look() const override { return terms_.opens_workers && context_.has_world; }

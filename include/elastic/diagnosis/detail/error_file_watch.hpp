@@ -20,11 +20,14 @@ class error_file_watch {
  public:
   ELASTIC_DECL explicit error_file_watch(asio::any_io_executor strand);
 
-  /// Watches for a file, existing or new, in a folder that exists. Without an inotify instance, or
-  /// if the folder cannot be watched, nothing is ever reported about it.
+  /// Whether the kernel reports changes to this process, which may have used up what it may watch.
+  bool is_open() const { return stream_.is_open(); }
+
+  /// Watches for a file, existing or new, in a folder that exists. If the folder cannot be watched,
+  /// nothing is ever reported about it.
   ELASTIC_DECL void add(int local_rank, const std::string& file);
 
-  /// Waits until files were written and closed, or moved to their names.
+  /// Waits until files were written and closed, or moved to their names. Only if it is open.
   ///
   /// Result: the local ranks of their workers, at least one.
   /// Cancellation: all types; no event is lost.

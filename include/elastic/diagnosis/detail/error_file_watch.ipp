@@ -22,7 +22,10 @@ namespace elastic::detail {
 ELASTIC_DECL error_file_watch::error_file_watch(asio::any_io_executor strand)
     : stream_(std::move(strand)) {
   unique_fd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (events) stream_.assign(events.release());
+  if (!events) return;
+  asio_error_code failure;
+  stream_.assign(events.get(), failure);
+  if (!failure) events.release();
 }
 
 ELASTIC_DECL void error_file_watch::add(int local_rank, const std::string& file) {

@@ -39,8 +39,10 @@ class notice_watch {
                             place_finder places);
 
   ELASTIC_DECL void progressed(const worker_progress& made);
-  /// A worker has ended, or its stderr may show an exception.
-  void evidence() { evidence_.set(); }
+  /// A worker has ended.
+  void ended() { evidence_.set(); }
+  /// The stderr or the error file of a worker may have an exception.
+  ELASTIC_DECL void failing();
 
   /// The workers do something because they are inspected.
   void disturb() { is_disturbed_ = true; }
@@ -64,6 +66,7 @@ class notice_watch {
   const agent_part::context& agent_;
   place_finder places_;
   event_flag evidence_;
+  bool is_urgent_ = false;
   bool is_disturbed_ = false;
   wall_time began_{};
   /// By local rank: how many steps there are, the exceptions in error files and on stderr, and the

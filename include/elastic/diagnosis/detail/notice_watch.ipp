@@ -35,6 +35,11 @@ ELASTIC_DECL void notice_watch::progressed(const worker_progress& made) {
   steps_[made.local_rank] = made.total;
 }
 
+ELASTIC_DECL void notice_watch::failing() {
+  is_urgent_ = true;
+  evidence_.set();
+}
+
 ELASTIC_DECL task<void> notice_watch::run() {
   if (!is_on_) co_await agent_.time->sleep_until(time_point::max());
   steps_.clear();
@@ -42,26 +47,32 @@ ELASTIC_DECL task<void> notice_watch::run() {
   printed_.clear();
   unread_.clear();
   evidence_.reset();
+  is_urgent_ = false;
   // File systems have coarse clocks.
   constexpr std::chrono::seconds tolerance(1);
   began_ = agent_.time->wall_now() - tolerance;
   error_file_watch files(agent_.strand);
-  for (const agent_part::attempt_worker& each : agent_.workers()) {
+  const std::vector<agent_part::attempt_worker> workers = agent_.workers();
+  // All are below one folder.
+  const bool may_block = !workers.empty() && may_hang(workers.front().error_file);
+  for (const agent_part::attempt_worker& each : workers) {
     if (!each.end.empty()) evidence_.set();
-    if (each.error_file.empty() || may_hang(each.error_file)) continue;
+    if (each.error_file.empty() || may_block) continue;
     files.add(each.local_rank, each.error_file);
     unread_.insert(each.local_rank);
     // It may have been written before it was watched.
-    if (std::error_code none; std::filesystem::exists(each.error_file, none)) evidence_.set();
+    if (std::error_code none; std::filesystem::exists(each.error_file, none)) failing();
   }
   co_await race(follow(files), judge());
 }
 
+/// Without the help of the kernel, error files are read when the first other sign is seen.
 ELASTIC_DECL task<void> notice_watch::follow(error_file_watch& files) {
+  if (!files.is_open()) co_await agent_.time->sleep_until(time_point::max());
   for (;;) {
     const std::vector<int> ranks = co_await files.written();
     unread_.insert(ranks.begin(), ranks.end());
-    evidence_.set();
+    failing();
   }
 }
 
@@ -73,7 +84,13 @@ ELASTIC_DECL task<void> notice_watch::judge() {
     } else {
       co_await with_deadline(*agent_.time, judge.wake_at(), evidence_.wait());
     }
+    // Most workers end when all do, and nothing is to be said then.
+    constexpr std::chrono::milliseconds settling(500);
+    if (evidence_.is_set() && !is_urgent_) {
+      co_await agent_.time->sleep_until(deadline_after(agent_.time->now(), settling));
+    }
     evidence_.reset();
+    is_urgent_ = false;
     const time_point now = agent_.time->now();
     const std::vector<worker_signs> signs = co_await look();
     std::vector<notice> notices = judge.take(signs, now, std::exchange(is_disturbed_, false));
