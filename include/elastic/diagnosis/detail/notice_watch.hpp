@@ -49,10 +49,12 @@ class notice_watch {
 
   /// Watches the workers of an attempt, or of an epoch. Without `job_diagnosis::notices` it waits.
   ///
+  /// Errors: none; if the workers can no longer be watched, the log says so.
   /// Cancellation: all types; nothing else ends it.
   ELASTIC_DECL task<void> run();
 
  private:
+  ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> follow(error_file_watch& files);
   ELASTIC_DECL task<void> judge();
   ELASTIC_DECL task<std::vector<worker_signs>> look();

@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/detail/notice_watch.hpp>
 
+#include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/limits.hpp>
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -41,7 +43,20 @@ ELASTIC_DECL void notice_watch::failing() {
 }
 
 ELASTIC_DECL task<void> notice_watch::run() {
-  if (!is_on_) co_await agent_.time->sleep_until(time_point::max());
+  std::string problem;
+  try {
+    if (is_on_) co_await watch();
+  } catch (const std::exception& failure) {
+    const auto* const ended = dynamic_cast<const asio_system_error*>(&failure);
+    if (ended && ended->code() == asio::error::operation_aborted) throw;
+    problem = failure.what();
+  }
+  // A job must not end because nobody can look at its workers.
+  if (is_on_) agent_.log.warning("the workers are no longer watched for failures: {}", problem);
+  co_await agent_.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL task<void> notice_watch::watch() {
   steps_.clear();
   recorded_.clear();
   printed_.clear();
