@@ -37,7 +37,7 @@ struct command_line {
     std::string name;
     /// Its value; "1" for a flag.
     std::string text;
-    /// What the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
+    /// The text that the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
     std::string source;
   };
 

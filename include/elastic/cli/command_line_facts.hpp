@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// What a command line depends on besides its arguments.
+/// The facts on which a command line depends besides its arguments.
 struct command_line_facts {
   /// A command that takes the place of a script, such as "explain".
   struct command {
@@ -22,7 +22,7 @@ struct command_line_facts {
 
   /// Gives the PET_* defaults, PYTHON_EXEC and the like; the workers inherit it.
   environment_map environment;
-  /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
+  /// The values of "cpu" and "gpu" for --nproc-per-node: see count_processors, count_accelerators.
   int processors = 1;
   int accelerators = 0;
   /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.

@@ -14,7 +14,7 @@ namespace elastic {
 struct early_exit {
   /// The exit code of the program.
   int code = 0;
-  /// What it prints, with its line ends.
+  /// The output, with its line ends.
   std::string text;
   /// Whether it prints that to stderr; otherwise to stdout.
   bool to_stderr = false;

@@ -19,14 +19,14 @@ namespace elastic {
 struct program_config {
   /// The job, for `make_agent`.
   launch_config job;
-  /// What `run_as_program` does around its agent.
+  /// The options of `run_as_program`.
   program_options program;
   /// Whether the agent keeps standbys for its workers, and how: for `add_warm_standbys`.
   bool keeps_standbys = false;
   warm_standby standby;
   /// Which wire-ups the workers get: for `add_wire`, if there are any.
   wire_terms wire;
-  /// How the agent diagnoses stalls: for `add_diagnosis`.
+  /// The options of `add_diagnosis`.
   job_diagnosis diagnosis;
   /// The name of the job in the report of a failure, for `closing_words`: the script.
   std::string name;

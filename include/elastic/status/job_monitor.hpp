@@ -49,7 +49,7 @@ class job_monitor final : public journal_sink,
   /// The counters of this node's stores; empty: it serves none, or they are not counted.
   ELASTIC_DECL std::optional<detail::viewed_stores> stores() const;
 
-  /// When a worker last reported progress, in microseconds since 1970; 0: never.
+  /// The time of the last progress report, in microseconds since 1970; 0: none yet.
   ELASTIC_DECL std::int64_t progress_us() const;
 
   /// The time of day, in microseconds since 1970.
@@ -63,7 +63,7 @@ class job_monitor final : public journal_sink,
   /// Empty: none.
   ELASTIC_DECL void measure_stores(std::function<std::optional<detail::viewed_stores>()> ask);
 
-  /// How often other nodes have reported changes that are not records.
+  /// The number of changes reported by other nodes that are not records.
   ELASTIC_DECL std::int64_t changes() const;
 
   // ---- who looks --------------------------------------------------------------------------------

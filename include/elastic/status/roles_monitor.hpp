@@ -37,7 +37,7 @@ class roles_monitor {
   roles_monitor(const roles_monitor&) = delete;
   roles_monitor& operator=(const roles_monitor&) = delete;
 
-  /// How many roles there are.
+  /// The number of roles.
   std::size_t size() const { return parts_.size(); }
 
   /// The place of a role; none: there is no role with this name.
@@ -68,7 +68,7 @@ class roles_monitor {
   /// The roles are now as this says.
   ELASTIC_DECL void change(detail::viewed_roles now);
 
-  /// How often anything has changed: a role, or what its monitor shows.
+  /// The number of changes so far, of a role or of its monitor's view.
   ELASTIC_DECL std::int64_t changes() const;
 
   /// Sets a function that is called, from any thread, after each change. It must not throw or call

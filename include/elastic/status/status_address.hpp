@@ -10,7 +10,7 @@
 
 namespace elastic {
 
-/// Where the status of a job is served: at a TCP port, or at a Unix socket.
+/// The address at which the status of a job is served: a TCP port or a Unix socket.
 struct status_address {
   /// An IP address of this host and a port; 0: the system picks a port.
   endpoint tcp = {"127.0.0.1", 0};
@@ -29,7 +29,7 @@ struct status_address {
 /// Errors: `errc::invalid_argument`, one sentence that says what is allowed.
 ELASTIC_DECL status_address parse_status_address(std::string_view text);
 
-/// As `parse_status_address` reads it.
+/// The text that `parse_status_address` reads.
 ELASTIC_DECL std::string to_text(const status_address& address);
 
 }  // namespace elastic

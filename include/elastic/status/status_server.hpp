@@ -74,14 +74,14 @@ class status_server {
   status_server(const status_server&) = delete;
   status_server& operator=(const status_server&) = delete;
 
-  /// Where it listens, with the port that it has.
+  /// The address at which it listens, with the actual port.
   ELASTIC_DECL status_address address() const;
 
   /// The URL for a browser, with the token if the server has generated it; a token from the options
   /// is never printed. "unix:PATH" for a Unix socket.
   ELASTIC_DECL std::string url() const;
 
-  /// How many clients are connected.
+  /// The number of connected clients.
   ELASTIC_DECL std::size_t connections() const;
 
   /// Stops listening, sends pending events and command results within `limits::status_farewell`,

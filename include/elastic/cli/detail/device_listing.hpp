@@ -24,7 +24,7 @@ struct device_listing {
   std::vector<render_node> render_nodes;
 };
 
-/// How many of these GPUs workers can use, see `elastic::count_accelerators`.
+/// The number of GPUs that workers can use, see `elastic::count_accelerators`.
 ELASTIC_DECL int count_accelerators(const device_listing& listing,
                                     const environment_map& environment);
 

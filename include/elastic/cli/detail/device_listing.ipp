@@ -36,7 +36,7 @@ inline int leading_index(std::string_view entry) {
   return index;
 }
 
-/// How many of `count` devices are left by a list such as that of CUDA_VISIBLE_DEVICES: indices,
+/// The number of devices that a list such as CUDA_VISIBLE_DEVICES leaves of `count`: indices,
 /// or identifiers ("GPU-…" or "MIG-…"), as the first entry is. As the driver reads it, the list
 /// ends before the first entry that names no device, and a repeated entry makes all of it void.
 inline int visible_count(int count, std::string_view list) {

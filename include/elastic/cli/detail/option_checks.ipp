@@ -313,7 +313,7 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
   }
 }
 
-/// With a job file it is the file that says what runs.
+/// Refuses a script beside a job file, which names the script of each role.
 inline void check_job_file(const given_options& options, const std::vector<std::string>& operands,
                            const program_config& config) {
   const char* const companions[] = {"--set", "--print-job"};

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What is written from the table of options for other programs: man and the shells.
+// Documents for other programs, man and the shells, written from the table of options.
 
 #include <elastic/base/config.hpp>
 #include <elastic/cli/command_line_facts.hpp>
@@ -16,7 +16,7 @@ namespace elastic::detail {
 /// The shells that `completion_script` knows.
 ELASTIC_DECL const std::vector<std::string>& completion_shells();
 
-/// What makes a shell complete the options and commands of elasticrun. `shell`: one of
+/// The script by which a shell completes options and commands of elasticrun. `shell`: one of
 /// completion_shells.
 ELASTIC_DECL std::string completion_script(
     std::string_view shell, const std::vector<command_line_facts::command>& commands);

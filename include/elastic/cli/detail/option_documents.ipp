@@ -32,7 +32,7 @@ inline std::string escaped(std::string_view text, std::string_view letters) {
   return result;
 }
 
-/// As one word of a shell.
+/// A text as one word of a shell.
 inline std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);

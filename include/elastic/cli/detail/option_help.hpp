@@ -10,7 +10,7 @@
 
 namespace elastic::detail {
 
-/// What --help shows.
+/// The text that --help shows.
 ELASTIC_DECL std::string help_text(const command_line_facts& facts);
 
 /// Parts of it that are not in the table of options: how it is used, the variables that it reads,

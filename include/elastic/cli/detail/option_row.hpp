@@ -11,7 +11,7 @@
 
 namespace elastic::detail {
 
-/// Where a job file may set an option: not at all, for the whole job, for each role, or only for a
+/// The part of a job file that may set an option: none, the whole job, each role, or only a
 /// role that has a world, or a Python script in it.
 enum class option_scope { one_job, job, role, world, python };
 
@@ -19,16 +19,16 @@ enum class option_scope { one_job, job, role, world, python };
 struct option_row {
   /// "-t,--tee".
   const char* names;
-  /// What stands for its value in the help; null for a flag.
+  /// The placeholder for its value in the help; null for a flag.
   const char* value;
   /// The heading under which --help lists it.
   const char* heading;
   option_scope scope = option_scope::one_job;
-  /// What to do where the option excludes a job file; null: it is for a job of one role alone.
+  /// The advice where the option excludes a job file; null: it is for a job of one role alone.
   const char* instead = nullptr;
   const char* help;
   option_type type;
-  /// What the value is if none is given, in words, if `type` cannot show it.
+  /// The default value in words, if `type` cannot show it.
   const char* default_text = "";
   /// A variable, besides PET_<NAME>, that has the value if the option is not given.
   const char* variable = "";

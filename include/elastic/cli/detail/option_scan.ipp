@@ -64,7 +64,7 @@ inline constexpr foreign_option foreign_options[] = {
     {"--bind-core-list", "use --cpu-affinity"},
 };
 
-/// What to say of names that other launchers have or had; empty: nothing.
+/// A hint about names that other launchers have or had; empty: none.
 inline std::string_view hint_for(std::string_view name) {
   for (const foreign_option& option : foreign_options) {
     if (option.name == name) return option.hint;

@@ -24,7 +24,7 @@
 
 namespace elastic::detail {
 
-/// Where a value goes.
+/// The place that takes a value.
 template <class T>
 using option_field = std::function<T&(option_target&)>;
 

@@ -239,7 +239,7 @@ ELASTIC_DECL option_type nodes_type() {
   return type;
 }
 
-/// What stands in a pair of quotes, which a shell did not take away; else the text itself.
+/// The text within a pair of quotes, which a shell did not remove; else the text itself.
 inline std::string_view without_quotes(std::string_view text) {
   const bool is_quoted = text.size() >= 2 && text.front() == text.back() &&
                          (text.front() == '"' || text.front() == '\'');

@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// What was taken from Slurm's variables, and what contradicts them, one sentence each.
+/// Sentences about the settings taken from Slurm's variables, and about contradictions to them.
 struct slurm_words {
   std::vector<std::string> notes;
   std::vector<std::string> warnings;

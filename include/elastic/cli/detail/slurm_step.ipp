@@ -112,7 +112,7 @@ class slurm_adopter {
     }
   }
 
-  /// What is the same on all nodes is said by the first task alone.
+  /// Notes a fact that is the same on all nodes: only the first task logs it.
   template <class... Values>
   void warn_once(fmt::format_string<Values...> format, Values&&... values) {
     if (variable("SLURM_PROCID") == "0") warn(format, std::forward<Values>(values)...);

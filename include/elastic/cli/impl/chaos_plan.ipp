@@ -43,7 +43,7 @@ inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
   throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
 }
 
-/// What is before a mark; the text is what is behind it. Empty if there is no such mark.
+/// The part before a mark; `text` keeps the part behind it. Empty if there is no such mark.
 inline std::optional<std::string_view> cut_at(std::string_view& text, char mark) {
   const std::size_t position = text.find(mark);
   if (position == std::string_view::npos) return std::nullopt;

@@ -27,7 +27,7 @@
 
 namespace elastic::detail {
 
-/// How to reach etcd.
+/// The address of etcd and the way to reach it.
 struct etcd_options {
   /// Members of one cluster, which are interchangeable; at least one.
   std::vector<endpoint> members;
@@ -43,7 +43,7 @@ struct etcd_options {
   duration first_patience = std::chrono::seconds(600);
   /// How long an etcd that was reached before may be unreachable.
   duration patience = limits::rendezvous_reconnect_timeout;
-  /// How messages name a setting of the rendezvous.
+  /// The name of a setting of the rendezvous in messages.
   std::function<std::string(std::string_view setting)> name_of = [](std::string_view setting) {
     return std::string(setting);
   };

@@ -53,7 +53,7 @@ inline bool holds_refusal(const nlohmann::json& answer) {
   return answer.contains("error") || (answer.contains("code") && answer.contains("message"));
 }
 
-/// What a refusal says, by any gateway.
+/// The text of a refusal, by any gateway.
 inline std::string text_of_refusal(const nlohmann::json& answer) {
   const nlohmann::json& problem = etcd_client::part_of(answer, "error");
   if (problem.is_object()) return etcd_client::text_in(problem, "message");

@@ -24,7 +24,7 @@ namespace elastic::detail {
 enum class etcd_v2_form {
   /// Unchanged: those of torchrun's rendezvous are already in base64.
   plain,
-  /// In base64, as torchrun's store writes them.
+  /// Base64, as torchrun's store writes them.
   base64,
 };
 

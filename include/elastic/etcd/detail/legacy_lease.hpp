@@ -45,7 +45,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// The key; empty if there is none.
   const std::string& held() const { return held_; }
 
-  /// When it was last refreshed.
+  /// The time of the last refresh.
   const life_sign& sign() const { return sign_; }
 
   /// Why the last refresh failed.

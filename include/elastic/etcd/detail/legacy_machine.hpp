@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// How long the data of torchrun's rendezvous "etcd" lives without a refresh.
+/// The lifetimes of the data of torchrun's rendezvous "etcd" without a refresh.
 struct legacy_ttl {
   /// A version that a node is making.
   static constexpr std::chrono::seconds setup{5};
@@ -26,7 +26,7 @@ struct legacy_ttl {
   static constexpr std::chrono::seconds job{7200};
 };
 
-/// What a node remembers about its own steps: the state does not name it.
+/// The memory of a node about its own steps: the state does not name it.
 struct legacy_standing {
   /// The version that it has joined, and its rank there; empty: none.
   std::string version;

@@ -28,7 +28,7 @@ namespace elastic::detail {
 /// The parts of a legacy_rendezvous.
 struct legacy_rendezvous_options {
   rendezvous_parameters parameters;
-  /// How the agents of the job exchange information once they have met.
+  /// The dialect in which the agents of the job exchange information once they have met.
   torch_dialect dialect = torch_dialect::torch_1_13;
   /// The keys of this job, and their path, as all nodes name it. Must be set.
   std::shared_ptr<leased_keys> keys;

@@ -109,7 +109,7 @@ inline std::string replacement_sentence(const job_event& event) {
   return text + reason_words(event);
 }
 
-/// What workers did, or what was done to them.
+/// A sentence about an event of workers.
 inline std::string worker_sentence(const job_event& event) {
   using kind = job_event::type;
   const double seconds = event.seconds.value_or(0);

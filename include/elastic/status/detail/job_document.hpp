@@ -20,19 +20,19 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
 /// The view for people, in lines; what is hostile in it may be shown on a terminal.
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
 
-/// What workers have said since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
+/// The progress reports since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
 /// of a step], …]}: short, since it is sent again and again.
 ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
                                        std::int64_t now_us);
 
-/// How far the job is, as an object of job_json; and in words, empty if no worker has said it.
+/// The progress of the job, as an object of job_json; and in words, empty if nobody reported it.
 ELASTIC_DECL std::string progress_summary(const job_view& view);
 ELASTIC_DECL std::string progress_line(const job_view& view);
 
 /// Why the workers do not run; empty: they do.
 ELASTIC_DECL std::string why_not_ready(const job_view& view);
 
-/// What is looked at for that, a line each.
+/// The conditions of readiness, one line each.
 ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
 
 /// The last lines of a worker as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…",

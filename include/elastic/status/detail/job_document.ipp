@@ -68,7 +68,7 @@ inline std::string attempt_json(const job_attempt& attempt, bool has_lines) {
   return json.text();
 }
 
-/// What workers said, as long as there is room for it.
+/// Texts of workers, as long as there is room for them.
 class text_budget {
  public:
   std::string_view spend(std::string_view text, std::size_t most) {
@@ -224,7 +224,7 @@ inline std::string worker_line(const viewed_worker& worker, double median) {
   std::string line =
       fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
   if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
-  // What seems wrong with it says how slow it is.
+  // A suspicion already says how slow the worker is.
   if (!worker.is_suspected() && median > 0 && worker.step_seconds > median * straggler_ratio) {
     line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
   }
@@ -267,7 +267,7 @@ inline std::string workers_text(const job_view& view) {
   return text;
 }
 
-/// Of the other nodes only workers of which there is something to be said.
+/// Lines about workers of other nodes; only about those that are not simply running.
 inline std::string other_workers_text(const job_view& view) {
   constexpr int most_lines = 16;
   const double median = view.whole_progress().median_seconds;

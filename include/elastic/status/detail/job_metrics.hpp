@@ -15,7 +15,7 @@
 
 namespace elastic::detail {
 
-/// How often clients asked the stores that a node serves for each operation, and the keys there.
+/// The requests to the stores that a node serves, by operation, and the number of keys there.
 struct viewed_stores {
   std::map<std::string, std::uint64_t> requests;
   std::int64_t keys = 0;
@@ -27,7 +27,7 @@ enum class metrics_format { openmetrics, text };
 /// The form that a client takes, by its header "Accept": OpenMetrics only if it names it.
 ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
 
-/// What the answer has as "Content-Type".
+/// The "Content-Type" of the response.
 ELASTIC_DECL std::string_view content_type(metrics_format format);
 
 /// One role of a job, whose samples have its name as the label `role`.

@@ -35,7 +35,7 @@ class metrics_writer {
     type_ = type;
     if (!is_new) return;
     const bool is_open = format_ == metrics_format::openmetrics;
-    // What OpenMetrics names without its suffix, the older form names with it.
+    // OpenMetrics names a family without its suffix, the older form with it.
     const std::string shown = is_open ? name_ : name_ + std::string(suffix());
     const std::string_view kind = !is_open && type == "info" ? "gauge" : type;
     families_.push_back(fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind));

@@ -20,7 +20,7 @@
 
 namespace elastic::detail {
 
-/// What an agent is at.
+/// The activity of an agent.
 enum class agent_activity {
   starting,
   meeting,
@@ -41,7 +41,7 @@ constexpr std::string_view to_string(agent_activity activity) {
   return agent_activity_names[static_cast<std::size_t>(activity)];
 }
 
-/// What an agent does between two events, as traces name it.
+/// The activity of an agent between two events, by its name in traces.
 enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
 inline constexpr std::array<std::string_view, 7> agent_phase_names{
     "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
@@ -56,7 +56,7 @@ constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
   return span > 0 ? span : 0;
 }
 
-/// What the time of an agent went to. Only `training` is what the job is for.
+/// The use of an agent's time. Only `training` is productive.
 enum class time_use {
   /// The workers do what no attempt has done before. If they report no steps: they run.
   training,
@@ -86,7 +86,7 @@ inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "succ
 struct duration_histogram {
   static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
                                                  5,    10,   30,  120., 600, 1800};
-  /// How many were at most as long as each bound and longer than the one before.
+  /// For each bound, the number of durations up to it and above the bound before.
   std::array<std::int64_t, bounds.size()> counts{};
   std::int64_t count = 0;
   double sum = 0;
@@ -115,7 +115,7 @@ struct job_worker {
   /// Whether it seems to hold up the others, and why.
   job_event::suspicion suspicion = job_event::suspicion::none;
   std::string suspicion_reason = {};
-  /// How often its rank was given to a new process while other workers went on.
+  /// The number of times that its rank got a new process while other workers continued.
   std::int64_t replacements = 0;
   /// The numbers of the record that gave it its place, which tells it from those before, and of the
   /// last one that changed it.
@@ -131,13 +131,13 @@ inline constexpr std::array<std::string_view, 6> worker_condition_names{
 
 /// One life of the worker group of this node, or the wait for it.
 struct job_attempt {
-  /// Of the rendezvous, whose first is 0; -1: none was joined yet.
+  /// The round of the rendezvous, from 0; -1: none was joined yet.
   std::int64_t round = -1;
-  /// How often workers had failed before.
+  /// The number of failures before this attempt.
   std::int64_t number = 0;
   std::int64_t world_size = 0;
   std::int64_t nodes = 0;
-  /// When it was begun, its workers ran, and something ended that; 0: not yet.
+  /// The times at which it began, its workers ran, and the attempt ended; 0: not yet.
   std::int64_t began_us = 0;
   std::int64_t started_us = 0;
   std::int64_t ended_us = 0;
@@ -145,13 +145,13 @@ struct job_attempt {
   std::string reason = {};
   /// The first worker of this node that failed.
   std::optional<std::int64_t> failed_rank = {};
-  /// What it left: its error, and the last lines of its stderr. Text of the worker's.
+  /// Its error, and the last lines of its stderr, as the worker wrote them.
   std::string cause = {};
   std::string last_lines = {};
-  /// What was decided then.
+  /// The decision that followed.
   std::string decision = {};
-  /// What its end cost: until workers ran again, and if they report steps, until their furthest one
-  /// was reached again, or the next attempt ended before. Empty: they do not run, or not yet.
+  /// The cost of its end: until workers ran again, and if they report steps, until they reached
+  /// their furthest one again, or the next attempt ended. Empty: they do not run, or not yet.
   std::optional<double> lost_seconds = {};
   /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
   bool is_replacement = false;
@@ -159,12 +159,12 @@ struct job_attempt {
 
   // ---- what documents leave out, and `explain` shows ----
 
-  /// When this node joined the round, and how long it had waited; empty: not yet.
+  /// The time at which this node joined the round, and its wait before that; empty: not yet.
   std::int64_t joined_us = 0;
   std::optional<double> met_seconds = {};
-  /// How many workers this node started; 0: none yet.
+  /// The number of workers that this node started; 0: none yet.
   std::int64_t workers = 0;
-  /// What ended the round, the state of round_ended; none: the attempt ended in another way.
+  /// The cause of the round's end, the state of round_ended; none: it ended in another way.
   std::optional<std::string> change = {};
   /// The failure that ended the round was another node's.
   bool is_elsewhere = false;
@@ -178,16 +178,16 @@ struct job_attempt {
   bool is_fenced = false;
   /// Whether a restart was decided; empty: nothing was.
   std::optional<bool> is_restarted = {};
-  /// How long the workers took to stop, and how long they might; empty: none had to be stopped.
+  /// The duration of the workers' stop, and its limit; empty: none had to be stopped.
   std::optional<double> stop_seconds = {};
   std::optional<double> stop_allowed = {};
-  /// How long the workers ran, and the furthest step of the attempt.
+  /// The time for which the workers ran, and the furthest step of the attempt.
   double work_seconds = 0;
   std::optional<std::int64_t> step = {};
   /// From the end of the attempt before until its furthest step was reached again; of the first
   /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
   std::optional<double> reached_seconds = {};
-  /// When that was, and when the workers of the attempt were told to end; 0: not yet, or never.
+  /// The time of that, and the time of the workers' stop; 0: not yet, or never.
   std::int64_t reached_us = 0;
   std::int64_t stopping_us = 0;
 
@@ -196,17 +196,17 @@ struct job_attempt {
   ELASTIC_DECL const job_event* root_cause() const;
 };
 
-/// What is known of ranks of a node that were replaced while other workers of the job went on.
+/// The account of ranks that were replaced while other workers of the job continued.
 struct job_replacements {
   /// The job runs with `on_failure::replace`.
   bool is_on = false;
-  /// How often workers of this node went on in a new round, and how many ranks were replaced then.
+  /// The rounds in which workers of this node continued, and the ranks replaced in these.
   std::int64_t epochs = 0;
   std::int64_t ranks = 0;
   std::map<std::int64_t, std::int64_t> by_rank = {};
   /// Until the workers of this node were in the new round.
   duration_histogram durations = {};
-  /// How often all workers had to start again instead, and why the last time.
+  /// The number of restarts of all workers instead, and the reason for the last.
   std::int64_t abandoned = 0;
   std::string last_obstacle = {};
 
@@ -225,11 +225,11 @@ struct job_standbys {
   std::int64_t most_bytes = 0;
 };
 
-/// How much a job_state keeps.
+/// The bounds of a job_state.
 struct state_bounds {
   /// The oldest are forgotten.
   std::size_t attempts = limits::viewed_attempts;
-  /// Of each attempt, the events of so many workers that failed, of as many that were hung, and of
+  /// The events that are kept of an attempt: so many failures of workers, as many hangs, and
   /// as many stalls.
   std::size_t failures = 0;
 };
@@ -253,7 +253,7 @@ class job_state {
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }
   /// Why it is at that; empty: nothing more is to be said.
   const std::string& reason() const { return reason_; }
-  /// What the agent does, whatever its workers did; `rest` before its first record.
+  /// The activity of the agent, whatever its workers do; `rest` before its first record.
   agent_phase phase() const { return phase_; }
 
   /// The last stall_found; empty: none was. And whether the job still stands still.
@@ -273,7 +273,7 @@ class job_state {
   const std::string& backend() const { return backend_; }
   /// The role of its workers.
   const std::string& role() const { return role_; }
-  /// That of a job of several that the agent runs; empty: there is only one.
+  /// The role of a job of several that the agent runs; empty: there is only one.
   const std::string& role_of_job() const { return role_of_job_; }
   /// The place of this node in the round; -1: none yet.
   std::int64_t group_rank() const { return group_rank_; }
@@ -283,16 +283,16 @@ class job_state {
 
   /// The newest last.
   const std::deque<job_attempt>& attempts() const { return attempts_; }
-  /// That of the newest; -1: none yet.
+  /// The round of the newest attempt; -1: none yet.
   std::int64_t round() const { return attempts_.empty() ? -1 : attempts_.back().round; }
-  /// By local rank.
+  /// Indexed by local rank.
   const std::vector<job_worker>& workers() const { return workers_; }
 
-  /// When the agent began, in microseconds since 1970.
+  /// The start of the agent, in microseconds since 1970.
   std::int64_t began_us() const { return began_us_; }
   /// The last record that was taken, in microseconds since 1970.
   std::int64_t last_us() const { return last_us_; }
-  /// What the time was used for up to `now_us`, in seconds; and the sum of all uses.
+  /// The seconds of one use of time up to `now_us`; and the sum of all uses.
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
   ELASTIC_DECL double all_seconds(std::int64_t now_us) const;
   /// The last productive time, which is taken back as far as it went to a step that is lost: from
@@ -373,7 +373,7 @@ class job_state {
   std::int64_t last_us_ = 0;
   time_use use_ = time_use::start;
   std::int64_t use_began_us_ = 0;
-  /// What a stall interrupted.
+  /// The use of time that a stall interrupted.
   time_use stalled_use_ = time_use::training;
   /// The last productive time that has ended.
   std::int64_t trained_from_us_ = 0;

@@ -25,7 +25,7 @@ inline std::string end_text(const job_event& event) {
   return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
 }
 
-/// When the span began that a record ends, whatever a file says.
+/// The begin of the span that a record ends, whatever a file says.
 inline std::int64_t time_before(const journal_record& record) {
   const double began_us =
       static_cast<double>(record.time_us) - record.event.seconds.value_or(0) * 1e6;
@@ -114,7 +114,7 @@ ELASTIC_DECL void job_state::note_standbys(const job_event& event) {
   standbys_ = now;
 }
 
-/// As much as there is room for.
+/// Keeps an event if there is room for it.
 ELASTIC_DECL void job_state::keep(std::vector<job_event> job_attempt::*kept,
                                   const job_event& event) {
   if (attempts_.empty()) return;
@@ -399,7 +399,7 @@ ELASTIC_DECL void job_state::start_workers(const journal_record& record) {
   }
 }
 
-/// What the end of the attempt before this one has cost so far.
+/// Updates the cost of the end of the attempt before this one.
 ELASTIC_DECL void job_state::note_lost_time(std::int64_t now_us) {
   if (attempts_.size() < 2) return;
   job_attempt& last = attempts_[attempts_.size() - 2];
@@ -479,7 +479,7 @@ ELASTIC_DECL void job_state::note_stopped(const journal_record& record) {
   }
 }
 
-/// What is told first is the cause; the rest are consequences.
+/// The first event is the cause; the rest are consequences.
 ELASTIC_DECL void job_state::end_attempt(const journal_record& record, attempt_end end) {
   if (!is_open_ || attempts_.back().end != attempt_end::none) return;
   job_attempt& attempt = attempts_.back();
@@ -543,7 +543,7 @@ ELASTIC_DECL void job_state::use_time(time_use use, std::int64_t now_us) {
   use_began_us_ = now_us;
 }
 
-/// What the workers did from then until their attempt ended has to be done again.
+/// Counts the work since then as lost: it has to be done again.
 ELASTIC_DECL void job_state::lose_last_step(std::int64_t from_us) {
   is_last_step_open_ = false;
   if (attempts_.empty()) return;

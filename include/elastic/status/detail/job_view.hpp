@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-/// How far workers are.
+/// The progress of workers.
 struct viewed_progress {
   /// The furthest behind; null: none reports steps.
   const viewed_worker* slowest = nullptr;
@@ -26,11 +26,11 @@ struct viewed_progress {
   /// The median of what a step takes those that run; 0: not known.
   double median_seconds = 0;
 
-  /// How long the job still takes, if its workers say how many steps there are.
+  /// The time that the job still takes, if its workers report the number of all steps.
   std::optional<double> seconds_left() const;
 };
 
-/// What the viewers of a job see of it on one node: its state, what the workers report, and, if
+/// The view of a job on one node: its state, the reports of workers, and, if
 /// the node serves the rendezvous, the other nodes. Documents, metrics and the page are functions
 /// of it. A plain value without clocks; bounded, whatever it is told.
 ///
@@ -46,10 +46,10 @@ class job_view {
   /// Takes what a worker of this node reports.
   void take(const worker_progress& progress, std::int64_t now_us);
 
-  /// What the journal tells.
+  /// The state according to the journal.
   const job_state& job() const { return job_; }
 
-  /// What the server of the rendezvous knows of the job, if this node has it.
+  /// The whole job as the server of the rendezvous knows it, if this node has the server.
   viewed_job& whole() { return whole_; }
   const viewed_job& whole() const { return whole_; }
   /// Whether another node shows the job as a whole.
@@ -59,13 +59,13 @@ class job_view {
   /// Those of the state, with what they report; by local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
 
-  /// What the time was used for up to `now_us`, in seconds. The step that workers are making
+  /// The seconds of one use of time up to `now_us`. The step that workers are making
   /// belongs to nothing until they report it.
   double seconds(time_use use, std::int64_t now_us) const;
   /// The part of the time that was productive, from 0 to 1; empty before anything was done.
   std::optional<double> goodput(std::int64_t now_us) const;
 
-  /// How far the workers of this node are, and how far all that are known here. Valid until the
+  /// The progress of this node's workers, and of all that are known here. Valid until the
   /// view is told something.
   viewed_progress progress() const;
   viewed_progress whole_progress() const;
@@ -102,7 +102,7 @@ inline void job_view::show_workers() {
   }
 }
 
-/// How long workers have been at a step that may still be lost. Without it, productive time would
+/// The time spent on a step that may still be lost. Otherwise productive time would
 /// be taken back, which a counter must never do.
 inline double job_view::unfinished_seconds(std::int64_t now_us) const {
   if (!job_.has_steps() || step_ < 0) return 0;

@@ -12,11 +12,11 @@
 
 namespace elastic::detail {
 
-/// What was read of a journal.
+/// The content of a journal, as far as it could be read.
 struct journal_contents {
-  /// In the order of the file.
+  /// The records in the order of the file.
   std::vector<journal_record> records;
-  /// How many whole lines are not records, and what is wrong with the first.
+  /// The number of whole lines that are not records, and the defect of the first.
   std::int64_t refused_lines = 0;
   std::string first_refusal;
   /// The last line has no end: its writer ended meanwhile.

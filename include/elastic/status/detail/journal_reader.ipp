@@ -60,7 +60,7 @@ inline std::vector<std::string> journal_parts(const std::string& path) {
   return parts;
 }
 
-/// Of which run a journal is, and from when to when it was written, in microseconds since 1970.
+/// The run of a journal, and its first and last time, in microseconds since 1970.
 struct journal_head {
   std::string path;
   std::string run_id;
@@ -72,7 +72,7 @@ struct journal_head {
   }
 };
 
-/// When a file was written last.
+/// The time of the last write to a file.
 inline std::int64_t last_write_us(const std::string& path) {
   std::error_code failure;
   const auto time = std::filesystem::last_write_time(path, failure);

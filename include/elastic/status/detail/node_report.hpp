@@ -14,28 +14,28 @@
 
 namespace elastic::detail {
 
-/// What a node tells of itself, and of those of its workers of which there is something new.
+/// The report of a node about itself and about those of its workers that have changed.
 struct node_report {
   /// It is the first on this connection: what was told before holds no longer.
   bool begins = false;
-  /// That of the node's journal.
+  /// The epoch of the node's journal.
   std::int64_t epoch = 0;
   agent_activity activity = agent_activity::starting;
   std::string reason = {};
   std::int64_t round = -1;
   std::int64_t base_rank = 0;
-  /// How many workers the node has.
+  /// The number of workers of the node.
   std::int64_t size = 0;
-  /// What matters to the job.
+  /// The events that matter to the job.
   std::vector<journal_record> events = {};
-  /// Without `text`.
+  /// The changed workers, without `text`.
   std::vector<viewed_worker> workers = {};
 };
 
 /// One JSON object. Texts are cut.
 ELASTIC_DECL std::string report_text(const node_report& report);
 
-/// How many bytes a worker, or an event, takes in that.
+/// The bytes of a worker, or of an event, in a report.
 ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
 ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
 

@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-/// Of a reason; in JSON a byte takes up to six.
+/// The bytes of a reason; in JSON, each takes up to six.
 inline constexpr std::size_t report_reason_bytes = 240;
 
 inline std::string report_reason(std::string_view text) {
@@ -37,7 +37,7 @@ inline std::string report_text(const viewed_worker& worker) {
                      json_string(report_reason(worker.reason)));
 }
 
-/// What the other nodes are to know of it; no more, since each part of a report has its room.
+/// The text of an event for other nodes; no more, since each part of a report has its room.
 inline std::string report_text(const journal_record& event) {
   journal_record shown;
   shown.sequence = event.sequence;

@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// What a node has yet to tell the one that shows the job: what is new since it told the last, in
+/// The changes that a node has yet to report to the one that shows the job, in
 /// pieces of at most `limits::node_report_bytes`.
 class report_feed {
  public:
@@ -29,7 +29,7 @@ class report_feed {
   ELASTIC_DECL std::string next(const job_view& view, bool has_progress);
 
  private:
-  /// What was told of a worker.
+  /// The last report about a worker.
   struct told_worker {
     viewed_worker::condition state = viewed_worker::condition::waiting;
     std::int64_t pid = 0;
@@ -43,7 +43,7 @@ class report_feed {
   std::string head_;
   std::vector<told_worker> told_;
   std::deque<journal_record> events_;
-  /// How many mattered in the last second.
+  /// The number of events in the last second that matter to the job.
   std::int64_t second_ = 0;
   int noted_ = 0;
 };

@@ -12,7 +12,7 @@
 
 namespace elastic::detail {
 
-/// What else fits behind this is told the next time: one worker or event takes less than the rest.
+/// The bytes after which a report takes nothing more: one worker or event needs less than the rest.
 inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
 
 /// Whether the other nodes should hear of it.

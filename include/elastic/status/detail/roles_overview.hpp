@@ -13,7 +13,7 @@
 
 namespace elastic::detail {
 
-/// What the agent of each role shows, in the order of the roles.
+/// The view of each role's agent, in the order of the roles.
 using role_views = std::vector<std::shared_ptr<const job_view>>;
 
 /// A job of several roles as a JSON object, which docs/observe.md describes. Workers are left out

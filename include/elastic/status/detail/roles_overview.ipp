@@ -34,7 +34,7 @@ inline std::string place_json(const roles_document::worker& worker) {
   return json.add_json("ports", ports.text()).text();
 }
 
-/// As many workers as there is room for.
+/// The workers, as many as there is room for.
 inline std::string places_json(const std::vector<roles_document::worker>& workers,
                                std::size_t& room) {
   std::string text;

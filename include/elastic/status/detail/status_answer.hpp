@@ -36,12 +36,12 @@ struct status_answer {
   bool is_stream = false;
   /// The body is what the worker of this rank wrote last, which is yet to be asked for.
   std::optional<std::int64_t> output_of_rank = {};
-  /// In a job of several roles: the place of the role whose events or output these are; none: the
+  /// The place of the role whose events or output these are, in a job of several; none: the
   /// events are of the job.
   std::optional<std::size_t> role = {};
 };
 
-/// Where answers come from. Each function is called once at most for a request, and not for one
+/// The source of responses. Each function is called once at most for a request, and not for one
 /// that is refused.
 struct status_source {
   std::function<std::shared_ptr<const job_view>()> view;
@@ -61,7 +61,7 @@ struct roles_source {
   };
 
   std::function<std::shared_ptr<const viewed_roles>()> view;
-  /// In the order of the view.
+  /// The sources of the roles, in the order of the view.
   std::vector<entry> roles;
 };
 
@@ -98,7 +98,7 @@ struct event_cursor {
   friend bool operator==(const event_cursor&, const event_cursor&) = default;
 };
 
-/// What a request names as "Last-Event-ID", or else by "after=" in its query: "EPOCH-SEQUENCE".
+/// The "Last-Event-ID" of a request, or else "after=" of its query: "EPOCH-SEQUENCE".
 /// 0 if it names none, or nothing that is one.
 ELASTIC_DECL event_cursor cursor_of(const http_head& request);
 

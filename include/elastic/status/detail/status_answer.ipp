@@ -158,7 +158,7 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
   return answer;
 }
 
-/// What a request gets if the gate lets it in. `probe` answers one that is a probe, also for
+/// The response to a request that the gate admits. `probe` answers one that is a probe, also for
 /// clients that may not look; `content` any other.
 template <class Probe, class Content>
 status_answer admitted_answer(const http_head& request, const status_gate& gate,
@@ -239,7 +239,7 @@ inline std::string metrics_of(const roles_source& source, metrics_format format,
   return metrics_text(roles, format, now_us);
 }
 
-/// Of the job itself, not of one of its roles.
+/// The response about the job itself, not about one of its roles.
 inline std::optional<status_answer> overview_of(const http_head& request,
                                                 const roles_source& source, std::int64_t now_us) {
   const std::string& path = request.path;

@@ -13,12 +13,12 @@ namespace elastic::detail {
 
 /// Which clients may ask a status server.
 struct status_gate {
-  /// What "Host" may name besides IP addresses and "localhost", in small letters: a page of another
-  /// host's name, which leads here, is not to read what is here.
+  /// The names that "Host" may have besides IP addresses and "localhost", in lower case. A page of
+  /// another host's name, which leads here, must not read what is here.
   std::vector<std::string> hosts = {};
   /// Whether "Host" is looked at: not over a Unix socket, which no page reaches.
   bool checks_host = true;
-  /// What a client has to know; empty: nothing.
+  /// The secret that a client has to know; empty: none.
   std::string token = {};
   /// The name and the value of the cookie of a browser that has shown the token. The token cannot
   /// be found from the value, which is good for this server alone.
@@ -26,7 +26,7 @@ struct status_gate {
   std::string session = {};
 };
 
-/// What becomes of a request.
+/// The verdict on a request.
 enum class admission {
   /// It is answered.
   granted,

@@ -56,9 +56,9 @@ class trace_events {
   std::int64_t now_us_ = 0;
   /// One for each role, by its name; without roles there is one.
   std::map<std::string, lane> lanes_;
-  /// By the present epoch of each. A journal may have many roles.
+  /// The lanes by their present epoch. A journal may have many roles.
   std::map<std::int64_t, lane*> lane_of_epoch_;
-  /// That of the present record.
+  /// The lane of the present record.
   lane* at_ = nullptr;
   std::vector<std::string> events_;
 };

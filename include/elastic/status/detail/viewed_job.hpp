@@ -15,21 +15,21 @@ namespace elastic::detail {
 
 struct node_report;
 
-/// What is new by a node's report.
+/// The news in a node's report.
 struct job_news {
   /// It is this node's own.
   bool is_own = false;
   /// More than steps.
   bool has_changed = false;
   bool has_steps = false;
-  /// What is worth a record in this node's journal.
+  /// The events that are worth a record in this node's journal.
   std::vector<job_event> events = {};
 };
 
 /// A node of the job, as the server of the rendezvous knows it and as it tells of itself.
 struct viewed_node {
   job_roster::entry entry = {};
-  /// When it became what it is to the server, as far as was seen.
+  /// The time since which its state has been this, as far as was seen.
   std::int64_t since_us = 0;
   /// It is this one.
   bool is_own = false;
@@ -39,10 +39,10 @@ struct viewed_node {
   std::string reason = {};
   std::int64_t round = -1;
   std::int64_t base_rank = 0;
-  /// By local rank. None of a node that is lost or is this one, and none if there is no room.
+  /// Its workers by local rank; empty if it is lost, is this node, or if there is no room.
   std::vector<viewed_worker> workers = {};
 
-  /// What it has told within a second.
+  /// The number of its events within a second.
   std::int64_t second = 0;
   int reports = 0;
   int events = 0;
@@ -76,7 +76,7 @@ class viewed_job {
   int waiting() const { return roster_.waiting; }
   int lost() const { return roster_.lost; }
 
-  /// In the order of the roster.
+  /// The nodes in the order of the roster.
   const std::vector<viewed_node>& nodes() const { return nodes_; }
 
  private:
@@ -84,7 +84,7 @@ class viewed_job {
                                  job_news& news);
 
   bool is_known_ = false;
-  /// Without its nodes.
+  /// The roster without its nodes.
   job_roster roster_;
   std::vector<viewed_node> nodes_;
 };

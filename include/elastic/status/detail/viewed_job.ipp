@@ -16,7 +16,7 @@
 
 namespace elastic::detail {
 
-/// What a node has told, as the journal of this one has it.
+/// The event of another node, as this node's journal records it.
 inline job_event told_event(const viewed_node& node, const journal_record& record) {
   job_event event;
   event.kind = job_event::type::node_told;

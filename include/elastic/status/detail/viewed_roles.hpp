@@ -17,7 +17,7 @@ struct viewed_roles {
     roles_document::role shown = {};
     /// Why it is in its state, half a sentence.
     std::string reason = {};
-    /// What was asked for: "restart-role"; "trainer:ready".
+    /// The settings of the role: "restart-role"; "trainer:ready".
     std::string on_failure = {};
     std::vector<std::string> starts_after = {};
     std::string stops_with = {};
@@ -31,10 +31,10 @@ struct viewed_roles {
   /// "running", "stopping", "succeeded", "failed" or "stopped", and why.
   std::string state = "running";
   std::string reason = {};
-  /// How often all roles have started again, and may.
+  /// The restarts of all roles so far, and their limit.
   std::int64_t restarts = 0;
   std::int64_t max_restarts = 0;
-  /// In the order of the job.
+  /// The roles in the order of the job.
   std::vector<role> roles = {};
 };
 

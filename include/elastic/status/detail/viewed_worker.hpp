@@ -15,11 +15,11 @@ struct viewed_worker : job_worker {
   std::int64_t step = -1;
   std::int64_t total = 0;
   std::int64_t progress_us = 0;
-  /// When it first reported that step.
+  /// The time of its first report of that step.
   std::int64_t step_us = 0;
   /// Text of the worker's.
   std::string text = {};
-  /// What a step takes it, smoothed; 0: not known.
+  /// The duration of its steps, smoothed; 0: not known.
   double step_seconds = 0;
 };
 

@@ -33,7 +33,7 @@ namespace elastic {
 
 namespace detail {
 
-/// What the page leaves out of the largest job that this may become; empty: nothing.
+/// The parts that the page leaves out of the largest job that this may become; empty: none.
 inline std::string left_out_of_page(const launch_config& config) {
   if (config.rendezvous.max_nodes <= 1) return {};
   const auto nodes = static_cast<std::size_t>(config.rendezvous.max_nodes);

@@ -176,7 +176,7 @@ ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<v
   const std::lock_guard lock(mutex_);
   server_ = server;
   on_demand_ = std::move(on_demand);
-  // By its keys a server means nodes of its own.
+  // The keys of a server are those of its own nodes.
   if (!std::as_const(view_).whole().is_known()) return;
   change_view().whole().forget();
   note_change();
@@ -196,7 +196,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   try {
     content = detail::parse_node_report(report);
   } catch (const error&) {
-    // What nobody can read is of a release that we do not know.
+    // A report that cannot be read is of a release that we do not know.
     return;
   }
   detail::job_news news;
@@ -211,7 +211,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
       change_view().shown_elsewhere(false);
     }
     if (news.has_steps) progress_us_ = now;
-    // Who looked once has gone again.
+    // The viewer that looked once is gone.
     pass_demand();
     if (news.has_changed) ++changes_;
     if (on_change_) on_change_();

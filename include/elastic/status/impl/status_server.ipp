@@ -47,7 +47,7 @@ namespace elastic {
 
 namespace detail {
 
-/// What a cookie and a URL carry as it is.
+/// Whether a cookie and a URL carry a text as it is.
 inline bool is_status_token(std::string_view text) {
   return text.size() >= limits::status_token_least_bytes &&
          text.size() <= limits::status_token_bytes &&
@@ -153,7 +153,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
  private:
-  /// What is shown of one agent: of the job, or of one of its roles.
+  /// The sources of the view of one agent: that of the job, or of one of its roles.
   struct shown_job {
     std::shared_ptr<job_monitor> monitor;
     /// Null: nothing records yet.
@@ -206,7 +206,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return all;
   }
 
-  /// In a handler of what the job is not to end by: a cancellation goes on.
+  /// Rethrows a cancellation in a handler of errors that must not end the job.
   static void pass_cancellation() {
     if (is_cancellation(std::current_exception())) throw;
   }
@@ -449,7 +449,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// What the client sends meanwhile is kept for later, up to the size of a request.
+  /// Keeps bytes that the client sends meanwhile for later, up to the size of a request.
   static task<void> watch_hang_up(client_pointer served, std::string& received) {
     std::array<char, 4096> piece;
     while (received.size() <= limits::http_request_head_bytes) {
@@ -459,7 +459,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// What a worker wrote last, if it can be known soon enough.
+  /// The last output of a worker, if it can be read soon enough.
   static task<status_answer> show_output(self_pointer self, const shown_job& job,
                                          std::int64_t rank) {
     time_source& time = *self->options_.time;
@@ -552,7 +552,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return fmt::format("event: ended\ndata: {}\n\n", document);
   }
 
-  /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
+  /// Unsent events wait in the journal alone, so that a slow viewer costs nothing.
   static task<void> send_events(self_pointer self, client_pointer client, const shown_job& job,
                                 event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
@@ -608,7 +608,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     }
   }
 
-  /// To who follows the roles of a job: each change of any of them, but not what it is.
+  /// Tells a follower of all roles that one of them has changed, but not what has changed.
   static task<void> send_changes(self_pointer self, client_pointer client) {
     constexpr std::chrono::milliseconds tick(200);
     time_source& time = *self->options_.time;
@@ -654,7 +654,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   asio::any_io_executor strand_;
   status_server::options options_;
-  /// In a job of several roles one for each, else one.
+  /// One for each role of a job of several, else one.
   std::vector<shown_job> jobs_;
   stream_listener listener_;
   status_gate gate_;
@@ -662,7 +662,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   std::list<client_pointer> clients_;
   std::atomic<std::size_t> connected_ = 0;
   std::atomic<std::size_t> followers_ = 0;
-  /// How many reads of log directories that do not answer may be under way: each has a thread.
+  /// The most reads of log directories that do not answer: each has a thread.
   static constexpr long most_hanging_reads = 4;
   /// Shared by these, also by those that nobody waits for any more.
   const std::shared_ptr<const int> hanging_reads_ = new_shared<const int>(0);
