@@ -41,9 +41,9 @@ TESTS = {
     "registry": ("tests/unit/simulation/test_simulated_registry.cpp", "simulation: a registry*"),
 }
 SCRIPTED = [f"tests/unit/nodes/test_{name}.cpp" for name in (
-    "c10d_rendezvous", "candidate", "fencing", "previous_membership", "inherited_round",
-    "leader_connector", "node_contact", "own_fence", "registered_leader", "rendezvous_coordinator",
-    "rendezvous_link", "vote_machine")]
+    "c10d_rendezvous", "candidate", "fencing", "previous_membership", "leader_connector",
+    "node_contact", "registered_leader", "rendezvous_coordinator", "rendezvous_link",
+    "vote_machine")]
 VOTE = "nodes/detail/vote_machine.ipp"
 C10D = "nodes/detail/c10d_rendezvous.ipp"
 CANDIDATE = "nodes/detail/candidate.ipp"
