@@ -3,520 +3,295 @@
 #include <elastic/nodes/detail/vote_machine.hpp>
 
 #include <support/catch.hpp>
+#include <support/scenario.hpp>
 #include <support/simulation_seeds.hpp>
 #include <support/vote_world.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace vote_machine_tests {
 
-using namespace std::chrono_literals;
 using namespace elastic::detail::candidate_messages;
 namespace messages = elastic::detail::candidate_messages;
+using elastic::duration;
 using elastic::time_point;
-using elastic::detail::candidate_answer;
 using elastic::detail::round_register;
 using elastic::detail::vote_machine;
 using elastic::detail::vote_role;
+using elastic::test::duration_of;
+using elastic::test::integer_of;
 using elastic::test::number_from;
+using elastic::test::scenario_command;
+using elastic::test::text_of;
 using elastic::test::vote_world;
 
-constexpr time_point begin{1h};
-
-/// The candidate 0 of three, with a silence of 15 s and a grace of 0.3 s, and what the others say.
-struct stage {
-  explicit stage(bool has_restarted = false) : core(options(has_restarted), begin, 1000) {
-    for (const int peer : {1, 2}) {
-      core.reached(peer, now);
-      core.entered(peer, 100 + static_cast<std::uint64_t>(peer), now);
-    }
+/// A message of a candidate in words.
+struct vote_words {
+  std::string operator()(const messages::vote& request) const {
+    return fmt::format("{} in term {}{}?", request.is_prevote ? "would you vote" : "do you vote",
+                       request.term, request.starts_job ? ", which begins the job" : "");
   }
-
-  static vote_machine::options options(bool has_restarted) {
-    vote_machine::options chosen;
-    chosen.candidates = 3;
-    chosen.node = 50;
-    chosen.has_restarted = has_restarted;
-    return chosen;
+  std::string operator()(const messages::write& request) const {
+    return fmt::format("register {}.{}", request.term, request.value.sequence);
   }
-
-  void at(elastic::duration after) {
-    now = begin + after;
-    core.advance(now);
+  std::string operator()(const resign& request) const {
+    return fmt::format("resigns from term {}{}", request.term, request.is_done ? ", done" : "");
   }
-
-  /// It asks the others, and then runs.
-  void ask() {
-    while (core.role() == vote_role::follows) at(core.next_deadline() - begin);
-    REQUIRE(core.role() == vote_role::asks);
-    core.take_questions();
+  std::string operator()(const retire& request) const {
+    return fmt::format("leaves {} after the write of {} in term {}", text_of(request.since_then),
+                       text_of(duration(request.stamp)), request.term);
   }
-  void answer_try(int peer, bool yes, bool is_blank, bool has_restarted = false) {
-    core.received(peer, grant{0, true, yes, is_blank, has_restarted, 0, {}}, now);
+  std::string operator()(const grant& answer) const {
+    const std::string word = answer.is_granted ? "yes" : "no";
+    return answer.is_prevote ? "would vote: " + word
+                             : fmt::format("votes in term {}: {}", answer.term, word);
   }
-  void vote(int peer, std::optional<round_register> value = {}, bool has_restarted = false) {
-    const bool is_blank = !value;
-    core.received(peer, grant{core.term(), false, true, is_blank, has_restarted, 0, value}, now);
+  std::string operator()(const ack& answer) const {
+    if (answer.is_taken) return fmt::format("takes {}.{}", answer.term, answer.sequence);
+    return fmt::format("refuses term {}, knows of {}", answer.term, answer.own_term);
   }
-  void refuse(int peer) {
-    core.received(peer, grant{core.term(), false, false, false, false, 0, {}}, now);
+  template <class Other>
+  std::string operator()(const Other&) const {
+    throw std::logic_error("a vote machine does not send this");
   }
-  void acknowledge(int peer) {
-    core.received(peer,
-                  ack{core.term(), true, core.value().sequence, now.time_since_epoch().count(), 0},
-                  now);
-  }
-  /// Everybody is blank: it leads.
-  void lead() {
-    ask();
-    answer_try(1, false, true);
-    answer_try(2, false, true);
-    REQUIRE(core.role() == vote_role::runs);
-    vote(1);
-    acknowledge(1);
-    REQUIRE(core.serves());
-  }
-  /// Candidate 1 leads.
-  void follow(std::int64_t term = 5, std::int64_t sequence = 1) {
-    round_register value;
-    value.term = term;
-    value.sequence = sequence;
-    core.received(1, messages::write{term, 3, value}, now);
-    core.take_replies();
-  }
-
-  template <class Answer>
-  Answer reply() {
-    const auto replies = core.take_replies();
-    REQUIRE(replies.size() == 1);
-    return std::get<Answer>(replies[0].answer);
-  }
-  bool would_vote(int peer, std::int64_t term = 1'000'000) {
-    core.received(peer, elastic::detail::candidate_messages::vote{term, true, false}, now);
-    return reply<grant>().is_granted;
-  }
-
-  time_point now = begin;
-  vote_machine core;
 };
 
-TEST_CASE("vote machine: candidates that know nothing begin at once if all say so",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.lead();
-  CHECK(candidate.core.uncertain_until() <= candidate.now);
-  CHECK_FALSE(candidate.core.value().is_uncertain);
-}
-
-TEST_CASE("vote machine: of candidates that know nothing the first one begins", "[rendezvous]") {
-  vote_machine::options options = stage::options(false);
-  options.self = 1;
-  vote_machine core(options, begin, 1000);
-  for (const int peer : {0, 2}) {
-    core.reached(peer, begin);
-    core.entered(peer, 100 + static_cast<std::uint64_t>(peer), begin);
+/// A candidate of three, and what the two others say to it: tests/scenarios/votes.txt says what the
+/// commands mean.
+class vote_subject : public elastic::test::scenario_subject {
+ public:
+  vote_subject() {
+    begin(0);
+    add_connections();
+    add_questions();
+    add_answers();
+    add_others();
   }
-  time_point now = begin;
-  for (int tries = 0; tries < 3; ++tries) {
-    now = core.next_deadline();
-    core.advance(now);
-    REQUIRE(core.role() == vote_role::asks);
-    for (const int peer : {0, 2}) {
-      core.received(peer, grant{0, true, false, true, false, 0, {}}, now);
+
+ private:
+  static int peer_of(const std::string& text) { return static_cast<int>(integer_of(text)); }
+
+  void begin(int self) {
+    vote_machine::options chosen;
+    chosen.self = self;
+    chosen.candidates = 3;
+    chosen.node = 50;
+    core_.emplace(chosen, now_, 1000);
+    for (int peer = 0; peer < 3; ++peer) {
+      if (peer == self) continue;
+      core_->reached(peer, now_);
+      core_->entered(peer, 100 + static_cast<std::uint64_t>(peer), now_);
     }
-    CHECK(core.role() == vote_role::follows);
   }
-  round_register value;
-  value.term = 1005;
-  value.sequence = 1;
-  core.received(0, messages::write{1005, 1, value}, now);
-  CHECK(core.term() == 1005);
-}
 
-TEST_CASE("vote machine: with one missing they wait until nobody can be bound any more",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.core.lost(2, candidate.now);
-  candidate.at(14900ms);
-  CHECK(candidate.core.role() == vote_role::follows);
-  candidate.at(15s);
-  candidate.ask();
-  candidate.answer_try(1, true, true);
-  REQUIRE(candidate.core.role() == vote_role::runs);
-  candidate.vote(1);
-  candidate.acknowledge(1);
-  CHECK(candidate.core.serves());
-  // What they knew may have been forgotten.
-  CHECK(candidate.core.uncertain_until() == candidate.now + 15s);
-  CHECK(candidate.core.value().is_uncertain);
-  candidate.acknowledge(1);
-  candidate.at(20s);
-  candidate.acknowledge(1);
-  candidate.at(25s);
-  candidate.acknowledge(1);
-  candidate.at(31s);
-  CHECK_FALSE(candidate.core.value().is_uncertain);
-}
+  // ---- commands ---------------------------------------------------------------------------------
 
-TEST_CASE("vote machine: one that was there before is not believed to know all", "[rendezvous]") {
-  stage candidate;
-  candidate.ask();
-  // Whose vote comes first does not matter.
-  const int restarted = GENERATE(1, 2);
-  for (const int peer : {1, 2}) candidate.answer_try(peer, false, true, peer == restarted);
-  candidate.vote(1, {}, restarted == 1);
-  candidate.acknowledge(1);
-  CHECK(candidate.core.uncertain_until() == candidate.now + 15s);
-}
-
-TEST_CASE("vote machine: a voter is bound until its leader has certainly given up",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.follow();
-  CHECK_FALSE(candidate.would_vote(2));
-  candidate.at(14900ms);
-  CHECK_FALSE(candidate.would_vote(2));
-  candidate.at(15s);
-  CHECK(candidate.would_vote(2));
-
-  SECTION("an end of both connections frees it after the grace") {
-    candidate.follow(6);
-    candidate.core.left(1, candidate.now);
-    candidate.core.lost(1, candidate.now + 10ms);
-    candidate.at(15s + 309ms);
-    CHECK_FALSE(candidate.would_vote(2));
-    candidate.at(15s + 310ms);
-    CHECK(candidate.would_vote(2));
+  template <class Act>
+  void add(const char* name, Act act) {
+    commands[name] = [this, act](scenario_command& command) {
+      act(command);
+      collect();
+    };
   }
-  SECTION("also if one of them ends long after the other") {
-    candidate.follow(6);
-    candidate.core.left(1, candidate.now);
-    candidate.core.lost(1, candidate.now + 290ms);
-    candidate.at(15s + 589ms);
-    CHECK_FALSE(candidate.would_vote(2));
-    candidate.at(15s + 590ms);
-    CHECK(candidate.would_vote(2));
+  // A command for each of the candidates that it names.
+  template <class Act>
+  void add_each(const char* name, Act act) {
+    add(name, [act](scenario_command& command) {
+      for (const std::string& peer : command.take_all()) act(peer_of(peer));
+    });
   }
-  SECTION("the end of one of them does not") {
-    candidate.follow(6);
-    candidate.core.left(1, candidate.now);
-    candidate.at(20s);
-    CHECK_FALSE(candidate.would_vote(2));
-    candidate.at(30s);
-    CHECK(candidate.would_vote(2));
+
+  void add_connections() {
+    add("candidate", [this](auto& command) { begin(peer_of(command.take())); });
+    add_each("reached", [this](int peer) { core_->reached(peer, now_); });
+    add_each("lost", [this](int peer) { core_->lost(peer, now_); });
+    add_each("left", [this](int peer) { core_->left(peer, now_); });
+    add_each("replaced", [this](int peer) { core_->entered(peer, 999, now_); });
+    add_each("replaced-elsewhere", [this](int peer) { core_->entered(peer, 999, now_, false); });
   }
-  SECTION("nor does that of both, one long after the other") {
-    candidate.follow(6);
-    candidate.core.left(1, candidate.now);
-    candidate.core.lost(1, candidate.now + 310ms);
-    candidate.at(20s);
-    CHECK_FALSE(candidate.would_vote(2));
+
+  void add_questions() {
+    add_each("asks", [this](int peer) {
+      core_->received(peer, messages::vote{1'000'000, true, false}, now_);
+    });
+    add("runs", [this](auto& command) {
+      const messages::vote request{integer_of(command.take_value("term")), false, false};
+      core_->received(peer_of(command.take()), request, now_);
+    });
+    add("writes", [this](auto& command) {
+      const round_register value = take_register(command);
+      core_->received(peer_of(command.take()), messages::write{value.term, 3, value}, now_);
+    });
+    add("resigns", [this](auto& command) {
+      const resign word{integer_of(command.take_value("term")), false};
+      core_->received(peer_of(command.take()), word, now_);
+    });
+    add("leaves", [this](auto& command) {
+      const duration since = duration_of(command.take_value("since"));
+      const std::int64_t stamp = taken_at_.time_since_epoch().count();
+      core_->received(peer_of(command.take()), retire{core_->term(), stamp, since}, now_);
+    });
   }
-  SECTION("another agent at its port frees it after the grace") {
-    candidate.follow(6);
-    candidate.core.entered(1, 999, candidate.now);
-    candidate.at(15s + 299ms);
-    CHECK_FALSE(candidate.would_vote(2));
-    candidate.at(15s + 300ms);
-    CHECK(candidate.would_vote(2));
+
+  void add_answers() {
+    add("would-vote", [this](auto& command) { answer(command, true, true); });
+    add("would-not-vote", [this](auto& command) { answer(command, true, false); });
+    add("votes", [this](auto& command) { answer(command, false, true); });
+    add("does-not-vote", [this](auto& command) { answer(command, false, false); });
+    add_each("takes", [this](int peer) {
+      taken_at_ = now_;
+      acknowledge(peer, true, 0);
+    });
+    add("knows-later-term", [this](auto& command) {
+      const int peer = peer_of(command.take());
+      acknowledge(peer, false, core_->term() + integer_of(command.take()));
+    });
   }
-  SECTION("it is not bound to that other agent, nor freed by its words or its end") {
-    candidate.follow(6);
-    candidate.core.entered(1, 999, candidate.now);
-    CHECK_FALSE(candidate.would_vote(1));
-    candidate.core.received(1, resign{7, false}, candidate.now);
-    CHECK_FALSE(candidate.would_vote(2));
-    candidate.at(15s + 300ms);
-    CHECK(candidate.would_vote(1));
+
+  void add_others() {
+    add("pass", [this](auto& command) { pass(duration_of(command.take())); });
+    add("try", [this](auto&) {
+      while (core_->role() == vote_role::follows) advance(core_->next_deadline());
+    });
+    commands["lead"] = [this](auto&) {
+      carry_out("try; would-not-vote 1 2 blank; votes 1 blank; takes 1");
+    };
+    add("node-knows", [this](auto& command) {
+      core_->observe_term(integer_of(command.take_value("term")), now_);
+    });
+    add("node-knows-later-term", [this](auto& command) {
+      core_->observe_term(core_->term() + integer_of(command.take()), now_);
+    });
+    add("propose", [this](auto& command) {
+      round_register next = core_->value();
+      set_round(next, command);
+      if (!core_->propose(next, now_)) outputs.add("nothing new");
+    });
+    add("retire", [this](auto&) { core_->retire(false, now_); });
+    add("retire-after-job", [this](auto&) { core_->retire(true, now_); });
+    add("state", [this](auto&) { outputs.add(state_text()); });
   }
-  SECTION("another agent at another host in its place does not show that it is gone") {
-    candidate.follow(6);
-    candidate.core.entered(1, 999, candidate.now, false);
-    candidate.core.left(1, candidate.now);
-    candidate.core.lost(1, candidate.now);
-    candidate.at(29s);
-    CHECK_FALSE(candidate.would_vote(1));
-    CHECK_FALSE(candidate.would_vote(2));
-    candidate.at(30s);
-    CHECK(candidate.would_vote(2));
+
+  // ---- inputs -----------------------------------------------------------------------------------
+
+  // Whether one of the words says so.
+  static bool take_word(std::vector<std::string>& words, const std::string& word) {
+    return std::erase(words, word) > 0;
   }
-  SECTION("a resignation frees it at once") {
-    candidate.follow(6);
-    candidate.core.received(1, resign{6, false}, candidate.now);
-    CHECK(candidate.would_vote(2));
-    CHECK_FALSE(candidate.core.is_done());
+
+  void answer(scenario_command& command, bool is_prevote, bool is_granted) {
+    grant word;
+    word.term = is_prevote ? 0 : core_->term();
+    word.is_prevote = is_prevote;
+    word.is_granted = is_granted;
+    const std::string term = command.take_value("term");
+    if (!term.empty()) {
+      word.value = take_register(command);
+      word.value->term = integer_of(term);
+    }
+    std::vector<std::string> peers = command.take_all();
+    word.is_blank = take_word(peers, "blank");
+    word.has_restarted = take_word(peers, "restarted");
+    for (const std::string& peer : peers) core_->received(peer_of(peer), word, now_);
   }
-}
 
-TEST_CASE("vote machine: a leader that a majority does not hear steps down", "[rendezvous]") {
-  stage candidate;
-  candidate.lead();
-  SECTION("by silence") {
-    candidate.at(11s);
-    CHECK(candidate.core.serves());
-    candidate.at(11300ms);
-    CHECK_FALSE(candidate.core.serves());
+  void acknowledge(int peer, bool is_taken, std::int64_t own_term) {
+    const std::int64_t sequence = is_taken ? core_->value().sequence : 0;
+    const std::int64_t stamp = is_taken ? now_.time_since_epoch().count() : 0;
+    const ack word{core_->term(), is_taken, sequence, stamp, own_term};
+    core_->received(peer, word, now_);
   }
-  SECTION("by the end of the connection to the one that follows it") {
-    candidate.at(1s);
-    candidate.core.lost(1, candidate.now);
-    CHECK(candidate.core.serves());
-    candidate.at(1150ms);
-    CHECK_FALSE(candidate.core.serves());
-    candidate.core.take_questions();
-    // It is bound to itself until the workers of its node are gone, and says so then.
-    CHECK_FALSE(candidate.would_vote(2));
-    candidate.at(1300ms);
-    const auto questions = candidate.core.take_questions();
-    REQUIRE_FALSE(questions.empty());
-    CHECK(std::holds_alternative<resign>(questions[0].request));
-    CHECK(candidate.would_vote(2));
+
+  static round_register take_register(scenario_command& command) {
+    round_register value;
+    value.term = integer_of(command.take_value("term", "0"));
+    value.sequence = integer_of(command.take_value("sequence", "1"));
+    value.is_uncertain = command.take_value("doubt") == "yes";
+    value.leader_node = static_cast<std::uint64_t>(integer_of(command.take_value("maker", "0")));
+    set_round(value, command);
+    return value;
   }
-  SECTION("unless another one does") {
-    candidate.at(1s);
-    candidate.core.lost(1, candidate.now);
-    candidate.acknowledge(2);
-    candidate.at(2s);
-    CHECK(candidate.core.serves());
+
+  static void set_round(round_register& value, scenario_command& command) {
+    value.round = integer_of(command.take_value("round", "-1"));
+    value.members.clear();
+    for (std::string rest = command.take_value("members"); !rest.empty();) {
+      const auto comma = std::min(rest.find(','), rest.size());
+      value.members.push_back(static_cast<std::uint64_t>(integer_of(rest.substr(0, comma))));
+      rest.erase(0, comma + 1);
+    }
   }
-}
 
-TEST_CASE("vote machine: voters that leave in order support their leader until others could vote",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.lead();
-  candidate.at(1s);
-  candidate.acknowledge(1);
-  candidate.core.lost(2, candidate.now);
-  const auto retire_voter = [&](elastic::duration since_then) {
-    const std::int64_t stamp = candidate.now.time_since_epoch().count();
-    candidate.at(4s);
-    candidate.core.received(1, messages::retire{candidate.core.term(), stamp, since_then},
-                            candidate.now);
-    candidate.core.lost(1, candidate.now);
-  };
-  SECTION("for 3/4 of the silence from when it left, by a clock that may be faster") {
-    retire_voter(3s);
-    candidate.at(15100ms);
-    CHECK(candidate.core.serves());
-    candidate.at(15200ms);
-    CHECK_FALSE(candidate.core.serves());
+  void pass(duration time) {
+    const time_point start = now_;
+    const time_point end = now_ + time;
+    while (now_ < end) {
+      advance(std::min(end, core_->next_deadline()));
+      outputs.when = text_of(now_ - start) + " later ";
+      collect();
+    }
+    outputs.when.clear();
   }
-  SECTION("but no time that is still to come is believed") {
-    retire_voter(30s);
-    candidate.at(4150ms);
-    CHECK_FALSE(candidate.core.serves());
+
+  void advance(time_point when) {
+    now_ = std::max(now_, when);
+    core_->advance(now_);
   }
-  SECTION("and another agent in its place may be lost like any other") {
-    retire_voter(3s);
-    candidate.at(6s);
-    candidate.core.entered(1, 999, candidate.now);
-    candidate.core.reached(1, candidate.now);
-    // Also if its answer is not here yet: it may be bound already, and be freed by an end.
-    const bool has_answered = GENERATE(true, false);
-    if (has_answered) candidate.acknowledge(1);
-    candidate.at(7s);
-    candidate.core.lost(1, candidate.now);
-    candidate.at(7150ms);
-    CHECK_FALSE(candidate.core.serves());
+
+  // ---- outputs ----------------------------------------------------------------------------------
+
+  void collect() {
+    for (const auto& note : core_->take_notes()) outputs.add(note.text);
+    for (const auto& question : core_->take_questions()) {
+      add_message(question.to, std::visit(vote_words(), question.request));
+    }
+    for (const auto& reply : core_->take_replies()) {
+      add_message(reply.to, std::visit(vote_words(), reply.answer));
+    }
   }
-}
 
-TEST_CASE("vote machine: a voter that has left takes nothing any more", "[rendezvous]") {
-  stage candidate;
-  candidate.follow();
-  candidate.core.retire(false, candidate.now);
-  candidate.follow(5, 2);
-  CHECK(candidate.core.take_replies().empty());
-  CHECK(candidate.core.value().sequence == 1);
-}
-
-TEST_CASE("vote machine: a voter that leaves says so to its leader alone", "[rendezvous]") {
-  stage candidate;
-  SECTION("when it last heard of it") {
-    candidate.follow();
-    candidate.at(2s);
-    candidate.core.take_questions();
-    candidate.core.retire(false, candidate.now);
-    const auto questions = candidate.core.take_questions();
-    REQUIRE(questions.size() == 1);
-    CHECK(questions[0].to == 1);
-    const auto& word = std::get<messages::retire>(questions[0].request);
-    CHECK(word.term == 5);
-    CHECK(word.stamp == 3);
-    CHECK(word.since_then == 2s);
+  void add_message(int to, const std::string& words) {
+    const std::string name = std::to_string(to);
+    outputs.add({"to ", {{name, name}}, ": " + words});
   }
-  SECTION("if there is one") {
-    candidate.core.retire(false, candidate.now);
-    CHECK(candidate.core.take_questions().empty());
+
+  std::string state_text() const {
+    static const char* const roles[] = {"follows", "asks", "runs", "leads"};
+    std::string text =
+        fmt::format("{} in term {}", roles[static_cast<int>(core_->role())], core_->term());
+    if (core_->serves()) text += ", serves";
+    if (core_->is_done()) text += ", done";
+    if (core_->is_blank()) return text + ", blank";
+    const round_register& value = core_->value();
+    text += fmt::format("; register {}.{}", value.term, value.sequence);
+    if (core_->role() == vote_role::leads && !core_->is_kept()) text += ", not kept";
+    if (value.is_uncertain) text += ", in doubt";
+    if (core_->uncertain_until() > now_)
+      text += fmt::format(" for {}", text_of(core_->uncertain_until() - now_));
+    if (value.round >= 0)
+      text += fmt::format(": round {} of {}", value.round, fmt::join(value.members, ", "));
+    if (value.leader_node != 0) text += fmt::format(", made by {}", value.leader_node);
+    return text;
   }
-}
 
-TEST_CASE("vote machine: what is not with a majority is not kept", "[rendezvous]") {
-  stage candidate;
-  candidate.lead();
-  CHECK(candidate.core.is_kept());
-  round_register next = candidate.core.value();
-  next.round = 0;
-  next.members = {1, 2};
-  CHECK(candidate.core.propose(next, candidate.now));
-  CHECK_FALSE(candidate.core.is_kept());
-  CHECK_FALSE(candidate.core.propose(next, candidate.now));
-  candidate.acknowledge(2);
-  CHECK(candidate.core.is_kept());
-}
+  std::optional<vote_machine> core_;
+  time_point now_{std::chrono::hours(1)};
+  time_point taken_at_ = now_;
+};
 
-TEST_CASE("vote machine: the newest register of a majority is the one that goes on",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.follow(5, 2);
-  candidate.core.received(1, resign{5, false}, candidate.now);
-  candidate.ask();
-  candidate.answer_try(1, true, false);
-  round_register newest;
-  newest.term = 5;
-  newest.sequence = 9;
-  newest.round = 4;
-  newest.members = {7, 101, 50};
-  newest.leader_node = 101;
-  candidate.vote(1, newest);
-  candidate.acknowledge(1);
-  REQUIRE(candidate.core.serves());
-  CHECK(candidate.core.value().round == 4);
-  // The leader before is accounted for.
-  CHECK(candidate.core.value().members == std::vector<std::uint64_t>{7, 50});
-  CHECK(candidate.core.uncertain_until() <= candidate.now);
-  CHECK(candidate.core.term() > 5);
-}
-
-TEST_CASE(
-    "vote machine: a leader's own node does not end with its lease in a round that another made",
-    "[rendezvous]") {
-  stage candidate;
-  candidate.follow(5, 2);
-  candidate.core.received(1, resign{5, false}, candidate.now);
-  candidate.ask();
-  candidate.answer_try(1, true, false);
-  round_register newest;
-  newest.term = 5;
-  newest.sequence = 9;
-  newest.round = 4;
-  newest.members = {50, 101, 102};
-  newest.leader_node = 101;
-  candidate.vote(1, newest);
-  CHECK(candidate.core.value().leader_node == 0);
-  // A leader after this one waits for it.
-  CHECK(candidate.core.value().members == std::vector<std::uint64_t>{50, 102});
-}
-
-TEST_CASE("vote machine: a doubt outlives the leader that had it", "[rendezvous]") {
-  stage candidate;
-  round_register doubtful;
-  doubtful.term = 5;
-  doubtful.sequence = 1;
-  doubtful.is_uncertain = true;
-  candidate.core.received(1, messages::write{5, 3, doubtful}, candidate.now);
-  candidate.core.received(1, resign{5, false}, candidate.now);
-  candidate.core.take_replies();
-  candidate.ask();
-  candidate.answer_try(2, true, false);
-  candidate.vote(2, doubtful);
-  candidate.acknowledge(2);
-  CHECK(candidate.core.uncertain_until() == candidate.now + 15s);
-}
-
-TEST_CASE("vote machine: who loses an election says so, and tries again", "[rendezvous]") {
-  stage candidate;
-  candidate.ask();
-  candidate.answer_try(1, false, true);
-  candidate.answer_try(2, false, true);
-  REQUIRE(candidate.core.role() == vote_role::runs);
-  candidate.core.take_questions();
-  candidate.refuse(1);
-  candidate.refuse(2);
-  CHECK(candidate.core.role() == vote_role::follows);
-  const auto questions = candidate.core.take_questions();
-  REQUIRE(questions.size() == 2);
-  CHECK(std::holds_alternative<resign>(questions[0].request));
-  candidate.ask();
-}
-
-TEST_CASE("vote machine: a voter that is free votes only for terms after all that it knows",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.follow(9);
-  candidate.core.observe_term(20, candidate.now);
-  candidate.at(16s);
-  candidate.core.take_questions();
-  const auto votes_for = [&candidate](std::int64_t term) {
-    candidate.core.received(2, messages::vote{term, false, false}, candidate.now);
-    return candidate.reply<grant>().is_granted;
-  };
-  CHECK_FALSE(votes_for(9));
-  CHECK_FALSE(votes_for(20));
-  CHECK(votes_for(21));
-}
-
-TEST_CASE("vote machine: a write of an older term is refused, and makes its leader run again",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.follow(9);
-  candidate.core.received(2, messages::write{8, 4, {}}, candidate.now);
-  const ack refused = candidate.reply<ack>();
-  CHECK_FALSE(refused.is_taken);
-  CHECK(refused.own_term == 9);
-
-  stage leader;
-  leader.lead();
-  const std::int64_t term = leader.core.term();
-  leader.core.received(1, ack{term, false, 0, 0, term + 500}, leader.now);
-  CHECK_FALSE(leader.core.serves());
-  leader.at(1s);
-  leader.ask();
-  leader.answer_try(1, true, false);
-  CHECK(leader.core.term() > term + 500);
-}
-
-TEST_CASE("vote machine: terms go beyond those that nodes know", "[rendezvous]") {
-  stage leader;
-  leader.lead();
-  const std::int64_t term = leader.core.term();
-  leader.core.observe_term(term, leader.now);
-  CHECK(leader.core.serves());
-  leader.core.observe_term(term + 500, leader.now);
-  CHECK_FALSE(leader.core.serves());
-  leader.at(1s);
-  leader.ask();
-  leader.answer_try(1, true, false);
-  CHECK(leader.core.term() > term + 500);
-
-  stage follower;
-  follower.follow(9);
-  follower.core.observe_term(20, follower.now);
-  follower.core.received(1, messages::write{9, 4, {}}, follower.now);
-  const ack refused = follower.reply<ack>();
-  // So the leader hears of it.
-  CHECK_FALSE(refused.is_taken);
-  CHECK(refused.own_term == 20);
-}
-
-TEST_CASE("vote machine: a leader that leaves frees the others, and votes no more",
-          "[rendezvous]") {
-  stage candidate;
-  candidate.lead();
-  candidate.core.take_questions();
-  candidate.core.retire(true, candidate.now);
-  const auto questions = candidate.core.take_questions();
-  REQUIRE(questions.size() == 2);
-  CHECK(std::get<resign>(questions[0].request).is_done);
-  CHECK_FALSE(candidate.would_vote(1));
-  CHECK(candidate.core.role() == vote_role::follows);
+TEST_CASE("vote machine: scenarios", "[rendezvous]") {
+  elastic::test::check_scenarios("votes.txt", [] { return std::make_unique<vote_subject>(); });
 }
 
 TEST_CASE("vote machine: whatever happens, one candidate leads and knows the newest round",
