@@ -32,11 +32,11 @@ using elastic::duration;
 using elastic::time_point;
 using elastic::detail::rendezvous_coordinator;
 using elastic::detail::round_register;
-// The system has one of this name, and so does elastic.
 using elastic::test::duration_of;
 using elastic::test::integer_of;
 using elastic::test::scenario_command;
 using elastic::test::text_of;
+// The system and elastic have others of these names.
 using messages::keep_alive;
 using messages::pause;
 
@@ -224,8 +224,11 @@ class coordinator_subject : public elastic::test::scenario_subject {
     commands["close"] = [this](auto& command) {
       using job_end = elastic::rendezvous_handler::job_end;
       const char name = node_of(command.take());
-      const bool is_well = command.take() == "succeeded";
-      say(name, close_job{is_well ? job_end::succeeded : job_end::failed, command.take()});
+      const std::string how = command.take();
+      if (how != "succeeded" && how != "failed")
+        throw std::invalid_argument(fmt::format("a job does not end by '{}'", how));
+      const job_end end = how == "succeeded" ? job_end::succeeded : job_end::failed;
+      say(name, close_job{end, command.take()});
     };
     commands["hello-again"] = each_node([this](char name) { say(name, hello{}); });
     commands["word-on-second"] = each_node([this](char name) {
