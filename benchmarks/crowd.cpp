@@ -131,7 +131,7 @@ class node {
           elastic::detail::candidate_messages::seek question;
           question.run_id = greeting_.run_id;
           question.list = job_.list;
-          question.most_term = greeting_.most_term;
+          question.highest_term = greeting_.highest_term;
           std::string words(elastic::detail::rendezvous_service::first_words);
           elastic::detail::append_frame(
               words, elastic::detail::candidate_text(elastic::detail::candidate_request(question)));
@@ -193,7 +193,7 @@ class node {
     }
     const auto answer = elastic::detail::parse_candidate_answer(message);
     const auto* leads = std::get_if<elastic::detail::candidate_messages::leads>(&answer);
-    if (leads == nullptr || leads->term < greeting_.most_term) return;
+    if (leads == nullptr || leads->term < greeting_.highest_term) return;
     if (from->is_witness) return say(*from, messages::witness{greeting_.run_id, greeting_.node});
     main_ = from;
     for (const line_pointer& other : std::exchange(asking_, {})) {
@@ -203,7 +203,7 @@ class node {
   }
 
   void enter(const messages::welcome& reply) {
-    greeting_.most_term = std::max(greeting_.most_term, reply.term);
+    greeting_.highest_term = std::max(greeting_.highest_term, reply.term);
     join();
     witness_ = std::make_shared<line>(job_.context, main_->place, true);
     connect(witness_, first_pause);
